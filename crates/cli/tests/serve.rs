@@ -58,6 +58,15 @@ fn a_check_prints_every_loops_certificate_and_serves_nothing() {
     assert_eq!(json["loops"][0]["certificate"]["name"], "home");
     let epsilon = json["loops"][0]["certificate"]["periods"][0]["epsilon"].as_f64().unwrap();
     assert!(epsilon > 0.9 && epsilon <= 1.0, "{epsilon}");
+    // Whether it can work: ten visits of a person need more noise than one decision.
+    let needed = [0, 1].map(|index| {
+        let outlook = &json["loops"][index]["outlook"];
+        assert_eq!(outlook["forget"], "90 days");
+        let visits = outlook["useful_from"].as_u64().unwrap();
+        assert!(text.contains(&format!("outlook: about {visits} visits")), "{visits}: {text}");
+        visits
+    });
+    assert!(needed[0] > 5 * needed[1] && needed[1] > 10, "{needed:?}");
 }
 
 #[test]
@@ -91,6 +100,7 @@ fn loops_of_devices_are_checked_and_certified_with_what_enforces_each_condition(
             "batches have 1000 reports, and none smaller leaves the shuffler",
             "at least 500 of the 1000 reports",
             "the shuffler sees every report",
+            "reports until a predicted reward is more than noise",
             "all loops together",
         ] {
             assert!(text.contains(words), "{words}: {text}");
@@ -109,6 +119,17 @@ fn people_s_data_do_not_cross_a_network_in_the_clear() {
     let tls = ["--tls-certificate", "no.pem", "--tls-key", "no.pem"];
     refused(&[&open[..], &tls].concat(), &["tls-certificate = no.pem"]);
     refused(&[&open[..], &tls[..2]].concat(), &["--tls-key"]);
+}
+
+/// Both may run on one machine without being told where to listen.
+#[test]
+fn a_service_and_a_shuffler_listen_on_ports_of_their_own() {
+    for (command, port) in [("serve", "127.0.0.1:8080"), ("shuffle", "127.0.0.1:8090")] {
+        let help = String::from_utf8(reticent(&[command, "--help"]).stdout).unwrap();
+        for words in [&format!("[default: {port}]"), "--tls-certificate <PEM>", "--behind-proxy"] {
+            assert!(help.contains(words), "{command}, {words}: {help}");
+        }
+    }
 }
 
 #[test]
@@ -290,6 +311,23 @@ fn an_operator_looks_after_a_service_while_it_runs_and_while_it_does_not() {
     refused(&device, &["role = device", "give some of decide"]);
     assert_eq!(service.stop(), Some(0));
     text(&["store", "backup", "--data", &data, "--to", &second]);
+    // What the store knows is told without a service; for the rest the reason is that none runs.
+    let stopped = place("stopped.json");
+    text(&["store", "model", "--data", &data, "--loop", "home", "--to", &stopped]);
+    assert!(std::fs::read_to_string(&stopped).unwrap().contains("reticent model 1"));
+    let unknown = ["store", "model", "--data", &data, "--loop", "hoem", "--to", &second];
+    refused(&unknown, &["loop \"hoem\" is unknown", "home, search"]);
+    for accept in [
+        &["store", "accept-rollback", "--data", &data, "--loop", "home", "--head", "1.00"][..],
+        &["store", "accept-time", "--data", &data, "--date", "2020-01-01"],
+    ] {
+        let output = reticent(accept);
+        let error = String::from_utf8_lossy(&output.stderr).to_string();
+        assert_eq!(output.status.code(), Some(1), "{error}");
+        for words in ["no service runs", "reticent serve --config", "again while it runs"] {
+            assert!(error.contains(words), "{error}");
+        }
+    }
     refused(&["key", "rotate-people", "--data", &place("nowhere")], &["no such file"]);
     assert_eq!(
         reticent(&rotate).status.code(),

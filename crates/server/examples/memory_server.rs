@@ -13,7 +13,7 @@ use reticent_server::{
     config::ServiceFile,
     http::{App, HttpLimits, KeyRing, Role, make_key},
     loops::Limits,
-    run::{bind, check_address, serve_until},
+    run::{Listen, serve_until},
     secret::Secret,
     service::{Options, Service},
     store::{MemoryStore, Store},
@@ -25,8 +25,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (Some(file), Some(listen)) = (arguments.next(), arguments.next()) else {
         return Err("give a file of loops and an address".into());
     };
-    let listen = listen.parse()?;
-    check_address(listen, false, false)?;
+    let listen = Listen { address: listen.parse()?, tls: None, behind_proxy: false };
+    listen.check()?;
     let plans = ServiceFile::parse(&std::fs::read_to_string(file)?)?.check()?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new(reticent_server::secret::random()?));
@@ -51,7 +51,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let ring = Arc::new(KeyRing::open(store.as_ref()).await?);
     let app = App::new(service, ring, HttpLimits::default(), false);
-    let listener = bind(listen).await?;
+    let (listener, _) = listen.open().await?;
     let ready = |address| {
         println!("{}", serde_json::json!({ "address": address, "admin": admin, "keys": keys }));
     };

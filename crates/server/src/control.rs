@@ -13,7 +13,7 @@ use crate::{
     data::{is_store, open_store},
     http::{KeyRing, Role, check_trust, make_key},
     secret::CheckValue,
-    service::{Service, needed_keys},
+    service::{Service, needed_keys, stored_model},
     store::Store,
 };
 
@@ -52,6 +52,9 @@ pub enum Command {
     Model {
         /// The loop.
         loop_name: String,
+        /// The file of the witness, which a service that runs has open itself.
+        #[serde(skip)]
+        witness: Option<PathBuf>,
     },
     /// Write a copy of the store.
     Backup {
@@ -123,19 +126,18 @@ pub async fn execute(store: &dyn Store, command: Command, now: Time) -> Result<R
             });
             Ok(Reply::Keys(keys.collect()))
         }
-        Command::AcceptRollback { loop_name, .. } | Command::Model { loop_name } => {
-            let remedy =
-                "start the service first: it compares the store with what others have seen";
-            Err(Error::unknown(format!("loop {loop_name:?}"), remedy))
+        Command::Model { loop_name, witness } => {
+            stored_model(store, &loop_name, witness.as_deref()).await.map(Reply::Model)
         }
-        Command::AcceptTime { date } => {
-            let remedy = "start the service first: it compares its clock with what is known";
-            Err(Error::invalid("date", date, remedy))
-        }
-        Command::PeopleKeys => {
-            let why = "no service runs here: start it first, so that its own time decides which keys are outlived";
-            Err(Error::Unavailable(why.into()))
-        }
+        Command::AcceptRollback { .. } => Err(needs_service(
+            "a rollback is noticed by a service that runs, which compares the store with its witness and with what clients have seen",
+        )),
+        Command::AcceptTime { .. } => Err(needs_service(
+            "a clock is doubted by a service that runs, which compares it with what is known",
+        )),
+        Command::PeopleKeys => Err(needs_service(
+            "its own time decides which keys of the people's hashes are outlived",
+        )),
         Command::Backup { file } => {
             store.backup(file).await?;
             Ok(Reply::BackedUp)
@@ -153,6 +155,14 @@ pub async fn execute(store: &dyn Store, command: Command, now: Time) -> Result<R
     }
 }
 
+/// A command that only a service that runs can carry out.
+fn needs_service(why: &str) -> Error {
+    Error::Unavailable(format!(
+        "no service runs on this folder, and {why}: start it as usual (`reticent serve --config LOOPS --data DIR`, with --witness if it has one), and run \
+         this command again while it runs"
+    ))
+}
+
 /// The public part of a key, or of what names one.
 fn key_id(key: &str) -> &str {
     key.strip_prefix("rt_").and_then(|rest| rest.split('_').next()).unwrap_or(key)
@@ -167,7 +177,7 @@ pub async fn execute_live(service: &Service, keys: &KeyRing, command: Command) -
             service.accept_rollback(&loop_name, &head).await.map(Reply::Accepted)
         }
         Command::AcceptTime { date } => service.accept_time(&date).await.map(Reply::TimeAccepted),
-        Command::Model { loop_name } => service.model_file(&loop_name).await.map(Reply::Model),
+        Command::Model { loop_name, .. } => service.model_file(&loop_name).await.map(Reply::Model),
         Command::PeopleKeys => {
             needed_keys(store.as_ref(), service.now()).await.map(Reply::PeopleKeys)
         }

@@ -19,6 +19,7 @@
 //! | [`client`] | a device, and the calls of a shuffler |
 //! | [`service`] | all loops of one process with their store: what HTTP calls |
 //! | [`loops`] | pure decisions about a loop's state: what is chosen, what an event contributes, what a release is, what is certified |
+//! | `lives` | a loop's lives, one for each generation: begun and told in the log |
 //! | [`store`] | what is kept, by named transactions: in memory and in redb |
 //! | [`mod@bench`] | the figures of the embedded store |
 //! | [`history`] | whether a store holds what its clients were told, after accidents |
@@ -27,6 +28,7 @@
 //! | [`control`] | commands to a process that runs |
 //! | [`clock`] | the time, from the system or set by a test |
 //! | [`tasks`] | work that goes on when its caller goes away |
+//! | `ticking` | ticks by the clock, tried again where they fail |
 //! | [`secret`] | keyed hashes of persons and events, and the key they are made with |
 //!
 //! **One round.**
@@ -52,6 +54,7 @@ pub mod devices;
 pub mod error;
 pub mod history;
 pub mod http;
+mod lives;
 pub mod loops;
 pub mod pages;
 pub mod run;
@@ -61,5 +64,6 @@ pub mod service;
 pub mod shuffle;
 pub mod store;
 pub mod tasks;
+mod ticking;
 
 pub use error::{Error, Result};

@@ -8,6 +8,7 @@ use std::{
 };
 
 use tokio::{net::TcpListener, task::JoinSet};
+use tokio_rustls::rustls::ServerConfig;
 
 use crate::{
     Error, Result,
@@ -17,7 +18,7 @@ use crate::{
     http::{App, HttpLimits, KeyRing, Role, Tls, make_key, serve},
     loops::Limits,
     secret::{PeopleKeys, Secret},
-    service::{EVENTS_CHECK, Options, Service, WITNESS_LOST},
+    service::{EVENTS_CHECK, Options, Service, WITNESS_LOST, WITNESSED},
     store::{Store, Witness, WitnessRecord},
 };
 
@@ -36,24 +37,45 @@ pub struct RunOptions {
     /// Whether the witness that this store was served with is lost, and it is to be served all the same.
     pub witness_lost: bool,
     /// Where to listen.
-    pub listen: SocketAddr,
-    /// Files for TLS.
-    pub tls: Option<Tls>,
-    /// Whether a proxy in front of the service does TLS.
-    pub behind_proxy: bool,
+    pub listen: Listen,
     /// What clients may take.
     pub limits: HttpLimits,
     /// Whether simulated visitors come ([`crate::demo`]).
     pub visitors: bool,
 }
 
-/// Refuses to send people's data over a network in the clear.
-pub fn check_address(listen: SocketAddr, tls: bool, behind_proxy: bool) -> Result<()> {
-    if listen.ip().is_loopback() || tls || behind_proxy {
-        return Ok(());
+/// Where a process listens.
+#[derive(Debug, Clone)]
+pub struct Listen {
+    /// The address.
+    pub address: SocketAddr,
+    /// Files for TLS.
+    pub tls: Option<Tls>,
+    /// Whether a proxy in front does TLS.
+    pub behind_proxy: bool,
+}
+
+impl Listen {
+    /// Refuses to send people's data over a network in the clear.
+    pub fn check(&self) -> Result<()> {
+        if self.address.ip().is_loopback() || self.tls.is_some() || self.behind_proxy {
+            return Ok(());
+        }
+        let remedy = "people's data would cross the network in the clear: give --tls-certificate and --tls-key, or --behind-proxy if a proxy does TLS, or listen on 127.0.0.1";
+        Err(Error::invalid("listen", self.address, remedy))
     }
-    let remedy = "people's data would cross the network in the clear: give --tls-certificate and --tls-key, or --behind-proxy if a proxy does TLS, or listen on 127.0.0.1";
-    Err(Error::invalid("listen", listen, remedy))
+
+    /// How its addresses begin.
+    pub fn scheme(&self) -> &'static str {
+        if self.tls.is_some() { "https" } else { "http" }
+    }
+
+    /// Opens the socket, and the files for TLS.
+    pub async fn open(&self) -> Result<(TcpListener, Option<Arc<ServerConfig>>)> {
+        self.check()?;
+        let tls = self.tls.as_ref().map(Tls::open).transpose()?;
+        Ok((bind(self.address).await?, tls))
+    }
 }
 
 /// Refuses a witness that is lost and put back together with the data.
@@ -76,7 +98,6 @@ async fn open_witness(
     store: &dyn Store,
     now: Time,
 ) -> Result<Option<(Witness, Option<WitnessRecord>)>> {
-    const WITNESSED: &str = "served with a witness";
     if let Some(witness) = &options.witness {
         check_witness(witness, &options.data)?;
     }
@@ -122,9 +143,7 @@ pub async fn run(
     ready: impl FnOnce(SocketAddr, Option<String>),
     stop: impl Future<Output = ()>,
 ) -> Result<()> {
-    check_address(options.listen, options.tls.is_some(), options.behind_proxy)?;
-    let tls = options.tls.as_ref().map(Tls::open).transpose()?;
-    let listener = bind(options.listen).await?;
+    let (listener, tls) = options.listen.open().await?;
     let store = open_store(&options.data)?;
     let events = options.data.join("events.key");
     check_events_key(&events, store.as_ref()).await?;
@@ -179,7 +198,7 @@ pub async fn bind(listen: SocketAddr) -> Result<TcpListener> {
 pub async fn serve_until(
     app: App,
     listener: TcpListener,
-    tls: Option<Arc<tokio_rustls::rustls::ServerConfig>>,
+    tls: Option<Arc<ServerConfig>>,
     ready: impl FnOnce(SocketAddr),
     stop: impl Future<Output = ()>,
 ) -> Result<()> {
@@ -212,9 +231,7 @@ mod tests {
             people_key: None,
             witness: witness.map(|name| folder.join(name)),
             witness_lost,
-            listen: ([127, 0, 0, 1], 0).into(),
-            tls: None,
-            behind_proxy: false,
+            listen: Listen { address: ([127, 0, 0, 1], 0).into(), tls: None, behind_proxy: false },
             limits: HttpLimits::default(),
             visitors: false,
         }

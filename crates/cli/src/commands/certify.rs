@@ -13,7 +13,7 @@ use reticent_lab::{
 };
 use reticent_page::{Entry, guarantees_page};
 use reticent_server::{
-    config::{DevicePlan, LoopPlan, ServiceFile},
+    config::{DevicePlan, LoopOutlook, LoopPlan, ServiceFile},
     devices,
     loops::{
         Certificate, Enforcement, HeadName, Rollback, Together, VerifiedChain, VerifiedRollback,
@@ -130,8 +130,8 @@ struct Loops {
 struct CertifiedLoop {
     #[serde(flatten)]
     certificate: Certificate,
-    /// What the noise allows; none for sums without a known number of people.
-    outlook: Option<String>,
+    /// Whether it can work.
+    outlook: Option<LoopOutlook>,
 }
 
 impl Loops {
@@ -143,12 +143,12 @@ impl Loops {
         let certified = |plan: &LoopPlan| {
             Ok(CertifiedLoop {
                 certificate: Certificate::of_plan(plan, made)?,
-                outlook: plan.learner.outlook()?.map(|outlook| outlook.to_string()),
+                outlook: plan.outlook()?,
             })
         };
         let device = |plan: &DevicePlan| {
             let certificate = devices::certificate_of_plan(plan, made)?;
-            Ok(CertifiedLoop { certificate, outlook: None })
+            Ok(CertifiedLoop { certificate, outlook: Some(plan.outlook()) })
         };
         let loops = plans.iter().map(certified).chain(device_plans.iter().map(device));
         let loops = loops.collect::<Result<_, reticent_server::Error>>()?;

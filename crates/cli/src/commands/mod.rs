@@ -12,6 +12,7 @@ pub mod certify;
 pub mod demo;
 pub mod key;
 pub mod learn;
+mod listen;
 pub mod merge;
 pub mod plan;
 pub mod privacy;

@@ -10,11 +10,11 @@ use std::{
 use clap::Args;
 use reticent_server::{
     clock::SystemClock,
-    config::{DevicePlan, LoopPlan, ServiceFile},
+    config::{DevicePlan, LoopOutlook, LoopPlan, ServiceFile},
     demo,
-    http::{HttpLimits, Tls},
+    http::HttpLimits,
     loops::{Certificate, Enforcement, Limits, Together},
-    run::{RunOptions, check_address},
+    run::RunOptions,
     sealed::SealKey,
     secret::Secret,
     service::{Options, Service},
@@ -22,7 +22,10 @@ use reticent_server::{
 };
 use serde::Serialize;
 
-use super::read;
+use super::{
+    listen::{TlsArguments, parse_listen},
+    read,
+};
 use crate::{error::Error, report::Report};
 
 /// Serves loops over HTTP until it is told to stop: decisions, rewards, releases by the clock, certificates.
@@ -40,9 +43,6 @@ pub struct Arguments {
     listen: SocketAddr,
     #[command(flatten)]
     tls: TlsArguments,
-    /// A proxy in front of the service does TLS.
-    #[arg(long)]
-    behind_proxy: bool,
     /// A file on another filesystem that shows whether the store was rolled back.
     #[arg(long, value_name = "PATH")]
     witness: Option<PathBuf>,
@@ -59,30 +59,6 @@ pub struct Arguments {
     /// Serve a loop with simulated visitors.
     #[arg(long, conflicts_with_all = ["config", "data", "check"])]
     demo: bool,
-}
-
-/// Where a process that listens has its certificate.
-#[derive(Args)]
-pub(super) struct TlsArguments {
-    /// A certificate with those that vouch for it, as PEM.
-    #[arg(long, value_name = "PEM", requires = "tls_key")]
-    tls_certificate: Option<PathBuf>,
-    /// The key of the certificate, as PEM.
-    #[arg(long, value_name = "PEM", requires = "tls_certificate")]
-    tls_key: Option<PathBuf>,
-}
-
-impl TlsArguments {
-    /// Both files, if they are given.
-    pub(super) fn files(self) -> Option<Tls> {
-        self.tls_certificate.zip(self.tls_key).map(|(certificate, key)| Tls { certificate, key })
-    }
-}
-
-pub(super) fn parse_listen(text: &str) -> Result<SocketAddr, String> {
-    text.parse().map_err(|_| {
-        "give an IP address and a port, such as 127.0.0.1:8080 or [::1]:8080, and no name".into()
-    })
 }
 
 /// Serves, or checks the files.
@@ -103,11 +79,11 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
     let devices = device_plans.iter().map(|plan| (&plan.params, &plan.name));
     let warnings: Vec<String> =
         curated.chain(devices).flat_map(|(params, name)| params.warnings(name)).collect();
-    let tls = arguments.tls.files();
-    check_address(arguments.listen, tls.is_some(), arguments.behind_proxy)?;
+    let listen = arguments.tls.listen_on(arguments.listen);
+    listen.check()?;
     let runtime = runtime()?;
     if arguments.check {
-        if let Some(tls) = &tls {
+        if let Some(tls) = &listen.tls {
             tls.open()?;
         }
         return Ok(runtime.block_on(check(plans, device_plans))?.warn(warnings));
@@ -117,7 +93,7 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
     for warning in &warnings {
         say!("warning: {warning}");
     }
-    let scheme = if tls.is_some() { "https" } else { "http" };
+    let scheme = listen.scheme();
     let names = plans.iter().map(|plan| plan.name.clone());
     let names: Vec<String> =
         names.chain(device_plans.iter().map(|plan| plan.name.clone())).collect();
@@ -128,9 +104,7 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
         people_key: arguments.people_key,
         witness: arguments.witness,
         witness_lost: arguments.witness_lost,
-        listen: arguments.listen,
-        tls,
-        behind_proxy: arguments.behind_proxy,
+        listen,
         limits: HttpLimits::default(),
         visitors: arguments.demo,
     };
@@ -216,7 +190,7 @@ pub(super) fn stop_signal() -> Result<impl Future<Output = ()>, Error> {
 #[derive(Serialize)]
 struct Checked {
     certificate: Certificate,
-    outlook: Option<reticent::bandit::Outlook>,
+    outlook: Option<LoopOutlook>,
     tick_milliseconds: u64,
     features: Vec<String>,
 }
@@ -246,7 +220,7 @@ async fn check(plans: Vec<LoopPlan>, devices: Vec<DevicePlan>) -> Result<Report,
     for each in service.loops() {
         loops.push(Checked {
             certificate: service.certificate(&each.plan.name).await?,
-            outlook: service.outlook(each)?,
+            outlook: each.plan.outlook()?,
             tick_milliseconds: each.plan.tick,
             features: each.plan.features.names(),
         });
@@ -254,7 +228,7 @@ async fn check(plans: Vec<LoopPlan>, devices: Vec<DevicePlan>) -> Result<Report,
     for each in service.devices().loops() {
         loops.push(Checked {
             certificate: service.devices().certificate(each)?,
-            outlook: None,
+            outlook: Some(each.plan.outlook()),
             tick_milliseconds: each.plan.tick,
             features: each.plan.features.names(),
         });
@@ -294,17 +268,8 @@ fn describe(checked: &AllChecked) -> String {
         if let Some(ends) = &certificate.ends {
             let _ = writeln!(text, "  {ends}");
         }
-        match outlook {
-            Some(outlook) => {
-                let _ = writeln!(
-                    text,
-                    "  outlook: about {} people until the noise is no larger than what is learnt",
-                    outlook.useful_from
-                );
-            }
-            None => {
-                let _ = writeln!(text, "  outlook: none can be given");
-            }
+        if let Some(outlook) = outlook {
+            let _ = writeln!(text, "  outlook: {outlook}");
         }
         text.push('\n');
     }

@@ -11,8 +11,9 @@ use reticent_server::{
 };
 
 use super::{
+    listen::{TlsArguments, parse_listen},
     read,
-    serve::{TlsArguments, log_to_stderr, parse_listen, runtime, stop_signal},
+    serve::{log_to_stderr, runtime, stop_signal},
 };
 use crate::{error::Error, report::Report};
 
@@ -43,9 +44,6 @@ pub struct Arguments {
     listen: SocketAddr,
     #[command(flatten)]
     tls: TlsArguments,
-    /// A proxy in front does TLS, and names senders in X-Forwarded-For, of which the last address is believed.
-    #[arg(long)]
-    behind_proxy: bool,
 }
 
 /// Shuffles until it is told to stop.
@@ -62,13 +60,11 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
         plans,
         data: arguments.data,
         server,
-        listen: arguments.listen,
-        tls: arguments.tls.files(),
-        behind_proxy: arguments.behind_proxy,
+        listen: arguments.tls.listen_on(arguments.listen),
         limits: HttpLimits::default(),
     };
     log_to_stderr("info");
-    let scheme = if options.tls.is_some() { "https" } else { "http" };
+    let scheme = options.listen.scheme();
     runtime()?.block_on(async {
         let stop = stop_signal()?;
         let ready = |address| say!("shuffling on {scheme}://{address}");

@@ -24,7 +24,7 @@ pub struct Arguments {
 
 #[derive(Subcommand)]
 enum Action {
-    /// Goes on from a store that has gone back, such as a restored backup, and charges the replay to the loop's guarantee.
+    /// Goes on from a store that has gone back, such as a restored backup, and charges the replay to the loop's guarantee. The service must run.
     AcceptRollback {
         /// The folder that the service keeps its data in.
         #[arg(long)]
@@ -36,7 +36,7 @@ enum Action {
         #[arg(long, value_name = "NUMBER.HASH")]
         head: String,
     },
-    /// Goes on with the time of the clock, where the service does not believe it because it is far ahead of what the store knows.
+    /// Goes on with the time of the clock, where the service does not believe it because it is far ahead of what the store knows. The service must run.
     AcceptTime {
         /// The folder that the service keeps its data in.
         #[arg(long)]
@@ -54,7 +54,8 @@ enum Action {
         #[arg(long, value_name = "FILE")]
         to: PathBuf,
     },
-    /// Writes what a loop has released to a file that another loop may begin with (`warm_start`), with what it has cost.
+    /// Writes what a loop has released to a file that another loop may begin with (`warm_start`), with what it has cost, while the service runs or while
+    /// it does not.
     Model {
         /// The folder that the service keeps its data in.
         #[arg(long)]
@@ -62,6 +63,9 @@ enum Action {
         /// The loop.
         #[arg(long, value_name = "LOOP")]
         r#loop: String,
+        /// The witness that the store was served with, if there is one: needed while the service does not run.
+        #[arg(long, value_name = "PATH")]
+        witness: Option<PathBuf>,
         /// A file that does not exist yet.
         #[arg(long, value_name = "FILE")]
         to: PathBuf,
@@ -121,8 +125,8 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
                 reply => Err(unexpected(reply)),
             }
         }
-        Action::Model { data, r#loop, to } => {
-            match ask(&data, Command::Model { loop_name: r#loop })? {
+        Action::Model { data, r#loop, witness, to } => {
+            match ask(&data, Command::Model { loop_name: r#loop, witness })? {
                 Reply::Model(text) => {
                     write_new(&to, &text)?;
                     let text = format!("the model is in {}", to.display());

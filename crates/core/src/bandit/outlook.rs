@@ -18,7 +18,7 @@
 
 use serde::Serialize;
 
-use super::{JointPlan, LocalPlan, ShufflePlan};
+use super::{JointParams, JointPlan, LocalPlan, ShufflePlan};
 use crate::{
     Result,
     randomize::Bounds,
@@ -126,6 +126,30 @@ impl JointPlan {
             _ => Outlook::of_sums(size, people, noise),
         }))
     }
+
+    /// About how many contributions it takes until a predicted reward is no longer mostly noise; `None` if that depends on how many there will be.
+    ///
+    /// By the clock the noise depends on the ticks and not on who comes, and that of the last tick is taken. With a half-life the noise is the same from
+    /// some tick on, and contributions count by what is left of them.
+    ///
+    /// ```
+    /// use reticent::{bandit::JointParams, randomize::Bounds, release::Schedule};
+    /// let by_clock = JointParams { schedule: Schedule::Clock, ..JointParams::forgetting(Bounds::unit(5), 1.0, 1e-6, 5000.0) };
+    /// assert!(by_clock.check()?.useful_from()?.is_some_and(|visits| visits > 100));
+    /// # Ok::<(), reticent::Error>(())
+    /// ```
+    pub fn useful_from(&self) -> Result<Option<u64>> {
+        if let Some(outlook) = self.outlook()? {
+            return Ok(Some(outlook.useful_from));
+        }
+        let JointParams { bounds, forget, horizon, mechanism, .. } = &self.params;
+        let unknown = forget.is_none() && horizon.is_none();
+        if unknown || *mechanism == Some(Mechanism::Reports) {
+            return Ok(None);
+        }
+        let noise = of_deviations(bounds, &self.plan.last_deviations()?);
+        Ok(Some(Outlook::of_sums(Size::of(bounds), 0, noise).useful_from))
+    }
 }
 
 /// s: the noise of sums with these deviations, in units where features have norm 1 and rewards lie in [-1, 1].
@@ -191,5 +215,28 @@ mod tests {
                 assert!(!outlook(size, 2 * people, noise).is_hopeless());
             }
         }
+    }
+
+    /// The noise of a tick is that of a round, whoever comes in it; what is forgotten has a part of it.
+    #[test]
+    fn by_the_clock_the_number_is_that_of_as_many_rounds() {
+        let bounds = Bounds::unit(5);
+        let of = |params: JointParams| params.check().unwrap().useful_from().unwrap();
+        let rounds = JointParams {
+            schedule: Schedule::EveryRound,
+            rule: crate::bandit::Rule::THOMPSON,
+            ..JointParams::new(bounds, 1.0, 1e-6, Some(4096))
+        };
+        let clock = JointParams { schedule: Schedule::Clock, ..rounds.clone() };
+        assert_eq!(clock.check().unwrap().outlook().unwrap(), None);
+        let all = of(clock).unwrap();
+        assert_eq!(Some(all), of(rounds.clone()));
+        let forgetting = |ticks| JointParams {
+            schedule: Schedule::Clock,
+            ..JointParams::forgetting(bounds, 1.0, 1e-6, ticks)
+        };
+        let [short, long] = [64.0, 4096.0].map(|ticks| of(forgetting(ticks)).unwrap());
+        assert!(short < long && (all / 2..2 * all).contains(&long), "{short} {long} {all}");
+        assert_eq!(of(JointParams { horizon: None, ..rounds }), None);
     }
 }

@@ -379,6 +379,11 @@ impl PrivateSumPlan {
     pub fn deviations(&self, index: u64) -> Result<Vec<f64>> {
         self.0.engine.checked_deviations(index)
     }
+
+    /// The same of the last release.
+    pub(crate) fn last_deviations(&self) -> Result<Vec<f64>> {
+        self.deviations(self.0.engine.capacity())
+    }
 }
 
 /// The part of a plan that a stream keeps and saves.

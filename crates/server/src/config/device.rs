@@ -124,7 +124,7 @@ impl LoopParams {
         let (visits, period) = self.check_visits(name)?;
         let features = self.features().and_then(|features| Ok(features.check()?));
         let features = features.map_err(|error| within(name, error))?;
-        let tick = self.learner.tick.unwrap_or(DEFAULT_TICK).as_milliseconds();
+        let tick = self.device_tick_milliseconds();
         let device = self.device.clone().unwrap_or_default();
         let late = device.late.unwrap_or(DEFAULT_LATE).as_milliseconds();
         let late_models = late.div_ceil(tick).max(1);
@@ -145,6 +145,11 @@ impl LoopParams {
         let cap = self.cap(name)?;
         let (name, params) = (name.to_string(), self.clone());
         Ok(DevicePlan { name, params, features, learner, tick, late_models, cap })
+    }
+
+    /// Milliseconds between two models.
+    pub(super) fn device_tick_milliseconds(&self) -> u64 {
+        self.learner.tick.unwrap_or(DEFAULT_TICK).as_milliseconds()
     }
 
     fn local(

@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use reticent::{bandit::Rule, features::FeaturesParams};
+use reticent::{
+    bandit::Rule,
+    features::{FeaturesParams, MOST_NAMES},
+};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 use super::{Origin, Span};
@@ -62,6 +65,11 @@ impl ServiceFile {
                     "given",
                     remedy,
                 ));
+            }
+            if let Some(file) = params.warm_start.as_ref().filter(|file| file.trim().is_empty()) {
+                let remedy = "name a file, or leave it out";
+                let field = format!("loop.{name}.warm_start");
+                return Err(Error::invalid(field, format!("{file:?}"), remedy));
             }
             let mut params = params.clone();
             let file = params.warm_start.map(|file| folder.join(file).display().to_string());
@@ -136,7 +144,27 @@ pub struct LoopParams {
     pub projection: serde_json::Value,
 }
 
+/// The names, joined by dots, that lead to the person in a context.
+pub(crate) fn person_path(person_from: &str) -> &str {
+    person_from.strip_prefix("contextFeatures.").unwrap_or(person_from)
+}
+
 impl LoopParams {
+    /// Refuses a path on which no person stands: loops that count visits would learn nothing.
+    pub(super) fn check_person_from(&self, name: &str) -> Result<()> {
+        let Some(person_from) = &self.person_from else { return Ok(()) };
+        let names = person_path(person_from).split('.');
+        let count = names.clone().count();
+        if count <= MOST_NAMES && names.into_iter().all(|name| !name.trim().is_empty()) {
+            return Ok(());
+        }
+        let remedy = format!(
+            "give up to {MOST_NAMES} names joined by single dots, such as user.id, or leave it out"
+        );
+        let field = format!("loop.{name}.person_from");
+        Err(Error::invalid(field, format!("{person_from:?}"), remedy))
+    }
+
     /// The rule from records to vectors.
     pub(super) fn features(&self) -> Result<FeaturesParams> {
         let parts = [
@@ -354,4 +382,52 @@ pub enum LoopMode {
     Online,
     /// Every decision is the caller's first action, and the learner learns from its reward.
     Apprentice,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of all texts of a file only a purpose may be empty.
+    #[test]
+    fn what_is_empty_is_refused_by_field_and_value() {
+        let check = |more: &str| {
+            let file = format!(
+                "[loop.home]\nprivacy = {{ epsilon = 1.0, delta = 1e-6 }}\naction.topic.categories = [\"a\", \"b\"]\n{more}"
+            );
+            ServiceFile::parse(&file).and_then(|file| file.check())
+        };
+        for sound in [
+            "purpose = \"\"",
+            "person_from = \"id\"",
+            "person_from = \"contextFeatures.user.id\"",
+            "context.a.b.range = [0, 1]",
+        ] {
+            assert!(check(sound).is_ok(), "{sound}: {:?}", check(sound).err());
+        }
+        for (more, field, value) in [
+            ("person_from = \"\"", "loop.home.person_from", "\"\""),
+            ("person_from = \" \"", "loop.home.person_from", "\" \""),
+            ("person_from = \"contextFeatures.\"", "loop.home.person_from", "\"contextFeatures.\""),
+            ("person_from = \"user..id\"", "loop.home.person_from", "\"user..id\""),
+            ("person_from = \".id\"", "loop.home.person_from", "\".id\""),
+            (
+                "person_from = \"a.b.c.d.e.f.g.h.i\"",
+                "loop.home.person_from",
+                "\"a.b.c.d.e.f.g.h.i\"",
+            ),
+            ("warm_start = \"\"", "loop.home.warm_start", "\"\""),
+            ("context.\"\".range = [0, 1]", "loop.home", "context is \"\""),
+            ("context.\"a..b\".range = [0, 1]", "loop.home", "context is \"a..b\""),
+            ("context.a.\"\".range = [0, 1]", "loop.home", "context is \"a.\""),
+            ("context.word.categories = [\"\"]", "loop.home", "\"\" for context.word"),
+            ("context.word.categories = []", "loop.home", "[] for context.word"),
+            ("cross.with = [[\"\", \"topic\"]]", "loop.home", "cross.with is [\"\", \"topic\"]"),
+            ("retain = \"\"", "loops", "\"\""),
+            ("mode = \"\"", "loops", "\"\""),
+        ] {
+            let message = check(more).err().map(|error| error.to_string()).unwrap_or_default();
+            assert!(message.contains(field) && message.contains(value), "{more}: {message}");
+        }
+    }
 }

@@ -97,6 +97,7 @@ impl LoopParams {
             return Err(Error::invalid(at("baseline.share"), self.baseline.share, remedy));
         }
         self.check_rewards(name)?;
+        self.check_person_from(name)?;
         let ledger = self.ledger(name)?;
         let features = self.features().and_then(|features| Ok(features.check()?));
         let features = features.map_err(|error| within(name, error))?;
@@ -158,7 +159,7 @@ impl LoopParams {
         self.baseline.share > 0.0
     }
 
-    fn ledger(&self, name: &str) -> Result<Ledger> {
+    pub(super) fn ledger(&self, name: &str) -> Result<Ledger> {
         let privacy = self.privacy;
         let at = |field: &str| format!("loop.{name}.privacy.{field}");
         match (privacy.visits, privacy.per, privacy.unit) {
@@ -195,7 +196,7 @@ impl LoopParams {
                 "learning has no end if it forgets: leave one of `forget` and `horizon` out";
             return Err(Error::invalid(format!("loop.{name}.learner.forget"), forget, remedy));
         }
-        let forget = self.forget_milliseconds();
+        let forget = self.forget().map(Span::as_milliseconds);
         let tick = self.tick_milliseconds();
         if let (Some(given), Some(tick)) = (learner.forget, Span::milliseconds(tick))
             && given < tick
@@ -210,18 +211,18 @@ impl LoopParams {
 }
 
 impl LoopParams {
-    /// The half-life in milliseconds; none where a horizon is given.
-    fn forget_milliseconds(&self) -> Option<u64> {
+    /// The half-life; none where a horizon is given.
+    pub(super) fn forget(&self) -> Option<Span> {
         match self.learner.horizon {
             Some(_) => None,
-            None => Some(self.learner.forget.unwrap_or(DEFAULT_FORGET).as_milliseconds()),
+            None => Some(self.learner.forget.unwrap_or(DEFAULT_FORGET)),
         }
     }
 
     /// Milliseconds of a tick.
     pub fn tick_milliseconds(&self) -> u64 {
         let suited =
-            self.forget_milliseconds().map_or(600_000, |forget| forget / TICKS_IN_HALF_LIFE);
+            self.forget().map_or(600_000, |forget| forget.as_milliseconds() / TICKS_IN_HALF_LIFE);
         self.learner.tick.map_or(suited.clamp(1000, 3_600_000), Span::as_milliseconds)
     }
 
@@ -282,7 +283,7 @@ pub fn set_group(row: &mut [f64], compares: bool, holdout: bool) {
     }
 }
 
-pub(super) fn check_name(name: &str) -> Result<()> {
+pub(crate) fn check_name(name: &str) -> Result<()> {
     let sound = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '-';
     if (1..=64).contains(&name.len()) && name.chars().all(sound) {
         return Ok(());

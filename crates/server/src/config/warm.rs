@@ -20,11 +20,11 @@ use reticent::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{Ledger, LoopPlan, set_group};
+use super::{Ledger, LoopParams, set_group};
 use crate::{
     Error, Result,
     secret::{from_hex, hex},
-    store::{Digest, LifeId, StoreId},
+    store::{Digest, Life, LifeId, StoreId},
 };
 
 const MODEL: &str = "reticent model 1";
@@ -62,22 +62,6 @@ pub struct Origin {
     pub units: Vec<Ledger>,
 }
 
-impl Origin {
-    /// What a life has released last.
-    pub fn new(plan: &LoopPlan, store: StoreId, life: LifeId, head: (u64, &Digest)) -> Self {
-        let before = plan.params.warm_start_origin.as_ref();
-        let before = before.map_or(&[][..], |origin| &origin.units);
-        Origin {
-            store: hex(&store),
-            life,
-            generation: format!("{:016x}", plan.generation()),
-            release: head.0,
-            chain: hex(head.1),
-            units: before.iter().copied().chain([plan.ledger]).collect(),
-        }
-    }
-}
-
 /// A released model as a file.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -94,13 +78,29 @@ pub struct ModelFile {
 }
 
 impl ModelFile {
-    /// What a life of a loop has released, as text.
-    pub fn write(plan: &LoopPlan, origin: Origin, legacy: &Legacy) -> Result<String> {
+    /// What a life has released last, as text. The head is the number of that release and the hash of the chain up to it.
+    pub fn write(
+        store: StoreId,
+        life: &Life,
+        head: (u64, &Digest),
+        legacy: &Legacy,
+    ) -> Result<String> {
+        let params: LoopParams = serde_json::from_slice(&life.params).map_err(Error::store)?;
+        let before = params.warm_start_origin.as_ref();
+        let before = before.map_or(&[][..], |origin| &origin.units);
+        let origin = Origin {
+            store: hex(&store),
+            life: life.id,
+            generation: format!("{:016x}", life.generation),
+            release: head.0,
+            chain: hex(head.1),
+            units: before.iter().copied().chain([params.ledger(&life.name)?]).collect(),
+        };
         let file = ModelFile {
             kind: MODEL.into(),
-            name: plan.name.clone(),
+            name: life.name.clone(),
             origin,
-            features: features_hash(plan.features.params()),
+            features: features_hash(&params.features()?),
             legacy: hex(&legacy.save()),
         };
         serde_json::to_string(&file).map_err(Error::store)

@@ -51,10 +51,12 @@ use crate::{
     Error, Result,
     clock::{Clock, Time},
     config::{DevicePlan, LoopPlan},
+    lives,
     loops::{Certificate, Part, Together, first_chain},
     sealed::{SealKey, Subject},
     store::{Digest, Head, LifeId, NewLife, Place, Store},
     tasks::Tasks,
+    ticking::Ticker,
 };
 use half::Half;
 
@@ -114,6 +116,7 @@ pub struct DeviceLoop {
     checker: Server,
     served: RwLock<Arc<ServedModel>>,
     halted: Mutex<Option<String>>,
+    ticker: Ticker,
     ticking: tokio::sync::Mutex<()>,
     waiting: AtomicU64,
     /// Which batches of a shuffler have come.
@@ -215,8 +218,10 @@ impl Devices {
 
     /// Why something is not as it should be.
     pub fn troubles(&self) -> impl Iterator<Item = String> {
-        self.loops()
-            .filter_map(|each| each.halted().map(|why| format!("loop {}: {why}", each.plan.name)))
+        self.loops().flat_map(|each| {
+            let of_loop = each.halted().into_iter().chain(each.ticker.failure());
+            of_loop.map(|why| format!("loop {}: {why}", each.plan.name))
+        })
     }
 
     /// Lets the tickers stop.
@@ -280,7 +285,7 @@ pub(crate) fn new_life(plan: &DevicePlan, began: Time) -> Result<NewLife> {
 
 impl DeviceLoop {
     async fn open(plan: DevicePlan, store: &dyn Store, clock: &dyn Clock) -> Result<Self> {
-        let life = store.begin_life(new_life(&plan, clock.now())?).await?;
+        let life = lives::begin(store, new_life(&plan, clock.now())?).await?;
         let mut head = store.head(life.id).await?;
         if head.number == 0 {
             head.chain = first_chain(store.id(), life.id, life.generation);
@@ -302,6 +307,7 @@ impl DeviceLoop {
                 numbers.for_each(|number| batches.note(number));
             }
         }
+        let ticker = Ticker::new(&plan.name, plan.tick);
         Ok(DeviceLoop {
             checker: plan.local().server(),
             plan,
@@ -310,6 +316,7 @@ impl DeviceLoop {
             began: life.began,
             served: RwLock::new(Arc::new(served)),
             halted: Mutex::default(),
+            ticker,
             ticking: tokio::sync::Mutex::default(),
             waiting: AtomicU64::new(waiting),
             batches: Mutex::new(batches),

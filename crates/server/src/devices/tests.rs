@@ -418,3 +418,30 @@ fn what_devices_cannot_do_is_refused_with_a_remedy() {
     };
     assert_eq!(same(TUNED), same(""));
 }
+
+/// Waits until a condition holds: at most for some seconds.
+async fn wait_until(holds: impl Fn() -> bool) {
+    for _ in 0..2000 {
+        if holds() {
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    panic!("it does not come to pass");
+}
+
+#[tokio::test]
+async fn a_tick_that_fails_or_panics_is_told_and_tried_again() {
+    for (fault, words) in [(Fault::Before, "injected"), (Fault::Panic, "fault of the program")] {
+        let World { devices, store, clock, .. } = World::new(file(PRIVACY, TUNED)).await;
+        let devices = Arc::new(devices);
+        clock.pass(TICK);
+        store.fail_next(fault);
+        let ticker = tokio::spawn(Arc::clone(&devices).keep_ticking("news".into()));
+        wait_until(|| devices.troubles().any(|trouble| trouble.contains(words))).await;
+        let served = || devices.find("news").unwrap().served().number;
+        wait_until(|| served() == 1 && devices.troubles().next().is_none()).await;
+        devices.stop();
+        ticker.await.unwrap();
+    }
+}

@@ -4,10 +4,7 @@
 //! close the slot -> count its reports on a copy -> next model -> commit -> serve
 //! ```
 
-use std::{
-    sync::{Arc, atomic::Ordering},
-    time::Duration,
-};
+use std::sync::{Arc, atomic::Ordering};
 
 use reticent::wire;
 
@@ -117,18 +114,11 @@ impl Devices {
         collect_all(self.store.as_ref(), each.life, what).await
     }
 
-    /// Ticks a loop until the service stops. A failure is told and tried again: nothing was consumed by it.
+    /// Ticks a loop until the service stops.
     pub async fn keep_ticking(self: Arc<Self>, name: String) {
-        while !self.stopping.load(Ordering::SeqCst) {
-            let Some(each) = self.find(&name) else { return };
-            let (devices, own) = (Arc::clone(&self), name.clone());
-            match tokio::spawn(async move { devices.tick(&own).await }).await {
-                Ok(Ok(_)) => {}
-                Ok(Err(error)) => tracing::error!(r#loop = %name, "tick: {error}"),
-                Err(_) => each.halt("a tick ended in a fault of the program: report it".into()),
-            }
-            let left = each.plan.tick - self.clock.now() % each.plan.tick;
-            tokio::time::sleep(Duration::from_millis(left.clamp(5, 500))).await;
-        }
+        let Some(each) = self.find(&name) else { return };
+        let tick = |all: Arc<Self>, name: String| async move { all.tick(&name).await };
+        let tick = || tick(Arc::clone(&self), name.clone());
+        each.ticker.run(self.clock.as_ref(), &self.stopping, tick).await;
     }
 }

@@ -24,7 +24,7 @@ use super::limits::Bucket;
 use crate::{
     Error, Result,
     clock::Time,
-    config::{LoopParams, Trust},
+    config::{LoopParams, Trust, check_name},
     secret::{digest, hex, random},
     store::{Digest, KeyRecord, Life, Store},
 };
@@ -211,6 +211,7 @@ async fn check_key(store: &dyn Store, loop_name: Option<&str>, roles: &[Role]) -
         _ => {}
     }
     if let Some(name) = loop_name {
+        check_name(name)?;
         let lives = store.lives().await?;
         let names: BTreeSet<&str> = lives.iter().map(|life| life.name.as_str()).collect();
         // A store that nobody has served from knows no loops yet.
@@ -335,9 +336,12 @@ mod tests {
     async fn keys_that_could_not_be_used_are_refused() {
         let store = MemoryStore::new([1; 16]);
         let home = || Some("home".to_string());
-        for (name, roles) in
-            [(None, vec![Role::Read]), (home(), vec![Role::Admin, Role::Read]), (home(), vec![])]
-        {
+        for (name, roles) in [
+            (None, vec![Role::Read]),
+            (Some(String::new()), vec![Role::Read]),
+            (home(), vec![Role::Admin, Role::Read]),
+            (home(), vec![]),
+        ] {
             assert!(make_key(&store, name, roles, 0).await.is_err());
         }
         let both = vec![Role::Reward, Role::Decide, Role::Reward];

@@ -3,11 +3,12 @@
 use reticent::features::Value;
 
 use super::RankRequest;
+use crate::config::person_path;
 
 impl RankRequest {
     /// Takes the person at `person_from` out of the context, wherever the path leads. `person` comes first where it is given.
     pub fn take_person(&mut self, person_from: &str) {
-        let path = person_from.strip_prefix("contextFeatures.").unwrap_or(person_from);
+        let path = person_path(person_from);
         let found = match self.context.at(path) {
             Some(Value::Text(text)) => Some(text.clone()),
             Some(Value::Integer(number)) => Some(number.to_string()),

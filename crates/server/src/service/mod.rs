@@ -3,16 +3,20 @@
 //! | file | what it is |
 //! | --- | --- |
 //! | `rank` | questions are answered |
+//! | `open` | how many events are open |
 //! | `reward` | rewards and activations are taken |
 //! | `people` | keys of the people's hashes, and which of them the store needs |
 //! | `time` | the time that is believed |
 //! | `rollback` | a store that has gone back is noticed, accepted and charged |
 //! | `sweep` | rows of loops that have ended are removed |
 //! | `tick` | slots are closed, releases made, old rows removed |
-//! | `views` | certificates, models, summaries, exports |
+//! | `views` | certificates, summaries, exports |
+//! | `model` | what a loop has released, for another one to begin with |
 //! | `erase` | a person is erased |
 
 mod erase;
+mod model;
+mod open;
 mod people;
 mod rank;
 mod reward;
@@ -34,6 +38,7 @@ use std::{
 };
 
 pub use erase::ErasedAnswer;
+pub(crate) use model::stored_model;
 pub(crate) use people::needed_keys;
 pub use tick::Ticked;
 pub use views::{Exported, ExportedEvent, LoopView};
@@ -43,11 +48,13 @@ use crate::{
     clock::{Clock, Time},
     config::{DevicePlan, Ledger, LoopPlan, Period},
     devices::Devices,
+    lives,
     loops::{self, HeadName, Limits, Served, Token, Watch, WitnessPlace, first_chain},
     sealed::SealKey,
     secret::Secret,
     store::{LifeId, NewLife, Pending, ReleaseRecord, Store, Witness, WitnessRecord},
     tasks::Tasks,
+    ticking::Ticker,
 };
 
 /// The setting that tells the key of events of a store.
@@ -62,6 +69,8 @@ async fn lost_witness(store: &dyn Store) -> Result<Option<Time>> {
     let damaged = |_| Error::store("the note of a lost witness is damaged: restore another copy");
     <[u8; 8]>::try_from(noted).map(|bytes| Some(Time::from_le_bytes(bytes))).map_err(damaged)
 }
+/// The setting of a store that was served with a witness, and is not used without it from then on.
+pub(crate) const WITNESSED: &str = "served with a witness";
 
 /// What a service is made of.
 pub struct Options {
@@ -112,11 +121,10 @@ pub struct Loop {
     clock: Arc<time::BelievedClock>,
     /// Why nothing is released at present.
     halted: Mutex<Option<Halt>>,
-    /// Why the last tick failed, which is tried again.
-    failed: Mutex<Option<String>>,
+    ticker: Ticker,
     /// One tick at a time.
     ticking: tokio::sync::Mutex<tick::Progress>,
-    open: Mutex<BTreeMap<u64, u64>>,
+    open: open::OpenEvents,
     /// Counts since the process began.
     pub counts: Counts,
 }
@@ -304,8 +312,7 @@ impl Service {
         troubles.extend(self.clock.doubt());
         for each in self.loops() {
             let stopped = each.halt_state().as_ref().map(|halt| halt.why.clone());
-            let failed = each.failure().clone();
-            let of_loop = stopped.into_iter().chain(failed);
+            let of_loop = stopped.into_iter().chain(each.ticker.failure());
             troubles.extend(of_loop.map(|why| format!("loop {}: {why}", each.plan.name)));
         }
         troubles.extend(self.devices.troubles());
@@ -364,18 +371,17 @@ impl Loop {
         let now = clock.now();
         let carry_ledger = matches!(plan.ledger, Ledger::Person { period: Period::Ever, .. });
         let json = |error: serde_json::Error| Error::store(error);
-        let life = store
-            .begin_life(NewLife {
-                name: plan.name.clone(),
-                generation: plan.generation(),
-                params: serde_json::to_vec(&plan.params).map_err(json)?,
-                state: curator.save(),
-                event: serde_json::to_vec(&curator.event()).map_err(json)?,
-                closed: plan.slot(now).saturating_sub(1),
-                time: now,
-                carry_ledger,
-            })
-            .await?;
+        let new = NewLife {
+            name: plan.name.clone(),
+            generation: plan.generation(),
+            params: serde_json::to_vec(&plan.params).map_err(json)?,
+            state: curator.save(),
+            event: serde_json::to_vec(&curator.event()).map_err(json)?,
+            closed: plan.slot(now).saturating_sub(1),
+            time: now,
+            carry_ledger,
+        };
+        let life = lives::begin(store.as_ref(), new).await?;
         let mut head = store.head(life.id).await?;
         if head.number == 0 {
             head.chain = first_chain(store.id(), life.id, life.generation);
@@ -390,6 +396,7 @@ impl Loop {
         };
         let served = loops::served(&head, last)?;
         let answering = Answering::new(served, tokens, life.id);
+        let ticker = Ticker::new(&plan.name, plan.tick);
         Ok(Loop {
             plan,
             life: life.id,
@@ -397,11 +404,11 @@ impl Loop {
             epoch: AtomicU64::new(epoch),
             clock: Arc::clone(clock),
             halted: Mutex::new(None),
-            failed: Mutex::new(None),
+            ticker,
             ticking: tokio::sync::Mutex::new(tick::Progress::new(
                 clock.steady().saturating_add(wait),
             )),
-            open: Mutex::new(open),
+            open: open::OpenEvents::new(open),
             counts: Counts::default(),
         })
     }
@@ -421,11 +428,6 @@ impl Loop {
         halted.or_else(|| self.clock.doubt())
     }
 
-    /// Why the last tick failed.
-    fn failure(&self) -> std::sync::MutexGuard<'_, Option<String>> {
-        self.failed.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn halt_state(&self) -> std::sync::MutexGuard<'_, Option<Halt>> {
         self.halted.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -442,13 +444,9 @@ impl Loop {
         news
     }
 
-    fn open_slots(&self) -> std::sync::MutexGuard<'_, BTreeMap<u64, u64>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Events whose window has not ended: rewarded or not, so that it shows nothing but when people came.
     pub fn open_events(&self) -> u64 {
-        self.open_slots().values().sum()
+        self.open.count()
     }
 }
 

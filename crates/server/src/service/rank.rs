@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Counts, Loop, Service};
+use super::{Counts, Loop, Service, open::Slots};
 use crate::{
     Error, Result,
     clock::Clock,
@@ -54,6 +54,8 @@ impl Service {
     ) -> Result<Vec<Result<RankAnswer>>> {
         let each = self.find(name)?;
         self.check_batch("requests", requests.len())?;
+        // Where that fails, the question will fail too.
+        let _ = each.open.make_certain(self.store.as_ref(), each.life).await;
         self.check_room(each, requests.len() as u64)?;
         let mut events = Vec::with_capacity(requests.len());
         let mut prepare = |request| {
@@ -62,15 +64,21 @@ impl Service {
             Ok(prepared)
         };
         let prepared: Vec<Result<Prepared>> = requests.into_iter().map(&mut prepare).collect();
-        let counted = Arc::clone(each);
         let seen: Vec<Seen> = prepared.iter().flatten().map(|one| one.seen).collect();
-        let stored = self.carry_out(self.store.rank(events), move |stored: &Vec<Ranked>| {
-            for (one, seen) in stored.iter().zip(seen) {
-                if let Ranked::Added { slot } = one {
-                    *counted.open_slots().entry(*slot).or_default() += 1;
-                    seen.count(&counted.counts);
+        let (counted, store) = (Arc::clone(each), Arc::clone(&self.store));
+        let stored = self.tasks.carry_out(async move {
+            let note = |slots: &mut Slots, stored: &Vec<Ranked>| {
+                for (one, seen) in stored.iter().zip(seen) {
+                    if let Ranked::Added { slot } = one {
+                        *slots.entry(*slot).or_default() += 1;
+                        seen.count(&counted.counts);
+                    }
                 }
-            }
+            };
+            let stored = counted.open.change(store.rank(events), note).await;
+            // Where that fails, the next question tries it.
+            let _ = counted.open.make_certain(store.as_ref(), counted.life).await;
+            stored
         });
         let mut stored = stored.await?.into_iter();
         let answers = prepared.into_iter().map(|one| {

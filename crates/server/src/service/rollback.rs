@@ -5,6 +5,17 @@
 //! goes on from there under numbers that nobody has seen, and one more replay is charged to the guarantee, `mu sqrt(1 + replays)`
 //! (`release/stream.rs` of the core).
 //!
+//! **One charge for each line.** A line is what one copy of the store has released. Each costs mu at most, so that l lines cost `mu sqrt(l)`, whatever the number of
+//! their releases: one charge covers all that a dropped line has released. While a loop is stopped, later tokens of that line raise the number that is gone on
+//! from, and add no charge; after the acceptance numbers that were left out are taken to be of the line that is charged.
+//!
+//! A token with a number beyond those that comes after the acceptance is charged again, though it may be of the same line: it cannot be told from a token of
+//! another one. Let line A go on from copy c until it is dropped, and let A' be the line of the same copy put back once before, or on a cloned machine. Both begin
+//! with the same state, key of tokens, number of replays and epoch, so that A' may make any token that A may, but for the hash; the store that goes on has the
+//! releases of neither, and cannot say whose hash it is. In one world all tokens are of A and two lines have been seen, in the other the later token is of A' and there are three.
+//! The service sees the same, so that a rule without a charge in the first world has none in the second, where `mu sqrt(2)` is too little. A random name in the
+//! tokens would not help: a copy has the name of its line, and a cloned machine that of its process.
+//!
 //! Revoked keys and erased people stand in the witness too, and are revoked and erased again. So do generations: one that began after the copy was made is
 //! begun again, so that what it has cost stays in the total, its number is given to no other, and its loop does not go on without a charge.
 
@@ -65,7 +76,12 @@ async fn restore_lives(store: &dyn Store, record: &WitnessRecord) -> Result<()> 
     for life in record.lives.values() {
         let begun = match known.iter().find(|known| known.id == life.id) {
             Some(known) => known.clone(),
-            None => store.begin_life(begin_again(life)?).await?,
+            None => {
+                let begun = store.begin_life(begin_again(life)?).await?;
+                let (name, generation) = (&life.name, format_args!("{:016x}", life.generation));
+                tracing::warn!(r#loop = %name, life = life.id, %generation, "the store has lost a generation that the witness knows: it begins again");
+                begun
+            }
         };
         if (begun.id, begun.generation, &begun.name) != (life.id, life.generation, &life.name) {
             let value = format!("life {} of loop {:?}", life.id, life.name);
@@ -215,7 +231,7 @@ impl Service {
     }
 
     /// Replays of a life that the witness knows of.
-    async fn charged(&self, life: LifeId) -> u64 {
+    pub(super) async fn charged(&self, life: LifeId) -> u64 {
         match &self.witness {
             Some(witness) => {
                 witness.lock().await.record.replays.get(&life).copied().unwrap_or(0).into()

@@ -7,7 +7,9 @@ mod accidents;
 mod clocks;
 mod counts;
 mod devices;
+mod generations;
 mod keys;
+mod model;
 mod rollbacks;
 mod warm;
 

@@ -7,11 +7,11 @@
 //! A process may die between any two of these. Closed slots that are not in the head's sums are read again; a release that was committed and not
 //! served is found in the head and served by the next tick, or by the next process.
 
-use std::{sync::Arc, sync::atomic::Ordering, time::Duration};
+use std::sync::{Arc, atomic::Ordering};
 
 use super::{Answering, Counts, Loop, Service, time::JUMP};
 use crate::{
-    Error, Result,
+    Result,
     clock::{Clock, Time},
     config::{LoopPlan, REMEMBERED},
     loops::{self, Folded, contribute, first_chain},
@@ -88,10 +88,13 @@ impl Service {
         if due <= head.folded {
             return Ok(Ticked::Nothing);
         }
-        if head.closed < due {
-            self.store.close(each.life, due).await?;
-        }
-        each.open_slots().retain(|slot, _| *slot > due);
+        let closing = async {
+            match head.closed < due {
+                true => self.store.close(each.life, due).await,
+                false => Ok(()),
+            }
+        };
+        each.open.change(closing, |slots, ()| slots.retain(|slot, _| *slot > due)).await?;
         if each.answering().served.over {
             self.collect(each, due, now).await?;
             return Ok(Ticked::Over);
@@ -203,42 +206,11 @@ impl Service {
         collect_all(self.store.as_ref(), each.life, what).await
     }
 
-    /// Ticks a loop until the service stops. A failure is told and tried again: nothing was consumed by it.
+    /// Ticks a loop until the service stops.
     pub async fn keep_ticking(self: Arc<Self>, name: String) {
-        while !self.stopping.load(Ordering::SeqCst) {
-            let Ok(each) = self.find(&name) else { return };
-            let (service, own) = (Arc::clone(&self), name.clone());
-            let failed = match tokio::spawn(async move { service.tick(&own).await }).await {
-                Ok(Ok(_)) => None,
-                Ok(Err(error)) => Some(redacted(&error)),
-                Err(_) => Some("a fault of the program, which should be reported".into()),
-            };
-            each.tell_failure(
-                failed.map(|why| format!("the last tick failed and is tried again: {why}")),
-            );
-            let tick = each.plan.tick;
-            let left = tick - self.clock.now() % tick;
-            // In short steps, so that a stop is noticed and a clock that was set is followed.
-            tokio::time::sleep(Duration::from_millis(left.clamp(5, 500))).await;
-        }
-    }
-}
-
-impl Loop {
-    /// Notes whether the last tick failed, and logs it once.
-    fn tell_failure(&self, failed: Option<String>) {
-        let mut known = self.failure();
-        if let Some(why) = failed.as_ref().filter(|why| known.as_ref() != Some(why)) {
-            tracing::error!(r#loop = %self.plan.name, "{why}");
-        }
-        *known = failed;
-    }
-}
-
-/// An error as it may be logged: fields and values of requests never reach a tick, and those of rows stay out.
-fn redacted(error: &Error) -> String {
-    match error {
-        Error::Core(_) => "the learner refused a step".into(),
-        other => other.to_string(),
+        let Ok(each) = self.find(&name) else { return };
+        let tick = |all: Arc<Self>, name: String| async move { all.tick(&name).await };
+        let tick = || tick(Arc::clone(&self), name.clone());
+        each.ticker.run(self.clock.as_ref(), &self.stopping, tick).await;
     }
 }

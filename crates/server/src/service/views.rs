@@ -1,17 +1,13 @@
-//! Certificates, models, summaries, exports.
+//! Certificates, summaries, exports.
 
-use reticent::{
-    bandit::{Curator, Outlook},
-    noise::SecureNoise,
-    privacy::TrustModel,
-};
+use reticent::{bandit::Curator, noise::SecureNoise, privacy::TrustModel};
 use serde::{Deserialize, Serialize};
 
 use super::{Loop, Service};
 use crate::{
     Error, Result,
     clock::Clock,
-    config::{Ledger, LoopParams, ModelFile, Origin, Trust, UnitName},
+    config::{Ledger, LoopParams, Origin, Trust, UnitName},
     loops::{
         Certificate, ChainHeader, Decision, Part, RankRequest, Summary, Together, first_chain,
     },
@@ -217,20 +213,6 @@ impl Service {
         Ok(records.first().is_some_and(made) && curator.began_with(&self.cost_of(life.id).await?))
     }
 
-    /// What a loop has released, for another loop to begin with: a file for `warm_start`.
-    pub async fn model_file(&self, name: &str) -> Result<String> {
-        let each = self.find(name)?;
-        let _not_while_ticking = each.ticking.lock().await;
-        let curator = self.cost_of(each.life).await?;
-        if curator.releases() != each.answering().served.number {
-            let why = "the last release is not served yet: try again after the next tick";
-            return Err(Error::Unavailable(why.into()));
-        }
-        let head = (curator.releases(), &each.answering().served.chain);
-        let origin = Origin::new(&each.plan, self.store.id(), each.life, head);
-        ModelFile::write(&each.plan, origin, &curator.legacy()?)
-    }
-
     /// A loop as everybody with a `read` key may see it.
     pub fn view(&self, each: &Loop) -> LoopView {
         let answering = each.answering();
@@ -247,11 +229,6 @@ impl Service {
             summary: Summary::of(&each.plan, served.release.as_ref()),
             halted: each.halted(),
         }
-    }
-
-    /// What the loop's noise allows, before anybody came.
-    pub fn outlook(&self, each: &Loop) -> Result<Option<Outlook>> {
-        Ok(each.plan.learner.outlook()?)
     }
 
     /// Releases from this number on, at most `limit`.

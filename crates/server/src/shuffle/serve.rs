@@ -27,8 +27,8 @@ use crate::{
     clock::SystemClock,
     config::DevicePlan,
     data::open_store,
-    http::{HttpLimits, Peer, Problem, Tls, message_problem, read_bytes, serve_routes},
-    run::{bind, check_address},
+    http::{HttpLimits, Peer, Problem, message_problem, read_bytes, serve_routes},
+    run::Listen,
     sealed::SealKey,
     secret::Secret,
 };
@@ -41,12 +41,8 @@ pub struct ShuffleOptions {
     pub data: PathBuf,
     /// The server.
     pub server: Endpoint,
-    /// Where to listen.
-    pub listen: SocketAddr,
-    /// Files for TLS.
-    pub tls: Option<Tls>,
-    /// Whether a proxy in front does TLS, and names senders in X-Forwarded-For, of which the last address is believed.
-    pub behind_proxy: bool,
+    /// Where to listen. A proxy in front names senders in X-Forwarded-For, of which the last address is believed.
+    pub listen: Listen,
     /// What devices may take.
     pub limits: HttpLimits,
 }
@@ -64,9 +60,7 @@ pub async fn run_shuffler(
     ready: impl FnOnce(SocketAddr),
     stop: impl Future<Output = ()>,
 ) -> Result<()> {
-    check_address(options.listen, options.tls.is_some(), options.behind_proxy)?;
-    let tls = options.tls.as_ref().map(Tls::open).transpose()?;
-    let listener = bind(options.listen).await?;
+    let (listener, tls) = options.listen.open().await?;
     let store = open_store(&options.data)?;
     let key = SealKey::in_file(&options.data.join("seal.key"))?;
     let senders = Secret::in_file(&options.data.join("senders.key"))?;
@@ -77,7 +71,7 @@ pub async fn run_shuffler(
     for each in shuffler.loops() {
         tasks.spawn(Arc::clone(&shuffler).keep_forwarding(each.plan.name.clone()));
     }
-    let (limits, behind_proxy) = (options.limits, options.behind_proxy);
+    let (limits, behind_proxy) = (options.limits, options.listen.behind_proxy);
     let routes = routes(App { shuffler: Arc::clone(&shuffler), limits, behind_proxy });
     if let Ok(address) = listener.local_addr() {
         ready(address);

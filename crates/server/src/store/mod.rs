@@ -36,6 +36,8 @@ pub(crate) use fault::FaultAfter;
 pub use memory::MemoryStore;
 pub use records::*;
 pub use redb::RedbStore;
+#[cfg(test)]
+pub(crate) use redb::faulty::Disk;
 pub use witness::{Agreement, Witness, WitnessHead, WitnessRecord, compare};
 
 use std::{future::Future, path::PathBuf, pin::Pin};

@@ -105,14 +105,19 @@ pub struct Witness {
 impl Witness {
     /// Opens the file with what it holds, which is nothing the first time.
     pub fn open(path: impl AsRef<Path>) -> Result<(Self, Option<WitnessRecord>)> {
-        let witness = Witness { path: path.as_ref().to_owned(), apart: false };
-        make_folder(&witness.path)?;
-        let record = match fs::read(&witness.path) {
-            Ok(bytes) => Some(read(&bytes).map_err(|error| unusable(&witness.path, error))?),
-            Err(error) if error.kind() == ErrorKind::NotFound => None,
-            Err(error) => return Err(unusable(&witness.path, error)),
-        };
-        Ok((witness, record))
+        let path = path.as_ref().to_owned();
+        make_folder(&path)?;
+        let record = Self::read(&path)?;
+        Ok((Witness { path, apart: false }, record))
+    }
+
+    /// What the file of this name holds, if there is one.
+    pub fn read(path: &Path) -> Result<Option<WitnessRecord>> {
+        match fs::read(path) {
+            Ok(bytes) => read(&bytes).map(Some).map_err(|error| unusable(path, error)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(unusable(path, error)),
+        }
     }
 
     /// The same beside the folder of the data: whether it is on another filesystem, and not put back together with a copy of it.

@@ -10,6 +10,7 @@ use reticent_server::{
     config::ServiceFile,
     http::{App, HttpLimits, KeyRing, Role, make_key, serve},
     loops::Limits,
+    run::Listen,
     sealed::SealKey,
     secret::Secret,
     service::{Options, Service},
@@ -249,9 +250,7 @@ async fn sealed_reports_pass_a_shuffler_and_are_learnt_from() {
         plans: ServiceFile::parse(LOOPS).unwrap().check_devices().unwrap(),
         data: folder.path().join("data"),
         server: endpoint(&server, &key),
-        listen: "127.0.0.1:0".parse().unwrap(),
-        tls: None,
-        behind_proxy: false,
+        listen: Listen { address: "127.0.0.1:0".parse().unwrap(), tls: None, behind_proxy: false },
         limits: HttpLimits::default(),
     };
     let shuffler = tokio::spawn(run_shuffler(

@@ -1,7 +1,7 @@
 //! Counts for the curator: what was taken is counted once, whoever repeats it and whoever goes away.
 
 use super::*;
-use crate::store::RedbStore;
+use crate::store::{Disk, RedbStore};
 
 /// Rewards and activations that were counted.
 fn counted(service: &Service) -> (u64, u64) {
@@ -53,6 +53,24 @@ async fn what_is_refused_erased_or_activated_again_is_no_reward_and_no_activatio
     assert_eq!(counts.refused_rewards.load(Ordering::Relaxed), 1);
 }
 
+/// Whether the events are there is not known to the caller, and known to the store.
+#[tokio::test]
+async fn open_events_are_counted_again_after_a_commit_that_nobody_confirmed() {
+    let world = World::new(&file(EXACT, "")).await;
+    let open = || world.service.find("home").unwrap().open_events();
+    world.rank("one", None).await;
+    for (fault, open_then) in [(Fault::Before, CROWD as u64), (Fault::After, CROWD as u64 + 1)] {
+        world.store.fail_next(fault);
+        assert!(world.service.rank("home", request("lost", None)).await.is_err());
+        assert_eq!(open(), open_then, "{fault:?}");
+    }
+    // What is repeated is no second event.
+    world.service.rank("home", request("lost", None)).await.unwrap();
+    assert_eq!(open(), CROWD as u64 + 1);
+    world.ticks(3).await;
+    assert_eq!(open(), 0);
+}
+
 /// Polls a call once, and goes away before it is answered.
 async fn abandon(call: impl Future) {
     tokio::select! {
@@ -73,14 +91,11 @@ async fn wait_until(holds: impl Fn() -> bool) {
     panic!("it does not come to pass");
 }
 
-/// A client that was cut off sends its reward again: if the first one was not counted, the second one would not be either, since it changes nothing.
-#[tokio::test]
-async fn what_a_caller_who_went_away_has_sent_is_counted() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = Arc::new(RedbStore::open(folder.path().join("store")).unwrap());
+/// A service on this store.
+async fn serve(store: &Arc<RedbStore>) -> Arc<Service> {
     let service = Service::open(Options {
         plans: ServiceFile::parse(&file(EXACT, "")).unwrap().check().unwrap(),
-        store,
+        store: store.clone(),
         clock: Arc::new(ManualClock::at(START)),
         people: Secret::from_bytes([3; 32]),
         earlier_people: Vec::new(),
@@ -88,7 +103,44 @@ async fn what_a_caller_who_went_away_has_sent_is_counted() {
         witness: None,
         limits: Limits::default(),
     });
-    let service = service.await.unwrap();
+    service.await.unwrap()
+}
+
+/// Some groups fail before their commit and some after it, while others are counted.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn open_events_are_right_when_groups_fail_under_load() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = RedbStore::open_on(&Disk::new(), &folder.path().join("store"), 32).unwrap();
+    let store = Arc::new(store);
+    let service = serve(&store).await;
+    let client = |client: usize, service: Arc<Service>| async move {
+        for number in 0..10 {
+            let id = format!("{client}/{number}");
+            while service.rank("home", request(&id, None)).await.is_err() {}
+        }
+    };
+    let clients: Vec<_> =
+        (0..40).map(|number| tokio::spawn(client(number, Arc::clone(&service)))).collect();
+    for step in 0..30 {
+        store.fail_next(Some(if step % 2 == 0 { Fault::Before } else { Fault::After }));
+        tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+    }
+    store.fail_next(None);
+    for client in clients {
+        client.await.unwrap();
+    }
+    let each = service.find("home").unwrap();
+    let stored = store.open_events(each.life).await.unwrap();
+    assert_eq!(stored.iter().map(|(_, count)| count).sum::<u64>(), 400);
+    assert_eq!(each.open_events(), 400);
+}
+
+/// A client that was cut off sends its reward again: if the first one was not counted, the second one would not be either, since it changes nothing.
+#[tokio::test]
+async fn what_a_caller_who_went_away_has_sent_is_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Arc::new(RedbStore::open(folder.path().join("store")).unwrap());
+    let service = serve(&store).await;
     let each = service.find("home").unwrap();
     abandon(service.rank("home", request("one", None))).await;
     service.rank("home", request("one", None)).await.unwrap();

@@ -310,6 +310,62 @@ async fn a_rollback_that_a_client_has_shown_is_remembered_without_a_witness() {
     assert!(matches!(service.tick("home").await.unwrap(), Ticked::Released(_)));
 }
 
+/// The head of the loop as an operator names it.
+async fn named(service: &Service) -> String {
+    let head = service.head(service.find("home").unwrap()).await.unwrap();
+    HeadName::new(head.number, &head.chain).text()
+}
+
+/// Clients come back one after the other, each with the last head that it saw of the line that was dropped.
+#[tokio::test]
+async fn one_acceptance_covers_all_tokens_that_were_shown_before_it() {
+    let clock = Arc::new(ManualClock::at(START));
+    let text = file("epsilon = 1.0, delta = 1e-6, visits = 1, per = \"ever\"", "");
+    let (copy, last) = gone_back(&text, &clock).await;
+    let service = open(&text, &copy, &clock, Secret::from_bytes([3; 32])).await.unwrap();
+    let each = service.find("home").unwrap();
+    let token = |number| Token::write(&service.tokens, each.life, &HeadName::new(number, &[9; 32]));
+    for shown in [&token(2), &token(3), &last] {
+        service.notice("home", shown).await.unwrap();
+    }
+    assert_eq!(service.accept_rollback("home", &named(&service).await).await.unwrap(), 1);
+    clock.pass(TICK);
+    assert_eq!(service.tick("home").await.unwrap(), Ticked::Released(6));
+    for shown in [&token(2), &token(3), &last] {
+        service.notice("home", shown).await.unwrap();
+        assert_eq!(service.troubles(), Vec::<String>::new());
+    }
+}
+
+/// A backup is put back twice, and each time releases are made: three lines in all. What the second one has released could be of the first one, by all that
+/// the store knows, and is charged.
+#[tokio::test]
+async fn a_token_beyond_what_was_accepted_is_charged_because_it_may_be_of_another_line() {
+    let clock = Arc::new(ManualClock::at(START));
+    let text = file("epsilon = 1.0, delta = 1e-6, visits = 1, per = \"ever\"", "");
+    let start = async |store: &Arc<MemoryStore>| {
+        open(&text, store, &clock, Secret::from_bytes([3; 32])).await.unwrap()
+    };
+    let (backup, first) = gone_back(&text, &clock).await;
+    let second = start(&Arc::new(backup.copy())).await;
+    for _ in 0..7 {
+        clock.pass(TICK);
+        second.tick("home").await.unwrap();
+    }
+    let second = second.find("home").unwrap().answering().token.clone();
+    let service = start(&backup).await;
+    for (shown, replays) in [(&first, 1), (&second, 2)] {
+        service.notice("home", shown).await.unwrap();
+        clock.pass(TICK);
+        assert_eq!(service.tick("home").await.unwrap(), Ticked::Halted);
+        assert_eq!(service.accept_rollback("home", &named(&service).await).await.unwrap(), replays);
+        service.tick("home").await.unwrap();
+    }
+    let charged = service.certificate("home").await.unwrap().guarantee.epsilon();
+    // mu sqrt(3).
+    assert!((1.75..1.9).contains(&charged), "{charged}");
+}
+
 #[tokio::test]
 async fn a_rollback_that_one_loop_shows_stops_all_loops_of_the_file() {
     let clock = Arc::new(ManualClock::at(START));

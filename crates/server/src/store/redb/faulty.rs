@@ -75,16 +75,14 @@ impl StorageBackend for FaultyBackend {
 impl RedbStore {
     /// Opens a store on this disk that keeps a short journal.
     pub(crate) fn open_on(disk: &Disk, path: &Path, journal_entries: usize) -> Result<Self> {
-        let (disk, path) = (disk.clone(), path.to_owned());
+        let (disk, name) = (disk.clone(), path.to_owned());
         let opener = move || {
             let file =
-                disk::private().create(true).truncate(false).open(&path).map_err(Error::store)?;
+                disk::private().create(true).truncate(false).open(&name).map_err(Error::store)?;
             let file = FileBackend::new(file).map_err(Error::store)?;
-            Builder::new()
-                .create_with_backend(FaultyBackend { file, disk: disk.clone() })
-                .map_err(Error::store)
+            Ok(Builder::new().create_with_backend(FaultyBackend { file, disk: disk.clone() })?)
         };
-        Self::open_with(Box::new(opener), journal_entries)
+        Self::open_with(path.to_owned(), Box::new(opener), journal_entries)
     }
 
     /// Lets the next group fail, or none.

@@ -1,17 +1,25 @@
 //! The file: who may read it, who has it open, and copies of it.
 
 use std::{
+    cell::Cell,
     fs::{self, Permissions},
-    io,
+    io::ErrorKind,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
+    rc::Rc,
 };
 
-use ::redb::{Builder, Database, DatabaseError, ReadTransaction, StorageError};
+use ::redb::{
+    Builder, Database, DatabaseError, ReadTransaction, StorageBackend, StorageError,
+    backends::FileBackend,
+};
 
-use super::{tables, writer::Attempt};
+use super::{
+    tables,
+    writer::{Attempt, Failure},
+};
 use crate::{
-    Error, Result,
+    Error,
     store::disk::{make_folder, private, rename, sync_folder, unusable},
 };
 
@@ -19,32 +27,52 @@ use crate::{
 const CACHE: usize = 160 << 20;
 
 /// Opens a store, or makes it.
-pub(super) fn open(path: &Path) -> Result<Database> {
+pub(super) fn open(path: &Path) -> Attempt<Database> {
     let options = private().create(true).truncate(false).open(path);
     let file = options.map_err(|error| unusable(path, error))?;
     file.set_permissions(Permissions::from_mode(0o600)).map_err(|error| unusable(path, error))?;
     let made = file.metadata().is_ok_and(|metadata| metadata.len() == 0);
-    let database =
-        Builder::new().set_cache_size(CACHE).create_file(file).map_err(|error| match error {
-            DatabaseError::DatabaseAlreadyOpen => Error::store(format_args!(
-                "{} is open in another process, and one process at a time serves from a folder: stop that one, or give another folder",
-                path.display()
-            )),
-            DatabaseError::Storage(StorageError::Io(error))
-                if error.kind() == io::ErrorKind::InvalidData =>
-            {
-                Error::invalid(
-                    "store",
-                    path.display(),
-                    "give a file that this program made, or the name of a new one",
-                )
-            }
-            error => unusable(path, error),
-        })?;
+    let file = FileBackend::new(file).map_err(|error| explain(path, error))?;
+    let database = open_on(file).map_err(|error| explain(path, error))?;
     if made {
         sync_folder(path)?;
     }
     Ok(database)
+}
+
+/// Opens what these bytes are. Every page that is in use is compared with its checksum: redb does that after a crash only, and would read what is wrong, such
+/// as a count of visits, or panic.
+pub(super) fn open_on(bytes: impl StorageBackend) -> Result<Database, DatabaseError> {
+    let repaired = Rc::new(Cell::new(false));
+    let noted = Rc::clone(&repaired);
+    let mut builder = Builder::new();
+    builder.set_cache_size(CACHE).set_repair_callback(move |_| noted.set(true));
+    let mut database = builder.create_with_backend(bytes)?;
+    if !repaired.get() && !database.check_integrity()? {
+        tracing::warn!("the store did not know which of its pages are free: it was repaired");
+    }
+    Ok(database)
+}
+
+/// Why a file cannot be opened.
+fn explain(path: &Path, error: DatabaseError) -> Failure {
+    match error {
+        DatabaseError::DatabaseAlreadyOpen => Error::store(format_args!(
+            "{} is open in another process, and one process at a time serves from a folder: stop that one, or give another folder",
+            path.display()
+        ))
+        .into(),
+        DatabaseError::Storage(StorageError::Io(error))
+            if error.kind() == ErrorKind::InvalidData =>
+        {
+            let remedy = "it is no store of this program, or its beginning is damaged: give the folder of a store, or restore a backup (docs/service.md, Restoring)";
+            Error::invalid("store", path.display(), remedy).into()
+        }
+        error => match Failure::from(error) {
+            Failure::Storage(message) => unusable(path, message).into(),
+            failure => failure,
+        },
+    }
 }
 
 /// Copies a snapshot to a new file, which has its name only when it is whole.

@@ -8,11 +8,15 @@
 //! | `events`, `heads`, `removal` | operations that write |
 //! | `reads` | operations that read, on a snapshot in a thread of their own |
 //! | `file` | opening and copying the file |
+//! | `damage` | a file that is damaged |
 //!
-//! After an error of `fsync` the kernel may have dropped what it could not write while it still shows it; redb's checksums find that when the file is
-//! opened on another day, and the witness shows it if releases are missing. A full disk fails earlier, while pages are written, and loses nothing.
+//! After an error of `fsync` the kernel may have dropped what it could not write while it still shows it; checksums find that when the file is
+//! opened on another day (`file`), and the witness shows it if releases are missing. A full disk fails earlier, while pages are written, and loses nothing.
 
 mod behind;
+mod damage;
+#[cfg(test)]
+mod damaged;
 mod events;
 #[cfg(test)]
 pub(crate) mod faulty;
@@ -56,13 +60,13 @@ impl RedbStore {
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path: PathBuf = path.as_ref().to_owned();
         disk::make_folder(&path)?;
-        Self::open_with(Box::new(move || file::open(&path)), behind::JOURNAL_ENTRIES)
+        let file = path.clone();
+        Self::open_with(path, Box::new(move || file::open(&file)), behind::JOURNAL_ENTRIES)
     }
 
-    fn open_with(opener: Opener, journal_entries: usize) -> Result<Self> {
-        let shared = Arc::new(Shared::open(opener, journal_entries)?);
-        let id = identify(&shared)?;
-        let behind = shared.recover()?;
+    fn open_with(path: PathBuf, opener: Opener, journal_entries: usize) -> Result<Self> {
+        let shared = Arc::new(Shared::open(path, opener, journal_entries)?);
+        let (id, behind) = shared.guarded(|| Ok((identify(&shared)?, shared.recover()?)))?;
         let (queue, writer) = writer::start(Arc::clone(&shared), behind)?;
         Ok(RedbStore { id, shared, queue, writer: Some(writer) })
     }
@@ -79,14 +83,14 @@ impl RedbStore {
     ) -> Pending<T> {
         let shared = Arc::clone(&self.shared);
         Box::pin(async move {
-            let read = move || Ok(operation(&shared.begin_read()?)?);
+            let read = move || Ok(shared.guarded(|| operation(&shared.begin_read()?))?);
             tokio::task::spawn_blocking(read).await.map_err(Error::store)?
         })
     }
 }
 
 /// Makes the tables and the identity of a new store, and returns the identity.
-fn identify(shared: &Shared) -> Result<StoreId> {
+fn identify(shared: &Shared) -> Attempt<StoreId> {
     let transaction = shared.begin_write()?;
     let mut tables = Tables::open(&transaction)?;
     let id = match get(&tables.identity, ())? {
@@ -99,7 +103,7 @@ fn identify(shared: &Shared) -> Result<StoreId> {
         }
     };
     drop(tables);
-    transaction.commit().map_err(Error::store)?;
+    transaction.commit()?;
     Ok(id)
 }
 

@@ -3,27 +3,30 @@
 //! Transactions wait in a queue. The writer takes all that wait, runs them one after the other in one transaction of redb, makes that durable, and then
 //! answers all of them. An operation reads and checks before it writes, so that one that is refused has changed nothing and the others of its group go on.
 //! A failure of redb itself fails the whole group; the file is then closed and opened again, since redb refuses everything after an input or output error.
+//! A file that turns out to be damaged is not used any more (`damage`).
 //!
 //! Each commit of redb has two phases, and no state of the allocator: that would be written with every commit, and grows with the file. Opening after a crash
 //! walks over the file once in its place.
 
 use std::{
     fmt::Display,
+    path::PathBuf,
     sync::{
-        Arc, PoisonError, RwLock,
+        Arc, OnceLock, PoisonError, RwLock,
         atomic::{AtomicU64, Ordering},
         mpsc,
     },
 };
 
 use ::redb::{
-    CommitError, Database, ReadTransaction, StorageError, TableError, TransactionError,
-    WriteTransaction,
+    CommitError, Database, DatabaseError, ReadTransaction, StorageError, TableError,
+    TransactionError, WriteTransaction,
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use super::{
     behind::WriteBehind,
+    damage,
     tables::{HEADS, JOURNAL, JournalEntry, REMEMBERED, Tables},
 };
 use crate::{Error, Result, store::Pending};
@@ -39,6 +42,8 @@ pub(super) enum Failure {
     Refused(Error),
     /// redb failed, and nothing of its group has happened for sure.
     Storage(String),
+    /// The same, because the file is damaged.
+    Damaged(String),
 }
 
 /// What became of an operation.
@@ -54,7 +59,7 @@ impl From<Failure> for Error {
     fn from(failure: Failure) -> Self {
         match failure {
             Failure::Refused(error) => error,
-            Failure::Storage(message) => Error::Store(message),
+            Failure::Storage(message) | Failure::Damaged(message) => Error::Store(message),
         }
     }
 }
@@ -62,19 +67,26 @@ impl From<Failure> for Error {
 macro_rules! storage_failures {
     ($($error:ty),*) => { $(impl From<$error> for Failure {
         fn from(error: $error) -> Self {
-            Failure::Storage(error.to_string())
+            let error = ::redb::Error::from(error);
+            match damage::is_damage(&error) {
+                true => Failure::Damaged(error.to_string()),
+                false => Failure::Storage(error.to_string()),
+            }
         }
     })* };
 }
-storage_failures!(StorageError, TableError, TransactionError, CommitError);
+storage_failures!(DatabaseError, StorageError, TableError, TransactionError, CommitError);
 
 /// How the file is opened, the first time and after a failure.
-pub(super) type Opener = Box<dyn Fn() -> Result<Database> + Send + Sync>;
+pub(super) type Opener = Box<dyn Fn() -> Attempt<Database> + Send + Sync>;
 
 /// What the writer and the readers share.
 pub(super) struct Shared {
     /// None while the file could not be opened again.
     database: RwLock<Option<Database>>,
+    path: PathBuf,
+    /// What is said to everybody from the moment on at which the file was found damaged.
+    damage: OnceLock<String>,
     opener: Opener,
     journal_entries: usize,
     /// Commits since the store was opened.
@@ -85,16 +97,51 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    pub(super) fn open(opener: Opener, journal_entries: usize) -> Result<Self> {
-        let database = RwLock::new(Some(opener()?));
-        Ok(Shared {
-            database,
+    pub(super) fn open(path: PathBuf, opener: Opener, journal_entries: usize) -> Attempt<Self> {
+        let shared = Shared {
+            database: RwLock::new(None),
+            path,
+            damage: OnceLock::new(),
             opener,
             journal_entries,
             commits: AtomicU64::new(0),
             #[cfg(test)]
             fault: std::sync::Mutex::default(),
-        })
+        };
+        shared.guarded(|| shared.open_file())?;
+        Ok(shared)
+    }
+
+    fn open_file(&self) -> Attempt<()> {
+        let opened = (self.opener)()?;
+        *self.database.write().unwrap_or_else(PoisonError::into_inner) = Some(opened);
+        Ok(())
+    }
+
+    /// Runs what reads or writes the file. Once the file is found damaged, nothing is done with it any more.
+    pub(super) fn guarded<T>(&self, work: impl FnOnce() -> Attempt<T>) -> Attempt<T> {
+        if let Some(message) = self.damage.get() {
+            return Err(Failure::Damaged(message.clone()));
+        }
+        match damage::caught(work) {
+            Ok(Err(Failure::Damaged(what))) => Err(self.condemn(&what)),
+            Ok(done) => done,
+            Err(place) => {
+                tracing::error!("{}: a panic at {place}", self.path.display());
+                Err(self.condemn("its contents contradict each other"))
+            }
+        }
+    }
+
+    fn condemn(&self, what: &str) -> Failure {
+        let message = self.damage.get_or_init(|| {
+            let message = damage::message(&self.path, what);
+            tracing::error!("{message}");
+            message
+        });
+        // Closing it would write to it, and might wait for a transaction that ended in a panic. The system closes it with the process.
+        std::mem::forget(self.database.write().unwrap_or_else(PoisonError::into_inner).take());
+        Failure::Damaged(message.clone())
     }
 
     /// A snapshot. It holds no lock: if the file is closed under it, reading fails.
@@ -124,12 +171,11 @@ impl Shared {
         *self.database.write().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    fn reopen(&self) -> Result<WriteBehind> {
+    fn reopen(&self) -> Attempt<WriteBehind> {
         // The old one holds the lock of the file.
         self.close();
-        let opened = (self.opener)()?;
-        *self.database.write().unwrap_or_else(PoisonError::into_inner) = Some(opened);
-        Ok(self.recover()?)
+        self.open_file()?;
+        self.recover()
     }
 
     /// Reads the journal, and merges one that is too long.
@@ -150,12 +196,23 @@ impl Shared {
     fn fault(&self, when: crate::store::Fault) -> Attempt<()> {
         let mut fault = self.fault.lock().unwrap_or_else(PoisonError::into_inner);
         match *fault == Some(when) {
+            true if when == crate::store::Fault::Panic => panic!("injected panic"),
             true => {
                 *fault = None;
                 Err(Failure::Storage(format!("injected failure: {when:?}")))
             }
             false => Ok(()),
         }
+    }
+}
+
+impl Drop for Shared {
+    /// redb writes when it closes a file, which may be damaged.
+    fn drop(&mut self) {
+        let _ = self.guarded(|| {
+            self.close();
+            Ok(())
+        });
     }
 }
 
@@ -170,7 +227,7 @@ pub(super) struct Group<'t> {
 /// A transaction that waits.
 pub(super) trait Job: Send {
     /// Runs it. An error is a failure of redb.
-    fn run(&mut self, group: &mut Group<'_>) -> std::result::Result<(), String>;
+    fn run(&mut self, group: &mut Group<'_>) -> Attempt<()>;
 
     /// Answers, when its group was committed or failed.
     fn answer(self: Box<Self>, failure: Option<&str>);
@@ -188,13 +245,13 @@ where
     T: Send,
     F: FnOnce(&mut Group<'_>) -> Attempt<T> + Send,
 {
-    fn run(&mut self, group: &mut Group<'_>) -> std::result::Result<(), String> {
+    fn run(&mut self, group: &mut Group<'_>) -> Attempt<()> {
         let Some(operation) = self.operation.take() else { return Ok(()) };
-        match operation(group) {
-            Ok(value) => self.result = Some(Ok(value)),
-            Err(Failure::Refused(error)) => self.result = Some(Err(error)),
-            Err(Failure::Storage(message)) => return Err(message),
-        }
+        self.result = Some(match operation(group) {
+            Ok(value) => Ok(value),
+            Err(Failure::Refused(error)) => Err(error),
+            Err(failure) => return Err(failure),
+        });
         Ok(())
     }
 
@@ -275,14 +332,21 @@ fn run(shared: &Shared, receiver: &mpsc::Receiver<Message>, behind: WriteBehind)
                 Err(_) => break,
             }
         }
-        let failure = commit(shared, &mut behind, &mut jobs).err();
+        let failure = shared.guarded(|| commit(shared, &mut behind, &mut jobs)).err();
+        let failure = failure.map(|failure| match failure {
+            Failure::Refused(error) => error.to_string(),
+            Failure::Storage(message) | Failure::Damaged(message) => message,
+        });
         if failure.is_some() {
             // What is in memory may be ahead of the file. Callers read again after a failure, so the file is opened before they know of it.
-            behind = shared.reopen().ok();
+            behind = shared.guarded(|| shared.reopen()).ok();
         }
         jobs.into_iter().for_each(|job| job.answer(failure.as_deref()));
     }
-    shared.close();
+    let _ = shared.guarded(|| {
+        shared.close();
+        Ok(())
+    });
 }
 
 /// Runs and commits a group. `behind` is none if the file could not be opened again after a failure: it is tried once more.
@@ -290,28 +354,26 @@ fn commit(
     shared: &Shared,
     behind: &mut Option<WriteBehind>,
     jobs: &mut [Box<dyn Job>],
-) -> std::result::Result<(), String> {
-    let message = |failure: Failure| Error::from(failure).to_string();
+) -> Attempt<()> {
     let behind = match behind {
         Some(behind) => behind,
-        None => behind.insert(shared.reopen().map_err(|error| error.to_string())?),
+        None => behind.insert(shared.reopen()?),
     };
-    let transaction = shared.begin_write().map_err(message)?;
+    let transaction = shared.begin_write()?;
     {
-        let mut group = Group {
-            tables: Tables::open(&transaction).map_err(message)?,
-            behind,
-            added: Vec::new(),
-        };
+        let mut group = Group { tables: Tables::open(&transaction)?, behind, added: Vec::new() };
         jobs.iter_mut().try_for_each(|job| job.run(&mut group))?;
-        group.behind.commit(&mut group.tables, group.added).map_err(message)?;
-        group.tables.flush().map_err(message)?;
+        group.behind.commit(&mut group.tables, group.added)?;
+        group.tables.flush()?;
     }
     #[cfg(test)]
-    shared.fault(crate::store::Fault::Before).map_err(message)?;
-    transaction.commit().map_err(|error| error.to_string())?;
+    {
+        shared.fault(crate::store::Fault::Before)?;
+        shared.fault(crate::store::Fault::Panic)?;
+    }
+    transaction.commit()?;
     shared.commits.fetch_add(1, Ordering::Relaxed);
     #[cfg(test)]
-    shared.fault(crate::store::Fault::After).map_err(message)?;
+    shared.fault(crate::store::Fault::After)?;
     Ok(())
 }

@@ -1,0 +1,87 @@
+//! What a loop has released, as a file for another one to begin with (`warm_start`): from the service, or from its store while none runs.
+//!
+//! The file says what the model has cost. Some of that is known to the witness only, as are charges after which an older copy of the store was put
+//! back. And a release leaves the service only when the witness knows it. So a store that was served with a witness is not read without it.
+
+use std::path::Path;
+
+use reticent::{bandit::Curator, noise::SecureNoise};
+
+use super::{Service, WITNESSED};
+use crate::{
+    Error, Result,
+    config::{LoopParams, ModelFile, Trust},
+    store::{Life, Store, Witness},
+};
+
+impl Service {
+    /// What a loop has released, for another loop to begin with.
+    pub async fn model_file(&self, name: &str) -> Result<String> {
+        let each = self.find(name)?;
+        let _not_while_ticking = each.ticking.lock().await;
+        if self.head(each).await?.number != each.answering().served.number {
+            let why = "the last release is not served yet: try again after the next tick";
+            return Err(Error::Unavailable(why.into()));
+        }
+        let lives = self.store.lives().await?;
+        let life = lives.into_iter().find(|life| life.id == each.life);
+        let life = life.ok_or_else(|| Error::store("the life of the loop is missing"))?;
+        write(self.store.as_ref(), &life, self.charged(each.life).await).await
+    }
+}
+
+/// What a loop has released last, with what it has cost if so many replays are charged at least.
+async fn write(store: &dyn Store, life: &Life, charged: u64) -> Result<String> {
+    let head = store.head(life.id).await?;
+    let curator = Curator::<SecureNoise>::resume_charged(&head.state, head.number, charged)?;
+    ModelFile::write(store.id(), life, (head.number, &head.chain), &curator.legacy()?)
+}
+
+/// The same from a store that no service has open.
+pub(crate) async fn stored_model(
+    store: &dyn Store,
+    name: &str,
+    witness: Option<&Path>,
+) -> Result<String> {
+    let life = find(store, name).await?;
+    let Some(path) = witness else {
+        if store.setting(WITNESSED.into()).await?.is_some() {
+            let remedy = "this store was served with a witness, which may know of costs that the store does not: give its file with --witness, or start the service and \
+                          run this command again";
+            return Err(Error::invalid("witness", "none", remedy));
+        }
+        return write(store, &life, 0).await;
+    };
+    let Some(record) = Witness::read(path)? else {
+        let remedy = "there is no such file: give that of `reticent serve --witness`";
+        return Err(Error::invalid("witness", path.display(), remedy));
+    };
+    let head = store.head(life.id).await?;
+    let seen = record.heads.get(&life.id).map(|seen| (seen.number, seen.chain));
+    // Before the first release the store names no chain, and there is no model.
+    if record.store != store.id() || (head.number > 0 && seen != Some((head.number, head.chain))) {
+        let remedy = "it does not know the last release of this store: start the service with it, which says why, and run this command again";
+        return Err(Error::invalid("witness", path.display(), remedy));
+    }
+    let charged = record.replays.get(&life.id).copied().unwrap_or(0);
+    write(store, &life, charged.into()).await
+}
+
+/// The present life of a loop of a curator.
+async fn find(store: &dyn Store, name: &str) -> Result<Life> {
+    let mut names = Vec::new();
+    for life in store.lives().await?.into_iter().filter(|life| life.ended.is_none()) {
+        let params: LoopParams = serde_json::from_slice(&life.params).map_err(Error::store)?;
+        match params.trust {
+            Trust::Curator if life.name == name => return Ok(life),
+            Trust::Curator => names.push(life.name),
+            _ => {}
+        }
+    }
+    let shown: String = name.chars().take(64).collect();
+    let remedy = match names.is_empty() {
+        true => "this store has none of which a curator releases models".into(),
+        false => format!("name one of {}", names.join(", ")),
+    };
+    Err(Error::unknown(format!("loop {shown:?}"), remedy))
+}
