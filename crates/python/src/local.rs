@@ -8,7 +8,7 @@ use pyo3::{
 };
 use reticent::{
     bandit::{Absorbed, Arms, LocalParams, LocalPlan as CorePlan, Rule, Server as CoreServer},
-    device::{Limits, shuffled_protocol},
+    device::{Limits, ShuffledProtocol},
     noise::SecureNoise,
     randomize::{Bounds, Levels, Method, Person as CorePerson, ReportParams, ReportPlan, Spent},
     release::Structure,
@@ -244,23 +244,24 @@ impl Person {
     /// Whether the message that says how reports are made in a loop with a shuffler keeps a person's limits: epsilon and delta of all reports together, and
     /// how many, by this device's own accountant, if half of every batch is honest. It is refused otherwise, and if it shows features.
     ///
-    /// Returns the hash of the protocol, which sealed reports carry, and how many reports the plan is made for.
+    /// Returns the bytes whose SHA-256 sealed reports carry, and how many reports the plan is made for.
     #[staticmethod]
-    #[pyo3(signature = (plan, r#loop, features, *, generation, batch, summed, most_epsilon = Limits::EPSILON, most_delta = Limits::DELTA,
+    #[pyo3(signature = (plan, r#loop, features, *, generation, batch, honest, summed, most_epsilon = Limits::EPSILON, most_delta = Limits::DELTA,
         most_reports = Limits::REPORTS))]
     #[allow(clippy::too_many_arguments, reason = "keywords of one Python call")]
-    fn confirm_report_plan(
-        py: Python<'_>,
+    fn confirm_report_plan<'py>(
+        py: Python<'py>,
         plan: &[u8],
         r#loop: String,
         features: &Features,
         #[pyo3(from_py_with = whole::generation)] generation: u64,
         #[pyo3(from_py_with = whole::batch)] batch: u64,
+        #[pyo3(from_py_with = whole::honest)] honest: u64,
         summed: bool,
         most_epsilon: f64,
         most_delta: f64,
         #[pyo3(from_py_with = whole::most_reports)] most_reports: u64,
-    ) -> Answer<(u64, u64)> {
+    ) -> Answer<(Bound<'py, PyBytes>, u64)> {
         let plan: ReportPlan = from_json(plan)?;
         let limits = Limits {
             epsilon: most_epsilon,
@@ -268,11 +269,17 @@ impl Person {
             reports: most_reports,
             ..Limits::of(r#loop)
         };
-        py.detach(|| limits.check_shuffled(&plan, batch, summed))?;
-        let (reports, batches) = (plan.protocol(), (batch, summed));
-        let protocol =
-            shuffled_protocol(&limits.name, features.plan(), reports, generation, batches);
-        Ok((protocol, plan.params().contributions_per_person))
+        let protocol = ShuffledProtocol {
+            name: &limits.name,
+            features: features.plan().params(),
+            reports: &plan,
+            generation,
+            batch,
+            honest,
+            summed,
+        };
+        py.detach(|| limits.check_shuffled(&protocol))?;
+        Ok((PyBytes::new(py, &protocol.bytes()), plan.params().contributions_per_person))
     }
 
     /// A person's half from the message that says how reports are made in a loop with a shuffler; `spent` is what the half said that they used before.

@@ -1,5 +1,6 @@
 """`reticent.Client` against the built program: what is counted once, what is repeated, what falls back, and what never leaves."""
 
+import hashlib
 import inspect
 import json
 import os
@@ -374,8 +375,8 @@ def sealing_of(service, keys, loop):
     found = json.loads(service.get(keys[loop], f"/v1/loops/{loop}/sealing"))
     rule = found["features"]
     features = reticent.Features(rule["context"], rule["action"], rule["cross"], constant=rule["constant"], projection=rule["projection"])
-    claims = {"generation": int(found["generation"], 16), "batch": found["batch"], "summed": "public_key" not in found}
-    return service.get(keys[loop], f"/v1/loops/{loop}/protocol"), features, claims, int(found["protocol"], 16)
+    claims = {"generation": int(found["generation"], 16), "batch": found["batch"], "honest": found["honest"], "summed": "public_key" not in found}
+    return service.get(keys[loop], f"/v1/loops/{loop}/protocol"), features, claims, found["protocol"]
 
 
 @pytest.mark.parametrize(("loop", "visits"), [("mixed", 1), ("summed", 4)])
@@ -383,16 +384,18 @@ def test_noise_behind_a_shuffler_is_priced_by_the_devices_own_accountant(service
     plan, features, claims, protocol = sealing_of(service, keys, loop)
 
     def confirm(plan=plan, loop=loop, **changed):
-        return reticent.Person.confirm_report_plan(plan, loop, features, **{"most_delta": 1e-3, "most_epsilon": 4.0, **claims, **changed})
+        agreed, most = reticent.Person.confirm_report_plan(plan, loop, features, **{"most_delta": 1e-3, "most_epsilon": 4.0, **claims, **changed})
+        return hashlib.sha256(agreed).hexdigest(), most
 
     assert confirm() == (protocol, visits)
     # Everything that it is bound to.
-    assert protocol not in (confirm(loop="other")[0], confirm(generation=claims["generation"] ^ 1)[0])
+    assert protocol not in (confirm(loop="other")[0], confirm(generation=claims["generation"] ^ 1)[0], confirm(batch=9)[0], confirm(honest=8)[0])
     for changed, words in [
         ({"most_epsilon": 3.5}, "epsilon is .*: at most 3.5"),
         ({"most_epsilon": float("nan")}, "epsilon is .*: at most NaN"),
         ({"most_delta": 1e-5}, "epsilon is .*: at most 4 "),
         ({"batch": 4}, "epsilon is .*: at most 4 "),
+        ({"honest": 1}, "epsilon is .*: at most 4 "),
         ({"most_reports": visits - 1}, f"visits is {visits}: at most {visits - 1}"),
     ]:
         with pytest.raises(reticent.ReticentError, match=words):

@@ -5,7 +5,7 @@
 //! | `protocol` | the message: the loop's name, the rule for features, what people report, how many reports a period |
 //! | `little` | messages read by little code, for halves that are downloaded |
 //! | `limits` | what a person accepts, whatever a server publishes |
-//! | `shuffled` | the same for a plan of reports behind a shuffler |
+//! | `shuffled` | what is agreed on where there is a shuffler, and the same limits for it |
 //! | `half` | the half of one person: vectors, choices, reports |
 //! | `choice` | what was chosen under which model, kept on the device until the reward comes |
 //! | `ledger` | how many reports were made in this period, stored before a report leaves |
@@ -32,4 +32,4 @@ pub use half::Device;
 pub use ledger::Ledger;
 pub use limits::Limits;
 pub use protocol::{Period, ProtocolParams, ProtocolPlan};
-pub use shuffled::shuffled_protocol;
+pub use shuffled::ShuffledProtocol;

@@ -1,6 +1,6 @@
 """A person's half of a loop with a shuffler: reports are sealed once, and what is sent again are the same bytes.
 
-    version u8 | protocol u64 | model u64 | key id 8 | salt 16 | encapsulated key 32 | ciphertext
+    version u8 | protocol 32 | model u64 | key id 8 | salt 16 | encapsulated key 32 | ciphertext
 
 The outer id, which is bound to what is sealed, is a hash of the model's number and the random salt. Nothing that the server claims about the noise is
 believed: the plan is confirmed by this device's own accountant, within the person's limits. Sealing is HPKE in base mode (RFC 9180) with X25519, HKDF-SHA256 and ChaCha20-Poly1305. The curve and the cipher are those of the package `cryptography`
@@ -22,8 +22,8 @@ from . import _files
 from ._core import Choice, Features, Model, Person, ReticentError
 from ._limits import Limits
 
-_VERSION = 1
-_INFO = b"reticent sealed report 1"
+_VERSION = 2
+_INFO = b"reticent sealed report 2"
 _KEM = b"KEM" + struct.pack(">H", 0x0020)
 _SUITE = b"HPKE" + struct.pack(">HHH", 0x0020, 0x0001, 0x0003)
 
@@ -50,24 +50,26 @@ class ShuffledHalf:
         self._loop = loop
         try:
             self._values = int(sealing["values"])
-            batch, generation = int(sealing["batch"]), int(str(sealing["generation"]), 16)
+            batch, honest, generation = int(sealing["batch"]), int(sealing["honest"]), int(str(sealing["generation"]), 16)
             rule = sealing["features"]
             constant, projection = bool(rule["constant"]), rule["projection"]
             self._features = Features(rule["context"], rule["action"], rule["cross"], constant=constant, projection=projection)
         except (KeyError, TypeError, ValueError) as error:
             raise ReticentError(f"the loop's sealing cannot be used ({type(error).__name__}): update the older half") from None
         # Where the shuffler sums, the server has no key that reports are sealed to.
-        self._protocol, self._visits = Person.confirm_report_plan(
+        agreed, self._visits = Person.confirm_report_plan(
             plan,
             loop,
             self._features,
             generation=generation,
             batch=batch,
+            honest=honest,
             summed=sealing.get("public_key") is None,
             most_epsilon=limits.most_epsilon,
             most_delta=limits.most_delta,
             most_reports=limits.most_reports,
         )
+        self._protocol = hashlib.sha256(agreed).digest()
         self._model: bytes | None = None
         self._key = b""
 
@@ -128,7 +130,7 @@ class ShuffledHalf:
         salt = secrets.token_bytes(16)
         outer_id = hashlib.sha256(_counted(b"outer id") + _counted(struct.pack("<Q", model)) + _counted(salt)).digest()[:16]
         loop = self._loop.encode()
-        begin = struct.pack("<BQ", _VERSION, self._protocol)
+        begin = bytes([_VERSION]) + self._protocol
         associated = begin + _counted(loop) + key_id + outer_id
         plain = struct.pack(f"<{len(values)}d", *values)
         return begin + struct.pack("<Q", model) + key_id + salt + seal(self._key, plain, associated)

@@ -11,7 +11,7 @@ use std::{
 
 use reticent::{
     bandit::{Arms, Model},
-    device::{self, Ledger, Limits, ProtocolPlan, shuffled_protocol},
+    device::{self, Ledger, Limits, ProtocolPlan, ShuffledProtocol},
     features::{self, FeaturesParams, FeaturesPlan, Value},
     noise::SecureNoise,
     randomize::{Person, ReportPlan, Spent},
@@ -22,7 +22,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 use super::{Body, Endpoint};
 use crate::{
     Error, Result,
-    sealed::{PublicKey, Subject},
+    sealed::{PublicKey, Subject, protocol_hash},
 };
 
 /// A person's half that takes part in a loop.
@@ -89,6 +89,7 @@ struct SealingAnswer {
     generation: String,
     values: usize,
     batch: u64,
+    honest: u64,
 }
 
 /// What a shuffler says about it.
@@ -162,24 +163,24 @@ impl Device {
         let path = format!("/v1/loops/{name}/sealing");
         let sealing: SealingAnswer = read(&server.get(&path).await?)?;
         let summed = sealing.public_key.is_none();
-        limits.check_shuffled(&reports, sealing.batch, summed)?;
+        let protocol = ShuffledProtocol {
+            name,
+            features: &sealing.features,
+            reports: &reports,
+            generation: generation(&sealing.generation)?,
+            batch: sealing.batch,
+            honest: sealing.honest,
+            summed,
+        };
+        limits.check_shuffled(&protocol)?;
         // Where the shuffler sums, reports are sealed to it.
         let key = match sealing.public_key {
             Some(key) => key,
             None => read::<ShufflerAnswer>(&shuffler.get(&path).await?)?.public_key,
         };
         let features = sealing.features.check()?;
-        let subject = Subject {
-            loop_name: name.to_string(),
-            protocol: shuffled_protocol(
-                name,
-                &features,
-                reports.protocol(),
-                generation(&sealing.generation)?,
-                (sealing.batch, summed),
-            ),
-            values: sealing.values,
-        };
+        let protocol = protocol_hash(&protocol);
+        let subject = Subject { loop_name: name.to_string(), protocol, values: sealing.values };
         let noise = SecureNoise::from_system()?;
         let visits = reports.params().contributions_per_person;
         let (person, most) = match ledger {

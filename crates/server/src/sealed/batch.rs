@@ -1,18 +1,18 @@
 //! Sealed reports as a shuffler sends them to a server.
 //!
 //! ```text
-//! version u8 | protocol u64 | key id 8 | number u64 | reports u32 | (outer id 16 | encapsulated key 32 | ciphertext) ...
+//! version u8 | protocol 32 | key id 8 | number u64 | reports u32 | (outer id 16 | encapsulated key 32 | ciphertext) ...
 //! ```
 //!
 //! Nothing in it tells who sent a report, when, and on which model.
 
-use super::Subject;
-use crate::{Error, Result};
+use super::{ProtocolHash, Subject};
+use crate::{Error, Result, secret::hex};
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 /// Version, protocol, key id, number, count, and the reports.
-type Parts<'a> = (u8, u64, [u8; 8], u64, u32, &'a [u8]);
+type Parts<'a> = (u8, ProtocolHash, [u8; 8], u64, u32, &'a [u8]);
 
 /// A batch of sealed reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +29,7 @@ impl SealedBatch {
     /// As it travels.
     pub fn bytes(&self, subject: &Subject) -> Vec<u8> {
         let mut bytes = vec![VERSION];
-        bytes.extend_from_slice(&subject.protocol.to_le_bytes());
+        bytes.extend_from_slice(&subject.protocol);
         bytes.extend_from_slice(&self.key_id);
         bytes.extend_from_slice(&self.number.to_le_bytes());
         bytes.extend_from_slice(&(self.reports.len() as u32).to_le_bytes());
@@ -50,8 +50,8 @@ impl SealedBatch {
             let (key_id, rest) = rest.split_first_chunk()?;
             let (number, rest) = rest.split_first_chunk()?;
             let (count, rest) = rest.split_first_chunk()?;
-            let (protocol, number) = (u64::from_le_bytes(*protocol), u64::from_le_bytes(*number));
-            Some((*version, protocol, *key_id, number, u32::from_le_bytes(*count), rest))
+            let (number, count) = (u64::from_le_bytes(*number), u32::from_le_bytes(*count));
+            Some((*version, *protocol, *key_id, number, count, rest))
         };
         let Some((version, protocol, key_id, number, count, rest)) = split() else {
             return Err(malformed("it ends too early: send it again"));
@@ -62,7 +62,7 @@ impl SealedBatch {
         }
         if protocol != subject.protocol {
             let remedy = "it is of a protocol with other parameters: give shuffler and server the same file of loops";
-            return Err(Error::invalid("protocol", format!("{protocol:x}"), remedy));
+            return Err(Error::invalid("protocol", hex(&protocol), remedy));
         }
         if u64::from(count) != size {
             let remedy = format!("a batch of this loop is of {size} reports");

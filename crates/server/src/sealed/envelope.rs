@@ -1,23 +1,23 @@
 //! A sealed report as a device sends it to a shuffler.
 //!
 //! ```text
-//! version u8 | protocol u64 | model u64 | key id 8 | salt 16 | encapsulated key 32 | ciphertext
+//! version u8 | protocol 32 | model u64 | key id 8 | salt 16 | encapsulated key 32 | ciphertext
 //! ```
 //!
-//! Numbers are little-endian. All reports of a protocol have one length. The outer id is a hash of the model's number and the random salt. It is bound to what is
+//! The protocol is named by its SHA-256. Numbers are little-endian. All reports of a protocol have one length. The outer id is a hash of the model's number and the random salt. It is bound to what is
 //! sealed, and the number with it: a report that is sent again as one on a newer model is under another id, and nobody can open it.
 
 use zeroize::Zeroizing;
 
-use super::{PublicKey, SealKey, key::OVERHEAD};
+use super::{ProtocolHash, PublicKey, SealKey, key::OVERHEAD};
 use crate::{
     Error, Result,
-    secret::{digest, random},
+    secret::{digest, hex, random},
 };
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 /// Bytes before what is sealed.
-const HEADER: usize = 1 + 8 + 8 + 8 + 16;
+const HEADER: usize = 1 + 32 + 8 + 8 + 16;
 
 /// What all sealed reports of a loop have in common.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub struct Subject {
     /// The loop.
     pub loop_name: String,
     /// The hash of what devices and server agree on.
-    pub protocol: u64,
+    pub protocol: ProtocolHash,
     /// How many numbers a report has.
     pub values: usize,
 }
@@ -34,7 +34,7 @@ pub struct Subject {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Envelope {
     /// The hash of the protocol.
-    pub protocol: u64,
+    pub protocol: ProtocolHash,
     /// The number of the model that the device acted on.
     pub model: u64,
     /// Which key opens it.
@@ -66,7 +66,7 @@ impl Subject {
 
     fn associated(&self, key_id: [u8; 8], id: [u8; 16]) -> Vec<u8> {
         let mut bytes = vec![VERSION];
-        bytes.extend_from_slice(&self.protocol.to_le_bytes());
+        bytes.extend_from_slice(&self.protocol);
         bytes.extend_from_slice(&(self.loop_name.len() as u64).to_le_bytes());
         bytes.extend_from_slice(self.loop_name.as_bytes());
         bytes.extend_from_slice(&key_id);
@@ -112,7 +112,7 @@ impl Subject {
             .ok_or_else(|| Error::invalid("report", size(), "it ends too early: send it again"))?;
         if envelope.protocol != self.protocol {
             let remedy = "it was made for a protocol with other parameters: fetch them anew";
-            return Err(Error::invalid("protocol", format!("{:x}", envelope.protocol), remedy));
+            return Err(Error::invalid("protocol", hex(&envelope.protocol), remedy));
         }
         Ok(envelope)
     }
@@ -122,7 +122,7 @@ impl Envelope {
     /// As it travels.
     pub fn bytes(&self) -> Vec<u8> {
         let mut bytes = vec![VERSION];
-        bytes.extend_from_slice(&self.protocol.to_le_bytes());
+        bytes.extend_from_slice(&self.protocol);
         bytes.extend_from_slice(&self.model.to_le_bytes());
         bytes.extend_from_slice(&self.key_id);
         bytes.extend_from_slice(&self.salt);
@@ -137,7 +137,7 @@ impl Envelope {
         let (salt, sealed) = rest.split_first_chunk()?;
         let model = u64::from_le_bytes(*model);
         Some(Envelope {
-            protocol: u64::from_le_bytes(*protocol),
+            protocol: *protocol,
             model,
             key_id: *key_id,
             salt: *salt,

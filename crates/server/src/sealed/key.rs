@@ -23,7 +23,7 @@ const TAG: usize = 16;
 pub(super) const OVERHEAD: usize = ENCAPSULATED + TAG;
 
 /// What the sealing is for, so that a ciphertext of another use is not opened here.
-const INFO: &[u8] = b"reticent sealed report 1";
+const INFO: &[u8] = b"reticent sealed report 2";
 
 /// The key that opens reports. It is not printed.
 #[derive(Clone)]

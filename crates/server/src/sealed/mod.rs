@@ -2,6 +2,7 @@
 //!
 //! | file | what it is |
 //! | --- | --- |
+//! | `protocol` | the hash of what devices, shuffler and server agree on |
 //! | `key` | the key of who opens reports, and what devices know of it |
 //! | `envelope` | a sealed report as a device sends it to a shuffler |
 //! | `batch` | sealed reports as a shuffler sends them to a server |
@@ -18,9 +19,11 @@
 mod batch;
 mod envelope;
 mod key;
+mod protocol;
 #[cfg(test)]
 mod tests;
 
 pub use batch::SealedBatch;
 pub use envelope::{Envelope, Subject};
 pub use key::{PublicKey, SealKey};
+pub use protocol::{ProtocolHash, protocol_hash};

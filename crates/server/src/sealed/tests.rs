@@ -4,7 +4,7 @@ use super::*;
 use crate::secret::Secret;
 
 fn subject() -> Subject {
-    Subject { loop_name: "news".into(), protocol: 0x1234_5678_9abc_def0, values: 3 }
+    Subject { loop_name: "news".into(), protocol: [7; 32], values: 3 }
 }
 
 fn key(byte: u8) -> SealKey {
@@ -28,7 +28,7 @@ fn a_report_is_read_by_its_own_key_loop_protocol_and_id_alone() {
     assert_eq!(subject.open(&key(2), read.id, &read.sealed), None);
     let other_loop = Subject { loop_name: "shop".into(), ..subject.clone() };
     assert_eq!(other_loop.open(&key_one, read.id, &read.sealed), None);
-    let other_protocol = Subject { protocol: 1, ..subject.clone() };
+    let other_protocol = Subject { protocol: [1; 32], ..subject.clone() };
     assert_eq!(other_protocol.open(&key_one, read.id, &read.sealed), None);
     for index in 0..read.sealed.len() {
         let mut changed = read.sealed.clone();
@@ -59,7 +59,9 @@ fn foreign_and_damaged_envelopes_are_refused() {
         subject.read(&changed).unwrap_err().to_string()
     };
     assert!(refused(0).starts_with("report = "));
-    assert!(refused(1).starts_with("protocol = "));
+    for index in 1..33 {
+        assert!(refused(index).starts_with("protocol = "), "{index}");
+    }
     assert!(subject.read(&[bytes.clone(), vec![0]].concat()).is_err());
     assert!(subject.seal(key_one.public(), 7, &[0.0; 2]).is_err());
     assert!(PublicKey::parse("00").is_err());
@@ -82,6 +84,6 @@ fn a_batch_of_another_size_is_refused() {
     for length in 0..bytes.len() {
         assert!(SealedBatch::read(&subject, 2, &bytes[..length]).is_err(), "{length}");
     }
-    let other = Subject { protocol: 1, ..subject.clone() };
+    let other = Subject { protocol: [1; 32], ..subject.clone() };
     assert!(SealedBatch::read(&other, 2, &bytes).is_err());
 }

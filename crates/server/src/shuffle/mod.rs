@@ -178,13 +178,8 @@ fn exhausted() -> Error {
 
 impl ShuffleLoop {
     async fn open(plan: DevicePlan, store: &dyn Store) -> Result<Self> {
-        let Some(shuffled) = plan.shuffled() else {
+        let Some(subject) = plan.subject() else {
             return Err(Error::invalid("trust", "device", "give trust = \"shuffler\""));
-        };
-        let subject = Subject {
-            loop_name: plan.name.clone(),
-            protocol: plan.protocol(),
-            values: shuffled.report_length(),
         };
         let life = NewLife {
             name: plan.name.clone(),

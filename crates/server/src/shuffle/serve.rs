@@ -164,7 +164,7 @@ async fn sealing(
         "mode": "sum",
         "key_id": crate::secret::hex(&key.id()),
         "public_key": key.text(),
-        "protocol": format!("{:016x}", each.subject().protocol),
+        "protocol": crate::secret::hex(&each.subject().protocol),
         "values": each.subject().values,
     }))
     .into_response())

@@ -97,7 +97,7 @@ impl Server {
         News {
             model: each.served().number,
             next_batch: each.next_batch(),
-            protocol: each.plan.protocol(),
+            protocol: each.plan.subject().unwrap().protocol,
             key: (!each.plan.sums()).then(|| *self.key.public()),
         }
     }
@@ -302,7 +302,7 @@ async fn what_leaves_is_ids_and_sealed_bytes_alone() {
         sent.push(world.server.received.lock().unwrap().remove(0));
     }
     let subject = world.each().subject().clone();
-    let header = 1 + 8 + 8 + 8 + 4;
+    let header = 1 + 32 + 8 + 8 + 4;
     assert_eq!(sent[0][..header], sent[1][..header]);
     let each = 16 + subject.sealed_length();
     assert_eq!(sent[0].len(), header + 3 * each);
