@@ -16,7 +16,6 @@ use crate::{
     data::{open_store, people_key_in},
     http::{App, HttpLimits, KeyRing, Role, Tls, make_key, serve},
     loops::Limits,
-    sealed::SealKey,
     secret::{PeopleKeys, Secret},
     service::{EVENTS_CHECK, Options, Service},
     store::{Store, Witness, WitnessRecord},
@@ -129,7 +128,7 @@ pub async fn run(
         witness,
         limits: Limits::default(),
     };
-    let seal_key = SealKey::in_file(&options.data.join("seal.key"))?;
+    let seal_key = Secret::in_file(&options.data.join("seal.key"))?.seal_key();
     let service = Service::open_with_devices(loops, options.device_plans, Some(seal_key)).await?;
     let (visitors, key) = match options.visitors {
         true => {

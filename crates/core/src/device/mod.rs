@@ -7,6 +7,7 @@
 //! | `limits` | what a person accepts, whatever a server publishes |
 //! | `shuffled` | what is agreed on where there is a shuffler, and the same limits for it |
 //! | `half` | the half of one person: vectors, choices, reports |
+//! | `shuffled_half` | the same where there is a shuffler |
 //! | `choice` | what was chosen under which model, kept on the device until the reward comes |
 //! | `ledger` | how many reports were made in this period, stored before a report leaves |
 //!
@@ -24,6 +25,7 @@ mod limits;
 pub mod little;
 mod protocol;
 mod shuffled;
+mod shuffled_half;
 #[cfg(test)]
 mod tests;
 
@@ -33,3 +35,4 @@ pub use ledger::Ledger;
 pub use limits::Limits;
 pub use protocol::{Period, ProtocolParams, ProtocolPlan};
 pub use shuffled::ShuffledProtocol;
+pub use shuffled_half::ShuffledDevice;

@@ -3,12 +3,16 @@
 use super::Limits;
 use crate::{
     Result,
-    bandit::{Aggregation, shuffled_guarantee},
+    bandit::{Aggregation, shuffled_event},
     features::FeaturesParams,
     hash,
+    privacy::Accountant,
     randomize::{ReportParams, ReportPlan},
     refuse_if,
 };
+
+/// An epsilon beyond every noise.
+const MOST_EPSILON: f64 = 1e6;
 
 /// What the devices, the shuffler and the server of a loop with a shuffler agree on. A device prices what it is told of it, and its reports carry the SHA-256 of
 /// [`ShuffledProtocol::bytes`]; the shuffler makes the same from its own file, so that a report that was priced for other noise or larger batches is foreign to it.
@@ -68,8 +72,12 @@ impl Limits {
         self.refuse("visits", visits <= self.reports, visits, self.reports, "at most")?;
         let aggregation = if protocol.summed { Aggregation::Sum } else { Aggregation::Permute };
         let honest = protocol.honest.min(protocol.batch / 2).max(1);
-        let epsilon = shuffled_guarantee(reports, aggregation, honest, self.delta)?.epsilon();
-        // A limit that is no number allows nothing.
+        let curve = Accountant::price(&shuffled_event(reports, aggregation, honest)?)?;
+        // One point of the curve in place of a search, which only a refusal needs. A limit that is no number allows nothing.
+        if self.epsilon >= 0.0 && curve.delta(self.epsilon.min(MOST_EPSILON))? <= self.delta {
+            return Ok(());
+        }
+        let epsilon = curve.epsilon(self.delta)?;
         self.refuse("epsilon", epsilon <= self.epsilon, epsilon, self.epsilon, "at most")
     }
 }

@@ -79,3 +79,33 @@ impl SealedBatch {
         Ok(SealedBatch { number, key_id, reports: reports.collect() })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use reticent::noise::SecureNoise;
+
+    use super::*;
+    use crate::secret::Secret;
+
+    #[test]
+    fn a_batch_of_another_size_or_protocol_is_refused() {
+        let subject = Subject { loop_name: "news".into(), protocol: [7; 32], values: 3 };
+        let key = Secret::from_bytes([1; 32]).seal_key();
+        let mut noise = SecureNoise::from_system().unwrap();
+        let mut sealed = |values: [f64; 3]| {
+            let envelope = subject.seal(&mut noise, key.public(), 1, &values).unwrap();
+            (envelope.id, envelope.sealed)
+        };
+        let reports = vec![sealed([1.0; 3]), sealed([2.0; 3])];
+        let batch = SealedBatch { number: 4, key_id: key.public().id(), reports };
+        let bytes = batch.bytes(&subject);
+        assert_eq!(SealedBatch::read(&subject, 2, &bytes).unwrap(), batch);
+        let error = SealedBatch::read(&subject, 3, &bytes).unwrap_err().to_string();
+        assert!(error.contains("reports"), "{error}");
+        for length in 0..bytes.len() {
+            assert!(SealedBatch::read(&subject, 2, &bytes[..length]).is_err(), "{length}");
+        }
+        let other = Subject { protocol: [1; 32], ..subject.clone() };
+        assert!(SealedBatch::read(&other, 2, &bytes).is_err());
+    }
+}

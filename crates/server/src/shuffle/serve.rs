@@ -29,7 +29,6 @@ use crate::{
     data::open_store,
     http::{HttpLimits, Peer, Problem, Tls, message_problem, read_bytes, serve_routes},
     run::{bind, check_address},
-    sealed::SealKey,
     secret::Secret,
 };
 
@@ -68,7 +67,7 @@ pub async fn run_shuffler(
     let tls = options.tls.as_ref().map(Tls::open).transpose()?;
     let listener = bind(options.listen).await?;
     let store = open_store(&options.data)?;
-    let key = SealKey::in_file(&options.data.join("seal.key"))?;
+    let key = Secret::in_file(&options.data.join("seal.key"))?.seal_key();
     let senders = Secret::in_file(&options.data.join("senders.key"))?;
     let upstream = Arc::new(HttpUpstream::new(options.server));
     let clock = Arc::new(SystemClock::default());

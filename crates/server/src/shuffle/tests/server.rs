@@ -68,8 +68,8 @@ async fn no_request_of_a_stranger_makes_a_call() {
     let before = calls();
     let good = world.envelope();
     let subject = world.each().subject().clone();
-    let newer = subject.seal(key(2).public(), 99, &vec![0.0; subject.values]).unwrap();
-    let foreign = subject.seal(key(9).public(), 0, &vec![0.0; subject.values]).unwrap();
+    let newer = seal(&subject, &key(2), 99, &vec![0.0; subject.values]);
+    let foreign = seal(&subject, &key(9), 0, &vec![0.0; subject.values]);
     for envelope in [&newer, &foreign, &good, &good, &world.envelope()] {
         let _ = world.take(envelope, "10.0.0.1").await;
         let _ = world.shuffler.take("news", &envelope.bytes()[1..], "10.0.0.1").await;
@@ -117,7 +117,7 @@ async fn a_server_of_another_protocol_or_that_has_gone_back_makes_no_device_drop
     *world.server.says.lock().unwrap() = Some(News { model: 0, ..truth });
     world.follow().await.unwrap();
     let subject = world.each().subject().clone();
-    let early = subject.seal(key(2).public(), 0, &vec![0.0; subject.values]).unwrap();
+    let early = seal(&subject, &key(2), 0, &vec![0.0; subject.values]);
     assert!(unavailable(world.take(&early, "a").await).contains("gone back"));
     assert!(world.shuffler.troubles()[0].contains("gone back from model 6 to 0"));
     *world.server.says.lock().unwrap() = None;
@@ -146,9 +146,9 @@ async fn reports_that_were_priced_for_another_protocol_are_refused() {
     ] {
         assert!(different.insert(protocol_of(&told)), "{told}");
         let subject = Subject { protocol: protocol_of(&told), ..subject.clone() };
-        let sealed = subject.seal(key(2).public(), 0, &vec![0.0; subject.values]).unwrap();
+        let sealed = seal(&subject, &key(2), 0, &vec![0.0; subject.values]);
         let refused = world.take(&sealed, "a").await.unwrap_err().to_string();
-        assert!(refused.starts_with("protocol = "), "{refused}");
+        assert!(refused.starts_with("protocol is "), "{refused}");
     }
     assert_eq!(world.each().waiting(), 0);
 }
