@@ -3,11 +3,12 @@
 use crate::tools::{root, root_command, step};
 
 /// In the order of their dependencies.
-const NAMES: [&str; 6] = [
+const NAMES: [&str; 7] = [
     "reticent",
     "reticent-durable",
     "reticent-lab",
     "reticent-page",
+    "reticent-sealed",
     "reticent-server",
     "reticent-cli",
 ];

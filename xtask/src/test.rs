@@ -37,7 +37,7 @@ pub fn run() -> Result<(), String> {
             "--workspace",
             "--all-targets",
             "--features",
-            "reticent-lab/clarabel",
+            "reticent-lab/clarabel,reticent-web/sealed",
             "--quiet",
             "--",
             "--deny",

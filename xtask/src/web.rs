@@ -1,7 +1,7 @@
 //! The npm package: a person's half as WebAssembly, small enough for a page, with its tests in Node and in a browser.
 //!
 //! `wasm-opt`, the compiler of types and the driver of the browser are npm packages of `crates/web/package-lock.json`. What is made is
-//! `crates/web/js/reticent.wasm`, with which the folder `crates/web` is the npm package.
+//! `crates/web/js/reticent.wasm` and, for loops with a shuffler, `crates/web/js/sealed.wasm`, with which the folder `crates/web` is the npm package.
 
 use std::{
     fs,
@@ -24,10 +24,33 @@ const FLAGS: &str =
 /// Panics end the module at once, without the code that words them. Only a standard library that is built with it can do so.
 const ABORT: &str = "-Zunstable-options -Cpanic=immediate-abort";
 
-/// Bytes, at most, as a page's server sends it to every browser of the last years: with brotli.
-const MOST_COMPRESSED: usize = 80_000;
-/// The same with gzip, for servers that know nothing better, so that it does not grow.
-const MOST_WITH_GZIP: usize = 91_500;
+/// A module, and how large it may be.
+struct Module {
+    /// The file.
+    name: &'static str,
+    /// The features that it is built with.
+    features: &'static str,
+    /// Bytes, at most, as a page's server sends it to every browser of the last years: with brotli.
+    most_with_brotli: usize,
+    /// The same with gzip, for servers that know nothing better, so that it does not grow.
+    most_with_gzip: usize,
+}
+
+/// The half of loops whose devices report to the server, and that of loops with a shuffler.
+const MODULES: [Module; 2] = [
+    Module {
+        name: "reticent.wasm",
+        features: "",
+        most_with_brotli: 80_000,
+        most_with_gzip: 91_500,
+    },
+    Module {
+        name: "sealed.wasm",
+        features: "sealed",
+        most_with_brotli: 117_100,
+        most_with_gzip: 140_200,
+    },
+];
 
 /// Installs what is missing. It comes over the network.
 pub fn fetch() -> Result<(), String> {
@@ -36,12 +59,15 @@ pub fn fetch() -> Result<(), String> {
     npm::install(&root().join(PACKAGE))
 }
 
-/// Builds the module, if there is a compiler.
+/// Builds the modules, if there is a compiler.
 pub fn build(fetched: &Result<(), String>) -> Result<(), String> {
-    let name = "a person's half as WebAssembly";
-    if let Err(problem) = fetched {
-        return skip(name, problem);
+    match fetched {
+        Err(problem) => skip("a person's half as WebAssembly", problem),
+        Ok(()) => MODULES.iter().try_for_each(build_module),
     }
+}
+
+fn build_module(built: &Module) -> Result<(), String> {
     let folder = root().join("target/web");
     let flags = match wasm::builds_standard_library() {
         true => format!("{FLAGS} {ABORT}"),
@@ -50,10 +76,11 @@ pub fn build(fetched: &Result<(), String>) -> Result<(), String> {
     let mut command = wasm::cargo("build");
     command
         .args(["--quiet", "--profile", "web", "--package", "reticent-web"])
+        .args(["--features", built.features])
         .env("CARGO_TARGET_DIR", &folder)
         .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS", flags);
-    step(name, &mut command)?;
-    let module = root().join(PACKAGE).join("js/reticent.wasm");
+    step(built.name, &mut command)?;
+    let module = root().join(PACKAGE).join("js").join(built.name);
     let mut command = root_command(tool("wasm-opt"));
     command.arg(folder.join(wasm::TARGET).join("web/reticent_web.wasm"));
     command.args(["-Oz", "--converge", "--strip-producers", "--strip-debug"]);
@@ -64,7 +91,7 @@ pub fn build(fetched: &Result<(), String>) -> Result<(), String> {
         ["bulk-memory", "sign-ext", "mutable-globals", "nontrapping-float-to-int", "multivalue"];
     command.args(features.map(|feature| format!("--enable-{feature}")));
     step("wasm-opt", command.arg("-o").arg(&module))?;
-    size(&module)
+    check_size(built, &module)
 }
 
 /// Runs the package's tests in Node and in the browser, the service's with the built binary.
@@ -91,8 +118,8 @@ fn tool(name: &str) -> PathBuf {
     root().join(PACKAGE).join("node_modules/.bin").join(name)
 }
 
-/// Prints how large the module is, and refuses one that is too large to download with a page.
-fn size(module: &Path) -> Result<(), String> {
+/// Prints how large a module is, and refuses one that is too large to download with a page.
+fn check_size(built: &Module, module: &Path) -> Result<(), String> {
     let script = "const z = require('zlib'), b = require('fs').readFileSync(process.argv[1]); \
                   console.log(b.length, z.gzipSync(b, { level: 9 }).length, z.brotliCompressSync(b).length)";
     let output = root_command("node").args(["-e", script]).arg(module).output();
@@ -100,10 +127,12 @@ fn size(module: &Path) -> Result<(), String> {
     let text = String::from_utf8_lossy(&output.stdout);
     let sizes: Vec<usize> = text.split_whitespace().flat_map(str::parse).collect();
     let [plain, gzip, brotli] = sizes[..] else { return Err(format!("sizes: {text:?}")) };
-    eprintln!("== reticent.wasm: {plain} bytes, {gzip} with gzip, {brotli} with brotli");
-    for (size, most, how) in [(brotli, MOST_COMPRESSED, "brotli"), (gzip, MOST_WITH_GZIP, "gzip")] {
+    let name = built.name;
+    eprintln!("== {name}: {plain} bytes, {gzip} with gzip, {brotli} with brotli");
+    let limits = [(brotli, built.most_with_brotli, "brotli"), (gzip, built.most_with_gzip, "gzip")];
+    for (size, most, how) in limits {
         if size > most {
-            return Err(format!("reticent.wasm has {size} bytes with {how}, at most {most}"));
+            return Err(format!("{name} has {size} bytes with {how}, at most {most}"));
         }
     }
     Ok(())

@@ -52,9 +52,12 @@ pub fn of_bytes_128(bytes: &[u8]) -> u128 {
 /// The hash of parameters. `what` names what they belong to and the version of their meaning, so that equal bytes of different things
 /// have different hashes.
 pub fn of_params<T: Serialize>(what: &str, params: &T) -> u64 {
-    let bytes =
-        postcard::to_stdvec(&(what, params)).expect("plain data always serialises to memory");
-    of_bytes(&bytes)
+    of_bytes(&bytes_of_params(&(what, params)))
+}
+
+/// The bytes that parameters are hashed as. Different parameters of one type have different bytes.
+pub fn bytes_of_params<T: Serialize>(params: &T) -> Vec<u8> {
+    postcard::to_stdvec(params).expect("plain data always serialises to memory")
 }
 
 /// A word for each number, by two rounds of the finaliser of SplitMix64 (Steele, Lea and Flood 2014): a bijection in each argument. For

@@ -87,8 +87,12 @@ impl LedgerFile {
         })
     }
 
-    /// Replaces the ledger by what `change` makes of it, while no other process does.
-    fn update<T>(&self, change: impl FnOnce(Option<Ledger>) -> Result<(T, Ledger)>) -> Result<T> {
+    /// Replaces the ledger by what `change` makes of it, while no other process does: for reports that somebody else makes. What comes with the ledger is
+    /// returned when it is on the disk.
+    pub fn update<T>(
+        &self,
+        change: impl FnOnce(Option<Ledger>) -> Result<(T, Ledger)>,
+    ) -> Result<T> {
         if let Some(folder) = self.path.parent() {
             make_folder(folder)?;
         }

@@ -28,7 +28,7 @@ use crate::{
 /// A choice that waits for its reward. `bytes(choice)` is kept on the device, `Choice(bytes)` reads it: it holds the person's raw features.
 #[pyclass(frozen, eq, module = "reticent", name = "Choice")]
 #[derive(PartialEq)]
-pub(crate) struct Choice(CoreChoice);
+pub(crate) struct Choice(pub(crate) CoreChoice);
 
 #[pymethods]
 impl Choice {
@@ -91,7 +91,7 @@ impl Count {
         }
     }
 
-    fn read(&self) -> Answer<Option<Ledger>> {
+    pub(crate) fn read(&self) -> Answer<Option<Ledger>> {
         match self {
             Count::File(file) => Ok(file.read()?),
             Count::Memory(ledger) => Ok(ledger.clone()),
@@ -220,7 +220,7 @@ impl Device {
 }
 
 /// A moment, or now, in seconds after the beginning of 1970.
-fn moment(given: Option<u64>) -> Answer<u64> {
+pub(crate) fn moment(given: Option<u64>) -> Answer<u64> {
     let system = || SystemTime::now().duration_since(UNIX_EPOCH).map(|since| since.as_secs());
     given.map_or_else(system, Ok).map_err(|_| {
         Failure::invalid("clock", "before 1970", "set the system's clock, or give `now`")

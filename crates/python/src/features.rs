@@ -50,10 +50,6 @@ impl Features {
         Ok(Features { plan: params.check()?, report: Mutex::default() })
     }
 
-    pub(crate) fn plan(&self) -> &FeaturesPlan {
-        &self.plan
-    }
-
     fn count(&self, report: &Report) {
         self.report.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).add(report);
     }

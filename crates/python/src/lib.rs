@@ -49,6 +49,7 @@ mod play;
 mod policy;
 mod privacy;
 mod safe;
+mod sealed;
 mod shuffle;
 mod simulated;
 mod ticketed;
@@ -86,6 +87,7 @@ mod _core {
             shuffle_epsilon, sigma,
         },
         safe::{Agent, Coordinator, SafeDecision, SafePlan, SafeReport, plan_safety},
+        sealed::SealedDevice,
         shuffle::{ShufflePlan, ShuffleServer, Shuffler},
         simulated::{SimulatedBandit, SimulatedPerson, SimulatedShuffler, SimulationNoise, seeds},
     };

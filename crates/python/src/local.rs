@@ -8,11 +8,11 @@ use pyo3::{
 };
 use reticent::{
     bandit::{Absorbed, Arms, LocalParams, LocalPlan as CorePlan, Rule, Server as CoreServer},
-    device::{Limits, shuffled_protocol},
+    device::Limits,
     noise::SecureNoise,
-    randomize::{Bounds, Levels, Method, Person as CorePerson, ReportParams, ReportPlan, Spent},
+    randomize::{Bounds, Levels, Method, Person as CorePerson, ReportParams, Spent},
     release::Structure,
-    wire::{PYTHON_LOCAL_PLAN, from_json, pack, unpack},
+    wire::{PYTHON_LOCAL_PLAN, pack, unpack},
 };
 use reticent_lab::FastNoise;
 
@@ -22,11 +22,11 @@ use crate::{
     convert::{Vector, entries, parameter, parameter_or},
     device::{Count, Device},
     error::{Answer, Failure},
-    features::Features,
     guarantee::Guarantee,
     messages::{self, Model, Report, with_report, word},
     mine::{Forked, Mine},
     outlook::Outlook,
+    sealed::SealedDevice,
     simulated::SimulatedPerson,
     whole,
 };
@@ -241,49 +241,35 @@ impl Person {
         Device::from_protocol(protocol, limits, level, Count::new(ledger, in_memory)?)
     }
 
-    /// Whether the message that says how reports are made in a loop with a shuffler keeps a person's limits: epsilon and delta of all reports together, and
-    /// how many, by this device's own accountant, if half of every batch is honest. It is refused otherwise, and if it shows features.
+    /// A person's half of a loop with a shuffler, from the message of its plan of reports and the server's answer about sealing.
     ///
-    /// Returns the hash of the protocol, which sealed reports carry, and how many reports the plan is made for.
+    /// `loop` and `ledger` are as in `from_protocol`, and so are the limits: epsilon and delta of all reports together, by this device's own accountant, if half of
+    /// every batch is honest, or fewer where the loop says so. What is beyond them is refused, and so are plans that show features. Where `needs_key`, give the
+    /// shuffler's own answer to `seal_to_shuffler` before the first report.
     #[staticmethod]
-    #[pyo3(signature = (plan, r#loop, features, *, generation, batch, summed, most_epsilon = Limits::EPSILON, most_delta = Limits::DELTA,
-        most_reports = Limits::REPORTS))]
+    #[pyo3(signature = (plan, sealing, r#loop, *, ledger = None, in_memory = false, most_epsilon = Limits::EPSILON, most_delta = Limits::DELTA,
+        most_reports = Limits::REPORTS, shortest_period = Limits::PERIOD))]
     #[allow(clippy::too_many_arguments, reason = "keywords of one Python call")]
-    fn confirm_report_plan(
+    fn from_sealing(
         py: Python<'_>,
         plan: &[u8],
+        sealing: &[u8],
         r#loop: String,
-        features: &Features,
-        #[pyo3(from_py_with = whole::generation)] generation: u64,
-        #[pyo3(from_py_with = whole::batch)] batch: u64,
-        summed: bool,
+        ledger: Option<PathBuf>,
+        in_memory: bool,
         most_epsilon: f64,
         most_delta: f64,
         #[pyo3(from_py_with = whole::most_reports)] most_reports: u64,
-    ) -> Answer<(u64, u64)> {
-        let plan: ReportPlan = from_json(plan)?;
+        #[pyo3(from_py_with = whole::shortest_period)] shortest_period: u64,
+    ) -> Answer<SealedDevice> {
         let limits = Limits {
+            name: r#loop,
             epsilon: most_epsilon,
             delta: most_delta,
             reports: most_reports,
-            ..Limits::of(r#loop)
+            period: shortest_period,
         };
-        py.detach(|| limits.check_shuffled(&plan, batch, summed))?;
-        let (reports, batches) = (plan.protocol(), (batch, summed));
-        let protocol =
-            shuffled_protocol(&limits.name, features.plan(), reports, generation, batches);
-        Ok((protocol, plan.params().contributions_per_person))
-    }
-
-    /// A person's half from the message that says how reports are made in a loop with a shuffler; `spent` is what the half said that they used before.
-    #[staticmethod]
-    #[pyo3(signature = (plan, *, spent = None))]
-    fn from_report_plan(plan: &[u8], spent: Option<&[u8]>) -> Answer<Self> {
-        let (plan, noise): (ReportPlan, _) = (from_json(plan)?, SecureNoise::from_system()?);
-        Ok(Person::of(match spent {
-            None => plan.person(0, noise)?,
-            Some(spent) => plan.person_after(0, &Spent::load(spent)?, noise)?,
-        }))
+        SealedDevice::from_sealing(py, plan, sealing, limits, Count::new(ledger, in_memory)?)
     }
 
     /// The arm to play, as the model has it.

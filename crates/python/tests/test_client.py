@@ -14,8 +14,6 @@ import numpy
 import pytest
 
 import reticent
-from reticent._limits import Limits
-from reticent._sealed import ShuffledHalf
 from reticent.client import Flushed
 from service import Between, Process, Service, wait_until
 
@@ -370,44 +368,43 @@ def test_a_clients_limits_are_those_of_every_device_unless_others_are_given():
     assert {constant: given[name] for constant, name in names.items()} == constants
 
 
-def sealing_of(service, keys, loop):
-    """A loop's plan of reports, and what else a device confirms."""
-    found = json.loads(service.get(keys[loop], f"/v1/loops/{loop}/sealing"))
-    rule = found["features"]
-    features = reticent.Features(rule["context"], rule["action"], rule["cross"], constant=rule["constant"], projection=rule["projection"])
-    claims = {"generation": int(found["generation"], 16), "batch": found["batch"], "summed": "public_key" not in found}
-    return service.get(keys[loop], f"/v1/loops/{loop}/protocol"), features, claims, int(found["protocol"], 16)
-
-
 @pytest.mark.parametrize(("loop", "visits"), [("mixed", 1), ("summed", 4)])
 def test_noise_behind_a_shuffler_is_priced_by_the_devices_own_accountant(service, keys, tmp_path, loop, visits):
-    plan, features, claims, protocol = sealing_of(service, keys, loop)
+    plan, sealing = (json.loads(service.get(keys[loop], f"/v1/loops/{loop}/{part}")) for part in ("protocol", "sealing"))
 
-    def confirm(plan=plan, loop=loop, **changed):
-        return reticent.Person.confirm_report_plan(plan, loop, features, **{"most_delta": 1e-3, "most_epsilon": 4.0, **claims, **changed})
+    def join(loop=loop, plan_of=(), says=(), **limits):
+        texts = [json.dumps({**kept, **dict(changed)}).encode() for kept, changed in ((plan, plan_of), (sealing, says))]
+        return reticent.Person.from_sealing(*texts, loop, in_memory=True, **{"most_delta": 1e-3, "most_epsilon": 4.0, **limits})
 
-    assert confirm() == (protocol, visits)
-    # Everything that it is bound to.
-    assert protocol not in (confirm(loop="other")[0], confirm(generation=claims["generation"] ^ 1)[0])
-    for changed, words in [
+    half = join()
+    assert (half.protocol, half.loop, half.reports_left(), half.ledger) == (sealing["protocol"], loop, visits, None)
+    assert half.needs_key == (loop == "summed") and len(half.protocol) == 64
+    for limits, words in [
         ({"most_epsilon": 3.5}, "epsilon is .*: at most 3.5"),
         ({"most_epsilon": float("nan")}, "epsilon is .*: at most NaN"),
         ({"most_delta": 1e-5}, "epsilon is .*: at most 4 "),
-        ({"batch": 4}, "epsilon is .*: at most 4 "),
         ({"most_reports": visits - 1}, f"visits is {visits}: at most {visits - 1}"),
+        ({"says": {"batch": 4}}, "epsilon is .*: at most 4 "),
+        ({"says": {"honest": 1}}, "epsilon is .*: at most 4 "),
+        # Everything that was priced is in the hash: the shuffler would refuse these reports.
+        ({"says": {"batch": 80}}, "protocol is"),
+        ({"says": {"generation": "1"}}, "protocol is"),
+        ({"plan_of": {"delta": 2 * plan["delta"]}} if plan["delta"] else {"plan_of": {"levels": {"public": [0.5]}}}, "protocol is"),
+        ({"loop": "other"}, "protocol is"),
+        ({"says": {"batch": None}}, "batch is missing or of another form"),
+        # A message that shows features, and one whose maker claims something.
+        ({"plan_of": {"public_arms": True}}, "features never leave"),
+        ({"plan_of": {"claim": CLAIM}}, "claim is given"),
     ]:
         with pytest.raises(reticent.ReticentError, match=words):
-            confirm(**changed)
-    # A message that shows features, and one whose maker claims something.
-    shown = {"public_arms": True, "method": None, "calibration": None, "delta": 1e-6}
-    for change, words in [(shown, "features never leave"), ({"claim": CLAIM}, "its own accountant alone")]:
-        with pytest.raises(reticent.ReticentError, match=words):
-            confirm(json.dumps({**json.loads(plan), **change}).encode())
+            join(**limits)
     # The client asks for it, before anything is stored.
     client = reticent.Client(service.address, loop, key=keys[loop], timeout=10)
     with pytest.raises(reticent.ReticentError, match="epsilon is .*: at most 3.5"):
         client.device(tmp_path, shuffler=service.address, most_epsilon=3.5, most_delta=1e-3)
-    assert not list(tmp_path.glob("*/spent*"))
+    with pytest.raises(reticent.ReticentError, match="level cannot be chosen"):
+        client.device(tmp_path, shuffler=service.address, level=0, most_delta=1e-3)
+    assert not list(tmp_path.iterdir())
 
 
 CLAIM = {"epsilon": 1.0, "delta": 1e-6, "source": "its maker"}
@@ -453,7 +450,9 @@ def test_sealed_reports_go_through_the_shuffler(service, keys, tmp_path, shuffle
                 device.report(device.choose({}, TOPICS), 1.0)
             # After an answer that was lost: it was taken before.
             (unsent,) = (tmp_path / str(number)).glob("*/unsent")
-            (unsent / "0.report").write_bytes(report)
+            (unsent / "0.sealed").write_bytes(report)
+            # What was made for the server alone never goes to the shuffler.
+            (unsent / "0.report").write_bytes(b"{}")
             between.plan = ["drop"]
             assert device.flush() == Flushed(taken=0, refused=0, waiting=1)
             assert device.flush() == Flushed(taken=1, refused=0, waiting=0)
@@ -462,33 +461,51 @@ def test_sealed_reports_go_through_the_shuffler(service, keys, tmp_path, shuffle
         # The shuffler gets no key, and nothing but the bytes.
         assert {body for _, path, _, body in between.seen if path.endswith("/reports")} == set(made)
         assert not any("Authorization" in headers for *_, headers, _ in between.seen)
+        # One that the shuffler cannot take yet keeps no other waiting, and a sender at its cap waits with all.
+        for number in range(2):
+            (unsent / f"{number}.sealed").write_bytes(made[number])
+        between.plan = [429]
+        assert device.flush() == Flushed(taken=0, refused=0, waiting=2) and between.plan == []
+        between.plan = [503]
+        assert device.flush() == Flushed(taken=1, refused=0, waiting=1) and device.unsent == [made[0]]
+        assert device.flush() == Flushed(taken=1, refused=0, waiting=0)
         # What is changed on its way is refused for good, and dropped.
-        (unsent / "0.report").write_bytes(made[0][:-1])
+        (unsent / "0.sealed").write_bytes(made[0][:-1])
         assert device.flush() == Flushed(taken=0, refused=1, waiting=0)
 
 
-def test_the_smallest_number_of_reports_is_kept(service, keys, tmp_path):
-    """A plan for more reports under the same hash gets no more: the number stands in the file of the count."""
+def test_a_sealed_report_is_counted_in_the_file_before_it_is_given_out(service, keys, tmp_path):
     plan, sealing, model = (service.get(keys["summed"], f"/v1/loops/summed/{part}") for part in ("protocol", "sealing", "model"))
-    spent, base_point = tmp_path / "spent", "09" + 31 * "00"
-    half = ShuffledHalf(plan, json.loads(sealing), "summed", spent, Limits(4.0, 1e-3, 4, 1))
-    for unreadable in (None, "", 32 * "zz", base_point[2:]):
-        with pytest.raises(reticent.ReticentError, match="public_key is unreadable"):
-            half.seal_to(unreadable)
-    half.seal_to(base_point)
-    half.set_model(model)
-    _, choice = half.choose({}, TOPICS)
-    half.report(choice, 1.0)
-    kept = spent.read_bytes()
-    assert half.reports_left == 3 and kept[:8] == (4).to_bytes(8, "little")
-    spent.write_bytes((2).to_bytes(8, "little") + kept[8:])
-    assert half.reports_left == 1
-    half.report(choice, 1.0)
-    last = spent.read_bytes()
-    with pytest.raises(reticent.ReticentError, match="reports left is 0: at most 2"):
+    ledger, base_point = tmp_path / "ledger", "09" + 31 * "00"
+
+    def join():
+        half = reticent.Person.from_sealing(plan, sealing, "summed", ledger=ledger, most_delta=1e-3)
+        half.set_model(model)
+        return half
+
+    half, protocol = join(), json.loads(sealing)["protocol"]
+    choice = half.choose({}, TOPICS)
+    with pytest.raises(reticent.ReticentError, match="public_key is missing"):
         half.report(choice, 1.0)
-    assert half.reports_left == 0 and spent.read_bytes() == last and last[:8] == (2).to_bytes(8, "little")
+    for unreadable in (None, "", 32 * "zz", base_point[2:]):
+        with pytest.raises(reticent.ReticentError, match="public_key is"):
+            half.seal_to_shuffler(json.dumps({"public_key": unreadable, "protocol": protocol}).encode())
+    assert not ledger.exists()
+    answer = json.dumps({"public_key": base_point, "protocol": protocol}).encode()
+    half.seal_to_shuffler(answer)
+    half.report(choice, 1.0)
+    assert half.reports_left() == 3 and half.ledger == ledger.read_bytes()
+    # Two halves share the count, and the choice of one is reported by the other.
+    other = join()
+    other.seal_to_shuffler(answer)
+    for left in (2, 1, 0):
+        other.report(reticent.Choice(bytes(choice)), 1.0)
+        assert half.reports_left() == other.reports_left() == left
+    last = ledger.read_bytes()
+    with pytest.raises(reticent.ReticentError, match="reports left is 0: at most 4"):
+        half.report(choice, 1.0)
+    assert ledger.read_bytes() == last
     for damaged in (last[:7], last[:-1], b""):
-        spent.write_bytes(damaged)
+        ledger.write_bytes(damaged)
         with pytest.raises(reticent.ReticentError):
             half.report(choice, 1.0)

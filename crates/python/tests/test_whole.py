@@ -40,11 +40,6 @@ def person():
     return plan.person(), plan.server().publish()
 
 
-def confirm_report_plan(**more):
-    rule = reticent.Features({"age": {"range": [18, 80]}})
-    return reticent.Person.confirm_report_plan(b"{}", "home", rule, **{"generation": 1, "batch": 50, "summed": False, **more})
-
-
 ONLINE = dict(dimension=3, epsilon=1.0, delta=1e-6, horizon=9)
 
 CALLS = [
@@ -118,7 +113,7 @@ CALLS = [
     ("trial", lambda n: lab.trial_seeds(0, n, "it")),
     ("seed", lambda n: lab.SimulationNoise(n)),
     *[(name, lambda n, name=name: reticent.Person.from_protocol(b"{}", "home", in_memory=True, **{name: n})) for name in ("level", "most_reports", "shortest_period")],
-    *[(name, lambda n, name=name: confirm_report_plan(**{name: n})) for name in ("generation", "batch", "most_reports")],
+    *[(name, lambda n, name=name: reticent.Person.from_sealing(b"{}", b"{}", "home", in_memory=True, **{name: n})) for name in ("most_reports", "shortest_period")],
     ("rounds", lambda n: _core.play_trial(lab.Environment.gap(5, 25), reticent.LinUCB(5), n)),
     ("shard", lambda n: _core.run("", "", shard=(n, 2))),
 ]

@@ -9,6 +9,7 @@ use std::{
 use crate::{
     Error, Result,
     sealed::SealKey,
+    secret::Secret,
     store::{RedbStore, Store},
 };
 
@@ -54,7 +55,7 @@ pub(crate) async fn open_seal_key(
         let remedy = "the file is missing: restore the one that this store was served with, or reports that are sealed to it are lost. If it is lost, write 64 other random hexadecimal digits to it (`openssl rand -hex 32`)";
         return Err(Error::invalid("seal.key", path.display(), remedy));
     }
-    let key = SealKey::in_file(&path)?;
+    let key = Secret::in_file(&path)?.seal_key();
     let id = key.public().id();
     if sealed && known.is_none() {
         store.keep_setting(SEAL_CHECK.into(), id.to_vec()).await?;

@@ -1,4 +1,5 @@
-import { Choice, Features, Person, PersonOptions, ReticentError } from "./index.js";
+import { Choice, Features, Half, Person, PersonOptions, ReticentError } from "./index.js";
+import type { SealedOptions, SealedPerson } from "./sealed.js";
 
 export { ReticentError };
 
@@ -69,8 +70,10 @@ export class Client {
   reward(eventId: string, value: number, options?: { idempotencyKey?: string }): Promise<boolean>;
   /** A deferred event was shown; whether that was sent. */
   activate(eventId: string): Promise<boolean>;
+  /** A person's half of this loop, whose reports go to a shuffler, sealed and without the key of this client. */
+  device(options: SealedOptions & { /** The address of the loop's shuffler. */ shuffler: string | URL }): Promise<Device<SealedPerson>>;
   /** A person's half of this loop, with the protocol and the model of the service. */
-  device(options?: PersonOptions): Promise<Device>;
+  device(options?: PersonOptions): Promise<Device<Person>>;
 }
 
 /** A report that was counted, and what became of it. */
@@ -84,9 +87,9 @@ export interface Reported {
 }
 
 /** A person's half with the service behind it. Nothing raw leaves it. */
-export class Device {
+export class Device<H extends Half = Half> {
   private constructor();
-  readonly person: Person;
+  readonly person: H;
   /** Fetches the newest model. */
   refresh(): Promise<void>;
   /** Which action to take, by the model; the first one, which is said, if there is no model yet. Nobody learns which. */

@@ -3,7 +3,7 @@
 import { ReticentError } from "./error.js";
 import { send, ServiceError, UnreachableError } from "./http.js";
 import { Person } from "./person.js";
-import { toText } from "./text.js";
+import { toBase64, toText } from "./text.js";
 
 export { ReticentError, ServiceError, UnreachableError };
 
@@ -12,24 +12,30 @@ const BATCH = 100;
 const BATCH_BYTES = 1 << 20;
 /** The service takes no request of this size. */
 const TOO_LARGE = 413;
+/** What a shuffler says about a report that it will never take: a model that is too old, and bytes of another form or protocol. */
+const NEVER = [410, 422];
+/** A shuffler cannot take this report yet; it may take others. */
+const NOT_YET = 503;
 
 /** A client of one loop. */
 export class Client {
   #base;
   #loop;
   #options;
+  #key;
   #head;
-  #refused = new Set();
+  #fallbacks = new Set();
 
   /**
    * `address` is the service's, `loop` the loop's name, `key` a key with the roles that are used. `timeout` is the time for one call with all its
    * retries, in milliseconds.
    */
   constructor(address, loop, { key, timeout = 2000, retries = 2, fetch = globalThis.fetch } = {}) {
-    this.#base = `${String(address).replace(/\/+$/, "")}/v1/loops/${encodeURIComponent(loop)}`;
+    this.#base = base(address, loop);
     this.#loop = loop;
+    this.#key = key;
     // The browser's fetch must be called on its own object.
-    this.#options = { key, timeout, retries, fetch: (...request) => fetch(...request) };
+    this.#options = { timeout, retries, fetch: (...request) => fetch(...request) };
   }
 
   /**
@@ -40,39 +46,46 @@ export class Client {
   async rank(actions, { context, person, exclude, defer, eventId = crypto.randomUUID() } = {}) {
     const body = { event_id: eventId, person, context, actions, exclude, defer };
     try {
-      const { bytes } = await this.#call("POST", "/rank", body);
-      const answer = parse(bytes);
+      const { bytes, address } = await this.#call("POST", "/rank", body);
+      const answer = parse(bytes, address);
       this.#head = answer.head;
       return { action: answer.action, ranking: answer.ranking, eventId: answer.event_id, fallback: false };
     } catch (error) {
       const allowed = actions.filter((action) => !exclude?.includes(action.id));
       // Without an action there is nothing to fall back to.
       if (allowed.length === 0 || !(error instanceof ReticentError)) throw error;
-      this.#refused.add(eventId);
+      this.#fallbacks.add(eventId);
       return { action: allowed[0].id, ranking: [], eventId, fallback: true, reason: error };
     }
   }
 
   /** A reward for an event. Repeated under the same key it counts once. Whether it was sent: not for an event that was answered with a fallback. */
   async reward(eventId, value, { idempotencyKey = crypto.randomUUID() } = {}) {
-    if (this.#refused.has(eventId)) return false;
+    if (this.#fallbacks.has(eventId)) return false;
     await this.#call("POST", `/events/${encodeURIComponent(eventId)}/reward`, { value, idempotency_key: idempotencyKey });
     return true;
   }
 
   /** A deferred event was shown. Whether that was sent. */
   async activate(eventId) {
-    if (this.#refused.has(eventId)) return false;
+    if (this.#fallbacks.has(eventId)) return false;
     await this.#call("POST", `/events/${encodeURIComponent(eventId)}/activate`);
     return true;
   }
 
-  /** A person's half of this loop, with the protocol and the model of the service. The options are those of `Person.fromProtocol`. */
-  async device(options = {}) {
-    const { bytes } = await this.#call("GET", "/protocol");
+  /**
+   * A person's half of this loop, with the protocol and the model of the service. The options are those of `Person.fromProtocol`.
+   *
+   * `shuffler` is the address of the loop's shuffler, where it has one (`trust = "shuffler"`): reports are sealed and sent there, without the key of this client.
+   * They are priced by the device's own accountant, and there is no level to choose.
+   */
+  async device({ shuffler, ...given } = {}) {
     const scope = new URL(this.#base, globalThis.location?.href).origin;
-    const person = await Person.fromProtocol(bytes, { scope, ...options, loop: this.#loop });
-    const device = new Device(person, (...request) => this.#call(...request));
+    const options = { scope, ...given, loop: this.#loop };
+    const server = (...request) => this.#call(...request);
+    const [person, post] =
+      shuffler === undefined ? await direct(server, options) : await shuffled(server, this.#mixer(shuffler), options);
+    const device = new Device(person, server, post);
     try {
       await device.refresh();
     } catch (error) {
@@ -82,30 +95,63 @@ export class Client {
     return device;
   }
 
+  /** Calls of the shuffler at this address, which gets neither the key nor the head. */
+  #mixer(address) {
+    const mixed = base(address, this.#loop);
+    return (method, path, body, more) => {
+      const headers = { accept: "application/json" };
+      if (body !== undefined) headers["content-type"] = "application/octet-stream";
+      return send(`${mixed}${path}`, { method, headers, body, ...this.#options, ...more });
+    };
+  }
+
   #call(method, path, body) {
-    const { key, ...options } = this.#options;
     const headers = { accept: "application/json" };
-    if (key !== undefined) headers.authorization = `Bearer ${key}`;
+    if (this.#key !== undefined) headers.authorization = `Bearer ${this.#key}`;
     // Devices do not call `rank`, and their browsers would ask before they send another header.
     if (this.#head !== undefined) headers["reticent-head"] = this.#head;
     if (body !== undefined) headers["content-type"] = "application/json";
     const text = body === undefined || typeof body === "string" ? body : JSON.stringify(body);
-    return send(`${this.#base}${path}`, { method, headers, body: text, ...options });
+    return send(`${this.#base}${path}`, { method, headers, body: text, ...this.#options });
   }
+}
+
+/** Where a loop's calls are. */
+function base(address, loop) {
+  return `${String(address).replace(/\/+$/, "")}/v1/loops/${encodeURIComponent(loop)}`;
+}
+
+/** A person's half whose reports go to the server, and how they go there. */
+async function direct(server, options) {
+  const { bytes } = await server("GET", "/protocol");
+  return [await Person.fromProtocol(bytes, options), (reports) => toServer(server, reports)];
+}
+
+/** A person's half whose reports go to a shuffler, and how they go there. Its module is another one, which nobody else downloads. */
+async function shuffled(server, mixer, options) {
+  const { SealedPerson } = await import("./sealed.js");
+  const [plan, sealing] = await Promise.all([server("GET", "/protocol"), server("GET", "/sealing")]);
+  const person = await SealedPerson.fromSealing(plan.bytes, sealing.bytes, options);
+  // Where the shuffler sums, reports are sealed to it.
+  if (person.needsKey) person.sealToShuffler((await mixer("GET", "/sealing")).bytes);
+  return [person, (reports) => toShuffler(mixer, reports)];
 }
 
 /** A person's half with the service behind it. Nothing raw leaves it. */
 export class Device {
-  #call;
+  #server;
+  #post;
 
-  constructor(person, call) {
+  /** `post` sends reports, and gives for each part that it has sent what became of the reports in it. */
+  constructor(person, server, post) {
     this.person = person;
-    this.#call = call;
+    this.#server = server;
+    this.#post = post;
   }
 
   /** Fetches the newest model. */
   async refresh() {
-    const { bytes } = await this.#call("GET", "/model");
+    const { bytes } = await this.#server("GET", "/model");
     this.person.setModel(bytes);
   }
 
@@ -125,9 +171,9 @@ export class Device {
   async report(reward, choice) {
     if (choice === undefined) return undefined;
     const bytes = await this.person.report(reward, choice);
-    const own = toText(bytes);
     const { outcomes, reason } = await this.#flush();
-    return { bytes, outcome: outcomes.get(own) ?? "waiting", reason };
+    const outcome = outcomes.get(toBase64(bytes)) ?? "waiting";
+    return { bytes, outcome, reason };
   }
 
   /**
@@ -141,49 +187,75 @@ export class Device {
     return { taken: count("taken"), refused: count("refused"), waiting, dropped, ...(reason && { reason }) };
   }
 
-  /** What became of each report, by its text, and why some wait. */
+  /** What became of each report, by its bytes, and why some wait. */
   async #flush() {
     const outcomes = new Map();
     let reason;
-    for (const reports of batches((await this.person.unsent()).map(toText))) {
-      try {
-        await this.#send(reports, outcomes);
-      } catch (error) {
-        if (!(error instanceof ReticentError)) throw error;
-        reason = error;
-        // The others would fail alike.
-        break;
+    try {
+      for await (const part of this.#post(await this.person.unsent())) {
+        for (const { report, outcome } of part) outcomes.set(toBase64(report), outcome);
+        reason ??= part.find((one) => one.reason)?.reason;
+        await this.person.settled(part.filter(({ outcome }) => outcome !== "waiting").map(({ report }) => report));
       }
+    } catch (error) {
+      // The reports that were not sent yet would fail alike.
+      if (!(error instanceof ReticentError)) throw error;
+      reason = error;
     }
     return { outcomes, reason };
   }
+}
 
-  /** Sends some reports, in parts if the service takes only smaller requests, and forgets those that need not be sent again. */
-  async #send(reports, outcomes) {
-    try {
-      const { bytes } = await this.#call("POST", "/reports/batch", `{"reports":[${reports.join(",")}]}`);
-      const { results } = parse(bytes);
-      reports.forEach((report, index) => outcomes.set(report, outcomeOf(results?.[index])));
-    } catch (error) {
-      if (error.status !== TOO_LARGE) throw error;
-      if (reports.length > 1) {
-        const half = Math.ceil(reports.length / 2);
-        await this.#send(reports.slice(0, half), outcomes);
-        return this.#send(reports.slice(half), outcomes);
-      }
+/** Sends reports to the server, many in one request. */
+async function* toServer(server, reports) {
+  for (const part of batches(reports)) yield* inParts(server, part);
+}
+
+/** Sends some reports in one request, in smaller ones where the service takes only these. */
+async function* inParts(server, reports) {
+  try {
+    const { bytes, address } = await server("POST", "/reports/batch", `{"reports":[${reports.map(toText).join(",")}]}`);
+    const { results } = parse(bytes, address);
+    yield reports.map((report, index) => ({ report, outcome: outcomeOf(results?.[index]) }));
+  } catch (error) {
+    if (error.status !== TOO_LARGE) throw error;
+    if (reports.length > 1) {
+      const half = Math.ceil(reports.length / 2);
+      yield* inParts(server, reports.slice(0, half));
+      yield* inParts(server, reports.slice(half));
+    } else {
       // It will never be taken, and must not keep the others waiting.
-      outcomes.set(reports[0], "refused");
+      yield [{ report: reports[0], outcome: "refused" }];
     }
-    await this.person.settled(reports.filter((report) => outcomes.get(report) !== "waiting"));
   }
 }
 
-/** An answer of the service. */
-function parse(bytes) {
+/** Sends sealed reports to the shuffler, one by one. One that it cannot take yet keeps no other waiting, which is then tried once. */
+async function* toShuffler(mixer, reports) {
+  let more;
+  for (const report of reports) {
+    try {
+      await mixer("POST", "/reports", report, more);
+      yield [{ report, outcome: "taken" }];
+    } catch (error) {
+      if (NEVER.includes(error.status)) {
+        yield [{ report, outcome: "refused" }];
+      } else if (error.status === NOT_YET) {
+        more = { retries: 0 };
+        yield [{ report, outcome: "waiting", reason: error }];
+      } else {
+        throw error;
+      }
+    }
+  }
+}
+
+/** An answer of the service. What is none was given by something else, and the service is away. */
+function parse(bytes, address) {
   try {
     return Object(JSON.parse(toText(bytes)));
   } catch (cause) {
-    throw new ReticentError("the answer is no JSON: something else than the service has answered", { cause });
+    throw new UnreachableError(address, new Error("the answer is no JSON: something else than the service has answered", { cause }));
   }
 }
 

@@ -49,7 +49,7 @@ export async function send(address, { method, headers, body, timeout, retries, f
       const signal = AbortSignal.timeout(Math.max(1, Math.ceil(share)));
       const response = await fetch(address, { ...PRIVATE, method, headers, body, signal });
       const bytes = new Uint8Array(await response.arrayBuffer());
-      if (response.ok) return { bytes, headers: response.headers, status: response.status };
+      if (response.ok) return { bytes, address, headers: response.headers, status: response.status };
       failure = new ServiceError(response.status, problemOf(bytes));
       const seconds = Number(response.headers.get("retry-after"));
       pause = seconds > 0 ? seconds * 1000 : undefined;

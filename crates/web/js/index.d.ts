@@ -65,25 +65,16 @@ export interface PersonOptions {
   now?: () => number;
 }
 
-/** One person's half of one loop: it chooses by the loop's model, and only randomised reports leave it. */
-export class Person {
-  private constructor();
-  /** A person's half from the loop's protocol. */
-  static fromProtocol(protocol: Message, options: PersonOptions & { /** The name that was asked for. */ loop: string }): Promise<Person>;
+/** What halves of all loops do: they choose by the loop's model, and only randomised reports leave them. */
+export interface Half {
   /** The loop's name. */
   readonly loop: string;
-  /** The hash of the protocol, which models and reports carry. */
+  /** The hash of the protocol, which reports carry. */
   readonly protocol: string;
-  /** The levels of epsilon that the person chooses from. */
-  readonly levels: number[];
-  /** The index of the person's level. */
-  readonly level: number;
   /** How many reports at most leave this installation in a period. */
   readonly reportsPerPeriod: number;
   /** The number of the model that choices follow, if there is one. */
   readonly model: number | undefined;
-  /** Reports from now on are made at this level, if the limits allow it. The choice of a level must not depend on what the reports would say. */
-  setLevel(level: number): void;
   /** Choices from now on follow this model. */
   setModel(model: Message): void;
   /** Which of the actions to take. What the loop's rule does not list is not looked at, and no record is refused. */
@@ -98,4 +89,19 @@ export class Person {
   status(): Promise<{ left: number; ends: Date | undefined; waiting: number; dropped: number }>;
   /** Gives the memory of this half back. */
   close(): void;
+}
+
+export interface Person extends Half {}
+
+/** One person's half of one loop whose devices report to the server. */
+export class Person {
+  private constructor();
+  /** A person's half from the loop's protocol. */
+  static fromProtocol(protocol: Message, options: PersonOptions & { /** The name that was asked for. */ loop: string }): Promise<Person>;
+  /** The levels of epsilon that the person chooses from. */
+  readonly levels: number[];
+  /** The index of the person's level. */
+  readonly level: number;
+  /** Reports from now on are made at this level, if the limits allow it. The choice of a level must not depend on what the reports would say. */
+  setLevel(level: number): void;
 }

@@ -1,25 +1,27 @@
-// The WebAssembly module: compiled once, with one instance that holds the halves of all persons of this page, worker or process.
+// A WebAssembly module: compiled once, with one instance that holds the halves of all persons of this page, worker or process.
 //
 // Randomness comes from `crypto.getRandomValues` and from nowhere else. Without it nothing starts: noise from a weaker source could be subtracted.
 
 import { ReticentError } from "./error.js";
 
-const ADDRESS = new URL("./reticent.wasm", import.meta.url);
-
-let engine;
-
-/** The module with its instance, loaded at the first call. `wasm` is the compiled module or its bytes; by default the file beside this one is fetched. */
-export function load(wasm) {
-  requireCrypto();
-  // One that failed to load is tried again.
-  engine ??= compile(wasm).then(
-    (module) => new Engine(module),
-    (error) => {
-      engine = undefined;
-      throw error;
-    },
-  );
-  return engine;
+/**
+ * Loads the module at an address beside this file. What it gives is a function that answers with the module and its instance, loaded at the first call; `wasm` is
+ * the compiled module or its bytes, where it cannot be fetched.
+ */
+export function loader(address) {
+  let engine;
+  return (wasm) => {
+    requireCrypto();
+    // One that failed to load is tried again.
+    engine ??= compile(wasm, address).then(
+      (module) => new Engine(module),
+      (error) => {
+        engine = undefined;
+        throw error;
+      },
+    );
+    return engine;
+  };
 }
 
 function requireCrypto() {
@@ -93,16 +95,16 @@ class Engine {
   }
 }
 
-async function compile(wasm) {
+async function compile(wasm, address) {
   if (wasm instanceof WebAssembly.Module) return wasm;
   if (wasm !== undefined) return WebAssembly.compile(wasm);
-  if (ADDRESS.protocol === "file:") {
+  if (address.protocol === "file:") {
     const { readFile } = await import("node:fs/promises");
-    return WebAssembly.compile(await readFile(ADDRESS));
+    return WebAssembly.compile(await readFile(address));
   }
-  const response = await fetch(ADDRESS);
+  const response = await fetch(address);
   if (!response.ok) {
-    throw new ReticentError(`${ADDRESS} is answered with ${response.status}: serve reticent.wasm beside the scripts`);
+    throw new ReticentError(`${address} is answered with ${response.status}: serve it beside the scripts`);
   }
   // Not every server knows the type that streaming compilation asks for.
   return WebAssembly.compile(await response.arrayBuffer());

@@ -1,68 +1,16 @@
-// One person's half: it chooses by the loop's model, counts a report before it leaves, and keeps it until it has arrived.
+// A person's half of a loop whose devices report to the server.
 
 import { ReticentError } from "./error.js";
-import { load } from "./module.js";
-import { recordText } from "./record.js";
-import { indexedDbStorage } from "./storage.js";
-import { fromBase64, toBase64, toBytes, toText } from "./text.js";
+import { checkLimits, checkLoop, Half } from "./half.js";
+import { loader } from "./module.js";
+import { toBytes, toText } from "./text.js";
 
-/** The version of the state that an installation keeps. */
-const VERSION = 1;
-
-const NOBODY = new Uint8Array();
-
-/** Reports that wait to be sent, at most, and for how many seconds: a report that comes again and again tells the service that it is the same installation. */
-const MOST_UNSENT = 100;
-const LONGEST_UNSENT = 7 * 86_400;
-
-/** What a person accepts unless they say otherwise, as in Rust and Python: in a period epsilon, delta and reports at most, and its seconds at least. */
-export const LIMITS = Object.freeze({ epsilon: 8, delta: 1e-5, reports: 1000, period: 86_400 });
-
-// Halves of persons that are gone are given back.
-const abandoned = new FinalizationRegistry(({ engine, half, generation }) => engine.close(half, generation));
-
-/** A choice that waits for its reward. It holds raw features and stays on the device. */
-export class Choice {
-  #saved;
-
-  constructor(index, saved) {
-    this.index = index;
-    this.#saved = saved;
-  }
-
-  /** As text, for a reward that comes on another page: `Choice.parse` reads it. */
-  toString() {
-    return `${this.index}.${toBase64(this.#saved)}`;
-  }
-
-  static parse(text) {
-    const [, index, saved] = /^(\d+)\.([A-Za-z0-9+/=]+)$/.exec(text) ?? [];
-    if (saved === undefined) throw new ReticentError("choice is not readable: give the text of a choice");
-    return new Choice(Number(index), fromBase64(saved));
-  }
-
-  /** The bytes that the module wrote. */
-  get saved() {
-    return this.#saved;
-  }
-}
+const load = loader(new URL("./reticent.wasm", import.meta.url));
 
 /** One person's half of one loop. */
-export class Person {
-  #engine;
-  #half;
-  #generation;
-  #bytes;
-  #limits;
+export class Person extends Half {
   #protocol;
-  #storage;
-  #key;
   #level;
-  #model;
-  #modelBytes;
-  #open;
-  #now;
-  #closed = false;
 
   /**
    * A person's half from the bytes of the loop's protocol.
@@ -72,42 +20,20 @@ export class Person {
    * by default the smallest epsilon. `storage` keeps how many reports were made; by default the browser's database. `scope` tells loops of the same
    * name at different services apart. `wasm` is the module or its bytes where they cannot be fetched. `now` gives the time in milliseconds.
    */
-  static async fromProtocol(protocol, { loop, limits, storage, level, scope = "", wasm, now = Date.now } = {}) {
-    if (typeof loop !== "string") throw new ReticentError("loop is missing: give the name of the loop that was asked for");
-    const person = new Person();
-    person.#bytes = toBytes(protocol);
-    person.#limits = checkLimits(limits);
-    person.#storage = storage ?? indexedDbStorage();
-    // The count belongs to what was asked for, and not to what a message says.
-    person.#key = JSON.stringify([scope, loop]);
-    person.#now = now;
-    person.#engine = await load(wasm);
-    person.#protocol = { loop };
+  static async fromProtocol(protocol, { loop, limits, level, wasm, ...options } = {}) {
+    const bytes = toBytes(protocol);
+    const { epsilon, delta, reports, period } = checkLimits(limits);
+    const name = toBytes(checkLoop(loop));
+    const engine = await load(wasm);
     // The module checks the message before it is read here.
-    const levels = readLevels(person.#bytes);
-    person.#level = level ?? levels.indexOf(Math.min(...levels));
-    checkLevel(person.#level, levels);
-    person.#start();
-    person.#protocol = JSON.parse(toText(person.#bytes));
+    const levels = readLevels(bytes);
+    const place = { level: level ?? levels.indexOf(Math.min(...levels)) };
+    checkLevel(place.level, levels);
+    const open = (engine) => engine.call("open", [], [bytes, name], [place.level, epsilon, delta, reports, period]).code;
+    const person = new Person(engine, { loop, ...options }, open, false);
+    person.#protocol = JSON.parse(toText(bytes));
+    person.#level = place;
     return person;
-  }
-
-  /** Opens the half in the module's present instance. */
-  #start() {
-    const { epsilon, delta, reports, period } = this.#limits;
-    const name = toBytes(this.#protocol.loop);
-    const { code } = this.#engine.call("open", [], [this.#bytes, name], [this.#level, epsilon, delta, reports, period]);
-    this.#half = code;
-    this.#generation = this.#engine.generation;
-    const held = { engine: this.#engine, half: code, generation: this.#generation };
-    abandoned.unregister(this);
-    abandoned.register(this, held, this);
-    if (this.#modelBytes !== undefined) this.#engine.call("set_model", [code], [this.#modelBytes]);
-  }
-
-  /** The loop's name. */
-  get loop() {
-    return this.#protocol.loop;
   }
 
   /** The hash of the protocol, which models and reports carry. */
@@ -122,117 +48,19 @@ export class Person {
 
   /** The index of the person's level. */
   get level() {
-    return this.#level;
+    return this.#level.level;
   }
 
   /** Reports from now on are made at this level, if the limits allow it. The choice of a level must not depend on what the reports would say. */
   setLevel(level) {
     checkLevel(level, this.levels);
-    this.#call("set_level", [level], []);
-    this.#level = level;
+    this.call("set_level", [level], []);
+    this.#level.level = level;
   }
 
   /** How many reports at most leave this installation in a period. */
   get reportsPerPeriod() {
     return Number(this.#protocol.report.contributions_per_person);
-  }
-
-  /** The number of the model that choices follow, if there is one. */
-  get model() {
-    return this.#model;
-  }
-
-  /** Choices from now on follow this model. */
-  setModel(model) {
-    const bytes = toBytes(model);
-    this.#call("set_model", [], [bytes]);
-    this.#modelBytes = bytes;
-    this.#model = Number(JSON.parse(toText(bytes)).sequence);
-  }
-
-  /** Which of the actions to take. Records are plain objects; what the loop's rule does not list is not looked at, and no record is refused. */
-  choose(context, actions) {
-    if (!Array.isArray(actions)) throw new ReticentError("actions is no list: give a list of actions");
-    const list = Array.from(actions, recordText).join(",");
-    const parts = [recordText(context), `[${list}]`].map(toBytes);
-    const { code, bytes } = this.#call("choose", [], parts);
-    this.#open = new Choice(code, bytes);
-    return this.#open;
-  }
-
-  /**
-   * The report of a choice, by default the last one, and its reward: the bytes that may leave. They were counted and stored before they are returned,
-   * and stay in `unsent` until they are `settled`. Beyond the period's count it is refused, and nothing is stored.
-   */
-  async report(reward, choice = this.#open) {
-    if (choice === undefined) throw new ReticentError("choice is missing: choose first; a choice is reported once");
-    if (typeof reward === "bigint") reward = Number(reward);
-    if (!Number.isFinite(reward)) throw new ReticentError("reward is not a number: give a finite number");
-    const last = choice === this.#open;
-    if (last) this.#open = undefined;
-    try {
-      return await this.#storage.update(this.#key, (text) => {
-        const seconds = this.#seconds();
-        const state = parse(text);
-        const parts = [choice.saved, state.ledger];
-        const { code, bytes } = this.#call("report", [], parts, [seconds, reward]);
-        const report = bytes.subarray(code);
-        state.unsent.push({ report: toText(report), since: seconds });
-        return { text: write({ ...fresh(state, seconds), ledger: bytes.subarray(0, code) }), value: report };
-      });
-    } catch (error) {
-      if (last) this.#open ??= choice;
-      throw error;
-    }
-  }
-
-  /** Reports that were counted and have not been settled, the oldest first: to be sent again as they are. After 7 days, and beyond 100, they are dropped. */
-  async unsent() {
-    const state = fresh(parse(await this.#storage.read(this.#key)), this.#seconds());
-    return state.unsent.map(({ report }) => toBytes(report));
-  }
-
-  /** Forgets reports that have arrived or were refused for good. They stay counted. */
-  async settled(reports) {
-    const gone = new Set([reports].flat().map(toText));
-    await this.#storage.update(this.#key, (text) => {
-      const state = parse(text);
-      const unsent = state.unsent.filter(({ report }) => !gone.has(report));
-      return { text: write(fresh({ ...state, unsent }, this.#seconds())) };
-    });
-  }
-
-  /**
-   * How many reports this installation may still make, when the period ends (`undefined`: never), how many reports wait to be sent, and how many were
-   * dropped unsent so far, because they were too old or too many.
-   */
-  async status() {
-    const seconds = this.#seconds();
-    const { ledger, unsent, dropped } = fresh(parse(await this.#storage.read(this.#key)), seconds);
-    const { bytes } = this.#call("status", [], [ledger], [seconds]);
-    const view = new DataView(bytes.buffer);
-    const end = new Date(view.getFloat64(8, true) * 1000);
-    const ends = Number.isNaN(end.getTime()) ? undefined : end;
-    return { left: view.getFloat64(0, true), ends, waiting: unsent.length, dropped };
-  }
-
-  /** Gives the memory of this half back; it cannot be used any more. */
-  close() {
-    if (this.#closed) return;
-    this.#closed = true;
-    abandoned.unregister(this);
-    this.#engine.close(this.#half, this.#generation);
-  }
-
-  /** Calls the module, in whose present instance the half is opened again if there is a new one. */
-  #call(name, before, parts, after) {
-    if (this.#closed) throw new ReticentError("person is closed: make a new one from the protocol");
-    if (this.#generation !== this.#engine.generation) this.#start();
-    return this.#engine.call(name, [this.#half, ...before], parts, after);
-  }
-
-  #seconds() {
-    return Math.max(0, Math.floor(this.#now() / 1000));
   }
 }
 
@@ -258,44 +86,4 @@ function checkLevel(level, levels) {
   if (!Number.isInteger(level) || level < 0 || level >= levels.length) {
     throw new ReticentError(`level is ${level}: give the index of one of ${levels.length} levels`);
   }
-}
-
-function checkLimits(given = {}) {
-  for (const [name, limit] of Object.entries(given)) {
-    if (!(name in LIMITS)) throw new ReticentError(`limits has ${name}: give ${Object.keys(LIMITS).join(", ")}`);
-    if (limit !== undefined && !(typeof limit === "number" && limit >= 0)) {
-      throw new ReticentError(`limits.${name} is ${String(limit)}: give a number from 0 on`);
-    }
-  }
-  const limits = { ...LIMITS };
-  for (const name of Object.keys(LIMITS)) limits[name] = given[name] ?? LIMITS[name];
-  return limits;
-}
-
-/** The state without reports that have waited too long, or are too many: the oldest go first. They stay counted. */
-function fresh(state, seconds) {
-  const unsent = state.unsent.filter(({ since }) => seconds - since < LONGEST_UNSENT).slice(-MOST_UNSENT);
-  return { ...state, unsent, dropped: state.dropped + state.unsent.length - unsent.length };
-}
-
-/** The state of an installation: a new one where there is none. */
-function parse(text) {
-  if (text === undefined) return { ledger: NOBODY, unsent: [], dropped: 0 };
-  let state;
-  try {
-    state = JSON.parse(text);
-  } catch {
-    state = {};
-  }
-  const readable = typeof state?.ledger === "string" && Array.isArray(state.unsent) && Number.isSafeInteger(state.dropped);
-  if (state?.version !== VERSION || !readable) {
-    throw new ReticentError(
-      "the stored count is not readable: it was written by another version of this package or damaged, and nothing is reported without it",
-    );
-  }
-  return { ledger: fromBase64(state.ledger), unsent: state.unsent, dropped: state.dropped };
-}
-
-function write({ ledger, unsent, dropped }) {
-  return JSON.stringify({ version: VERSION, ledger: toBase64(ledger), unsent, dropped });
 }

@@ -11,7 +11,10 @@ use std::cell::RefCell;
 
 use reticent::{Error, Result, device::Limits, noise::SecureNoise};
 
-use crate::Half;
+#[cfg(not(feature = "sealed"))]
+type Half = crate::Half<SecureNoise>;
+#[cfg(feature = "sealed")]
+type Half = crate::SealedHalf<SecureNoise>;
 
 /// Bytes of one call's arguments, at most.
 const MOST_INPUT: usize = 1 << 28;
@@ -19,7 +22,7 @@ const MOST_INPUT: usize = 1 << 28;
 thread_local! {
     static INPUT: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
     static OUTPUT: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
-    static HALVES: RefCell<Vec<Option<Half<SecureNoise>>>> = const { RefCell::new(Vec::new()) };
+    static HALVES: RefCell<Vec<Option<Half>>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Room for the arguments of the next call; 0 if that is too much.
@@ -48,6 +51,7 @@ extern "C" fn output_length() -> usize {
 }
 
 /// A half from a protocol, the name that was asked for, a level, and the person's limits; its number.
+#[cfg(not(feature = "sealed"))]
 #[unsafe(no_mangle)]
 extern "C" fn open(
     protocol: usize,
@@ -59,21 +63,47 @@ extern "C" fn open(
     period: f64,
 ) -> i32 {
     answer([protocol, name], |[protocol, name]| {
-        let name = String::from_utf8_lossy(name).into_owned();
-        // The conversions saturate.
-        let (reports, period) = (reports as u64, period as u64);
-        let limits = Limits { name, epsilon, delta, reports, period };
-        let half = Half::new(protocol, limits, level, SecureNoise::from_system()?)?;
-        let number = HALVES.with_borrow_mut(|halves| {
-            let free = halves.iter().position(Option::is_none).unwrap_or(halves.len());
-            if free == halves.len() {
-                halves.push(None);
-            }
-            halves[free] = Some(half);
-            free
-        });
-        Ok((number as i32, Vec::new()))
+        let limits = limits(name, epsilon, delta, reports, period);
+        keep(Half::new(protocol, limits, level, SecureNoise::from_system()?)?)
     })
+}
+
+/// A half from a plan of reports, a server's answer about sealing, the name that was asked for, and the person's limits; its number.
+#[cfg(feature = "sealed")]
+#[unsafe(no_mangle)]
+extern "C" fn open(
+    plan: usize,
+    sealing: usize,
+    name: usize,
+    epsilon: f64,
+    delta: f64,
+    reports: f64,
+    period: f64,
+) -> i32 {
+    answer([plan, sealing, name], |[plan, sealing, name]| {
+        let limits = limits(name, epsilon, delta, reports, period);
+        keep(Half::new(plan, sealing, limits, SecureNoise::from_system()?)?)
+    })
+}
+
+fn limits(name: &[u8], epsilon: f64, delta: f64, reports: f64, period: f64) -> Limits {
+    let name = String::from_utf8_lossy(name).into_owned();
+    // The conversions saturate.
+    let (reports, period) = (reports as u64, period as u64);
+    Limits { name, epsilon, delta, reports, period }
+}
+
+/// Keeps a half; its number.
+fn keep(half: Half) -> Result<(i32, Vec<u8>)> {
+    let number = HALVES.with_borrow_mut(|halves| {
+        let free = halves.iter().position(Option::is_none).unwrap_or(halves.len());
+        if free == halves.len() {
+            halves.push(None);
+        }
+        halves[free] = Some(half);
+        free
+    });
+    Ok((number as i32, Vec::new()))
 }
 
 /// Forgets a half.
@@ -86,19 +116,36 @@ extern "C" fn close(half: usize) {
     });
 }
 
-/// See [`Half::set_level`].
+/// See `SealedHalf::needs_key`.
+#[cfg(feature = "sealed")]
+#[unsafe(no_mangle)]
+extern "C" fn needs_key(half: usize) -> i32 {
+    answer([], |[]| on(half, |half| Ok((i32::from(half.needs_key()), Vec::new()))))
+}
+
+/// See `SealedHalf::seal_to_shuffler`.
+#[cfg(feature = "sealed")]
+#[unsafe(no_mangle)]
+extern "C" fn seal_to_shuffler(half: usize, sealing: usize) -> i32 {
+    answer([sealing], |[sealing]| {
+        on(half, |half| half.seal_to_shuffler(sealing)).map(|()| (0, Vec::new()))
+    })
+}
+
+/// See [`crate::Half::set_level`].
+#[cfg(not(feature = "sealed"))]
 #[unsafe(no_mangle)]
 extern "C" fn set_level(half: usize, level: usize) -> i32 {
     answer([], |[]| on(half, |half| half.set_level(level)).map(|()| (0, Vec::new())))
 }
 
-/// See [`Half::set_model`].
+/// See [`crate::Half::set_model`].
 #[unsafe(no_mangle)]
 extern "C" fn set_model(half: usize, model: usize) -> i32 {
     answer([model], |[model]| on(half, |half| half.set_model(model)).map(|()| (0, Vec::new())))
 }
 
-/// See [`Half::choose`]: the index, and the saved choice.
+/// See [`crate::Half::choose`]: the index, and the saved choice.
 #[unsafe(no_mangle)]
 extern "C" fn choose(half: usize, context: usize, actions: usize) -> i32 {
     answer([context, actions], |[context, actions]| {
@@ -107,7 +154,7 @@ extern "C" fn choose(half: usize, context: usize, actions: usize) -> i32 {
     })
 }
 
-/// See [`Half::report`]: how many bytes of the answer are the ledger; the rest is the report.
+/// See [`crate::Half::report`]: how many bytes of the answer are the ledger; the rest is the report.
 #[unsafe(no_mangle)]
 extern "C" fn report(half: usize, choice: usize, ledger: usize, seconds: f64, reward: f64) -> i32 {
     answer([choice, ledger], |[choice, ledger]| {
@@ -120,7 +167,7 @@ extern "C" fn report(half: usize, choice: usize, ledger: usize, seconds: f64, re
     })
 }
 
-/// See [`Half::status`]: two doubles.
+/// See [`crate::Half::status`]: two doubles.
 #[unsafe(no_mangle)]
 extern "C" fn status(half: usize, ledger: usize, seconds: f64) -> i32 {
     answer([ledger], |[ledger]| {
@@ -162,7 +209,7 @@ fn wipe(bytes: &mut [u8]) {
     std::hint::black_box(bytes);
 }
 
-fn on<T>(half: usize, act: impl FnOnce(&mut Half<SecureNoise>) -> Result<T>) -> Result<T> {
+fn on<T>(half: usize, act: impl FnOnce(&mut Half) -> Result<T>) -> Result<T> {
     HALVES.with_borrow_mut(|halves| match halves.get_mut(half).and_then(Option::as_mut) {
         Some(half) => act(half),
         None => Err(Error::invalid("person", "closed", "make a new one from the protocol")),

@@ -3,12 +3,15 @@
 //! | file | what it is |
 //! | --- | --- |
 //! | `half` | [`reticent::device::Device`] with bytes and JSON in place of types |
+//! | `sealed` | the same of a loop with a shuffler: a module of its own, by the feature of this name |
 //! | `exports` | the functions that JavaScript calls |
 //! | `random` | keys from `crypto.getRandomValues`, and from nowhere else |
 //!
 //! The JavaScript beside it (`js/`) keeps the ledger in storage and counts a report before it lets it go.
 
 mod half;
+#[cfg(feature = "sealed")]
+mod sealed;
 
 #[cfg(target_arch = "wasm32")]
 mod exports;
@@ -16,3 +19,5 @@ mod exports;
 mod random;
 
 pub use half::{Half, Status};
+#[cfg(feature = "sealed")]
+pub use sealed::SealedHalf;

@@ -18,10 +18,18 @@ export async function visit() {
   return { protocol, model, report, ...JSON.parse(await text("case.json")) };
 }
 
+/** The golden visit of a loop with a shuffler, which permutes (`sealed`) or sums (`sum`): messages, inputs, and the sealed report that Rust makes of them. */
+export async function sealedVisit(mode) {
+  const file = async (name) => new Uint8Array(await readFile(new URL(`../sealed/${mode}/${name}`, vectors)));
+  const names = ["plan.json", "sealing.json", "shuffler.json", "model.json", "report.bin", "case.json"];
+  const [plan, sealing, shuffler, model, report, inputs] = await Promise.all(names.map(file));
+  return { plan, sealing, shuffler, model, report, ...JSON.parse(new TextDecoder().decode(inputs)) };
+}
+
 let folder;
 
 /** A copy of the package, its module.js changed by `change`. */
-export async function changedPackage(name, change) {
+export async function changedPackage(name, change, file = "index.js") {
   if (folder === undefined) {
     folder = await mkdtemp(join(tmpdir(), "reticent-web-"));
     after(() => rm(folder, { recursive: true }));
@@ -34,7 +42,7 @@ export async function changedPackage(name, change) {
   const changed = change(before);
   assert.ok(name === "real" || changed !== before, "the change is there");
   await writeFile(path, changed);
-  return import(pathToFileURL(join(copy, "index.js")));
+  return import(pathToFileURL(join(copy, file)));
 }
 
 /** Calls `act` while `crypto.getRandomValues` gives the keys of the golden visit, one after the other. */

@@ -15,7 +15,6 @@ use reticent_server::{
     http::HttpLimits,
     loops::{Certificate, Enforcement, Limits, Together},
     run::RunOptions,
-    sealed::SealKey,
     secret::Secret,
     service::{Options, Service},
     store::MemoryStore,
@@ -214,8 +213,7 @@ async fn check(plans: Vec<LoopPlan>, devices: Vec<DevicePlan>) -> Result<Report,
         limits: Limits::default(),
     };
     let service =
-        Service::open_with_devices(options, devices, Some(SealKey::of_secret(&Secret::new()?)))
-            .await?;
+        Service::open_with_devices(options, devices, Some(Secret::new()?.seal_key())).await?;
     let mut loops = Vec::new();
     for each in service.loops() {
         loops.push(Checked {

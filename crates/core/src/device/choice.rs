@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use super::ProtocolPlan;
 use crate::{Error, Result, error::finite_vector, wire};
 
 /// A choice that waits for its reward. It holds the person's raw features, and never leaves the device.
@@ -61,12 +60,12 @@ impl Choice {
     }
 
     /// Refuses a choice of another protocol, whose vector was made by another rule.
-    pub(super) fn expect(&self, plan: &ProtocolPlan) -> Result<()> {
-        if self.protocol != plan.hash() {
+    pub(super) fn expect(&self, protocol: u64, dimension: usize) -> Result<()> {
+        if self.protocol != protocol {
             let remedy = "the protocol has changed since: choose again, nothing was counted";
             let value = format!("of protocol {:016x}", self.protocol);
             return Err(Error::invalid("choice", value, remedy));
         }
-        finite_vector("choice", &self.features, plan.features().dimension())
+        finite_vector("choice", &self.features, dimension)
     }
 }

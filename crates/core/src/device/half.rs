@@ -40,6 +40,8 @@ pub struct Device<N> {
     protocol: ProtocolPlan,
     limits: Limits,
     person: Person<N>,
+    /// The hash of all that was agreed on, which choices carry.
+    agreed: u64,
     model: Option<Model>,
 }
 
@@ -48,8 +50,20 @@ impl<N: Noise> Device<N> {
     pub fn new(protocol: ProtocolPlan, limits: Limits, level: usize, noise: N) -> Result<Self> {
         limits.check(&protocol)?;
         limits.check_level(&protocol, level)?;
+        let agreed = protocol.hash();
+        Device::unchecked(protocol, agreed, limits, level, noise)
+    }
+
+    /// The same for a protocol that was compared with the limits in another way, and is a part of a larger one with this hash.
+    pub(super) fn unchecked(
+        protocol: ProtocolPlan,
+        agreed: u64,
+        limits: Limits,
+        level: usize,
+        noise: N,
+    ) -> Result<Self> {
         let person = protocol.reports().person(level, noise)?;
-        Ok(Device { protocol, limits, person, model: None })
+        Ok(Device { protocol, limits, person, agreed, model: None })
     }
 
     /// What was agreed on.
@@ -89,7 +103,7 @@ impl<N: Noise> Device<N> {
         let arms = self.protocol.arms(context, actions)?;
         let index = self.person.choose(model, &arms)?;
         Ok(Choice {
-            protocol: self.protocol.hash(),
+            protocol: self.agreed,
             model: model.sequence(),
             index: index as u64,
             features: arms.arm(index),
@@ -105,7 +119,7 @@ impl<N: Noise> Device<N> {
         choice: &Choice,
         reward: f64,
     ) -> Result<(Report, Ledger)> {
-        choice.expect(&self.protocol)?;
+        choice.expect(self.agreed, self.protocol.features().dimension())?;
         let ledger = ledger.at(&self.protocol, seconds)?.lasting(seconds, self.limits.period);
         let most = ledger.most();
         let remedy = format_args!(

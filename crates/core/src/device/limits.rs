@@ -6,7 +6,8 @@
 //! **Limits and the count together.** [`Ledger`](super::Ledger) keeps the smallest k of a period. If J reports were made in it, every one of them was made
 //! under a protocol with k >= J, so each costs at most what one of J equal parts of the largest accepted epsilon does, and all together cost no more than
 //! that epsilon at the largest accepted delta: for pure reports because epsilons add up, for Gaussian ones because `mu^2` does. All reports of a period are of
-//! one of these kinds: a server that changes to the other within a period gets no more reports in it.
+//! one of these kinds: a server that changes to the other within a period gets no more reports in it. Sums behind a shuffler are Gaussian too: J reports in one batch shift it
+//! by `J mu`, which is the price of a plan for J, and in several batches by less. Permuted reports are one a person.
 
 use super::{Period, ProtocolPlan};
 use crate::{Error, Result, refuse_if};

@@ -6,8 +6,8 @@ use crate::{
     Error, Result,
     bandit::{Ensemble, Guide, Model, Policy},
     features::{Cross, Encoding, FeaturesParams, Map, Projection, Value, encodings, json},
-    randomize::{Bounds, GramGaussian, Levels, Method, ReportParams},
-    release::Structure,
+    randomize::{Bounds, GramGaussian, Levels, Method, ReportParams, ReportPlan},
+    release::{Calibration, Structure},
     wire::{Kind, Message},
 };
 
@@ -18,11 +18,28 @@ pub fn protocol(text: &[u8]) -> Result<ProtocolPlan> {
         let params = ProtocolParams {
             name: fields.text("loop")?,
             period: period(fields.take("period")?)?,
-            features: features(fields.table("features")?)?,
+            features: rule(fields.table("features")?)?,
             report: report(fields.table("report")?)?,
         };
         params.expecting(hash)
     })
+}
+
+/// Reads a plan of reports, as a device of a loop with a shuffler does.
+pub fn report_plan(text: &[u8]) -> Result<ReportPlan> {
+    message::<ReportPlan>(text, |fields| {
+        let calibration = match fields.take("calibration")? {
+            Value::Missing => None,
+            value => Some(calibration(value)?),
+        };
+        let params = ReportParams { calibration, ..report_fields(fields)? };
+        params.check_given()
+    })
+}
+
+/// Reads a rule for features, as it stands inside of a message.
+pub fn features(value: Value) -> Result<FeaturesParams> {
+    rule(record("features", value)?)
 }
 
 /// Reads a model.
@@ -61,7 +78,7 @@ fn period(value: Value) -> Result<Period> {
     }
 }
 
-fn features(mut fields: Fields) -> Result<FeaturesParams> {
+fn rule(mut fields: Fields) -> Result<FeaturesParams> {
     let mut sides = [Map::new(), Map::new()];
     for (side, name) in sides.iter_mut().zip(["context", "action"]) {
         *side = encodings(fields.take(name)?)
@@ -91,17 +108,30 @@ fn features(mut fields: Fields) -> Result<FeaturesParams> {
 }
 
 fn report(mut fields: Fields) -> Result<ReportParams> {
-    let report = ReportParams {
+    let calibration = fields.nothing("calibration")?;
+    let report = ReportParams { calibration, ..report_fields(&mut fields)? };
+    fields.end().map(|()| report)
+}
+
+/// Those fields that protocols and plans of reports read alike.
+fn report_fields(fields: &mut Fields) -> Result<ReportParams> {
+    Ok(ReportParams {
         bounds: bounds(fields.table("bounds")?)?,
         public_arms: fields.flag("public_arms")?,
         levels: levels(fields.table("levels")?)?,
         delta: fields.number("delta")?,
         contributions_per_person: fields.count("contributions_per_person")?,
         method: Some(method(fields.take("method")?)?),
-        calibration: fields.nothing("calibration")?,
+        calibration: None,
         claim: fields.nothing("claim")?,
-    };
-    fields.end().map(|()| report)
+    })
+}
+
+/// Noise of a given size, as a shuffler's sums have it.
+fn calibration(value: Value) -> Result<Calibration> {
+    let mut fields = record("calibration", value)?;
+    let mu = fields.number("mu")?;
+    fields.end().map(|()| Calibration::Mu(mu))
 }
 
 fn levels(mut fields: Fields) -> Result<Levels> {

@@ -5,8 +5,9 @@
 //! | `protocol` | the message: the loop's name, the rule for features, what people report, how many reports a period |
 //! | `little` | messages read by little code, for halves that are downloaded |
 //! | `limits` | what a person accepts, whatever a server publishes |
-//! | `shuffled` | the same for a plan of reports behind a shuffler |
+//! | `shuffled` | what is agreed on where there is a shuffler, and the same limits for it |
 //! | `half` | the half of one person: vectors, choices, reports |
+//! | `shuffled_half` | the same where there is a shuffler |
 //! | `choice` | what was chosen under which model, kept on the device until the reward comes |
 //! | `ledger` | how many reports were made in this period, stored before a report leaves |
 //!
@@ -24,6 +25,7 @@ mod limits;
 pub mod little;
 mod protocol;
 mod shuffled;
+mod shuffled_half;
 #[cfg(test)]
 mod tests;
 
@@ -32,4 +34,5 @@ pub use half::Device;
 pub use ledger::Ledger;
 pub use limits::Limits;
 pub use protocol::{Period, ProtocolParams, ProtocolPlan};
-pub use shuffled::shuffled_protocol;
+pub use shuffled::ShuffledProtocol;
+pub use shuffled_half::ShuffledDevice;

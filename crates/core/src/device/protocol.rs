@@ -14,6 +14,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::ShuffledProtocol;
 use crate::{
     Error, Result,
     bandit::{Arms, LocalParams, LocalPlan, Server},
@@ -122,6 +123,27 @@ impl ProtocolParams {
     }
 
     fn check_by(&self, check: fn(&ReportParams) -> Result<ReportPlan>) -> Result<ProtocolPlan> {
+        let features = self.check_form()?;
+        // A level says what a person is promised; noise of a given size would promise something else.
+        let given = [
+            ("calibration", self.report.calibration.is_some()),
+            ("claim", self.report.claim.is_some()),
+        ];
+        for (field, given) in given {
+            let remedy = "the noise of devices follows from the levels: leave it out";
+            refuse_if(given, field, "given", remedy)?;
+        }
+        let reports = check(&self.report)?;
+        let parts = (&self.name, features.hash(), reports.protocol(), self.period);
+        let hash = hash::of_params("device protocol 1", &parts);
+        // The method that was found travels, so that a device need not find it again.
+        let report = ReportParams::from(reports.clone());
+        let params = ProtocolParams { report, ..self.clone() };
+        Ok(ProtocolPlan { params, features, reports: reports.bound_to(hash) })
+    }
+
+    /// The rule for features, unless name, period, bounds and randomiser are not those of devices.
+    fn check_form(&self) -> Result<FeaturesPlan> {
         let sound =
             |next: char| next.is_ascii_lowercase() || next.is_ascii_digit() || "-_".contains(next);
         if !(1..=LONGEST_NAME).contains(&self.name.len()) || !self.name.chars().all(sound) {
@@ -151,28 +173,13 @@ impl ProtocolParams {
         let refused = bounds.structure != Structure::DENSE;
         let remedy = "the rule for features has no blocks: leave them out";
         refuse_if(refused, "blocks", bounds.structure.blocks, remedy)?;
-        // A level says what a person is promised; noise of a given size would promise something else.
-        let given = [
-            ("calibration", self.report.calibration.is_some()),
-            ("claim", self.report.claim.is_some()),
-        ];
-        for (field, given) in given {
-            let remedy = "the noise of devices follows from the levels: leave it out";
-            refuse_if(given, field, "given", remedy)?;
-        }
         let remedy = "a device's features never leave it as they are: leave it out";
         refuse_if(self.report.public_arms, "public_arms", true, remedy)?;
         if let Some(method) = self.report.method.as_ref().filter(|method| !method.for_devices()) {
             let remedy = "devices do not have this randomiser: leave it out, for the best one";
             return Err(Error::invalid("method", method, remedy));
         }
-        let reports = check(&self.report)?;
-        let parts = (&self.name, features.hash(), reports.protocol(), self.period);
-        let hash = hash::of_params("device protocol 1", &parts);
-        // The method that was found travels, so that a device need not find it again.
-        let report = ReportParams::from(reports.clone());
-        let params = ProtocolParams { report, ..self.clone() };
-        Ok(ProtocolPlan { params, features, reports: reports.bound_to(hash) })
+        Ok(features)
     }
 }
 
@@ -235,6 +242,21 @@ impl wire::Message for ProtocolPlan {
 }
 
 impl ProtocolPlan {
+    /// The same for a loop with a shuffler, whose noise is priced by [`Limits::check_shuffled`](super::Limits::check_shuffled) and by nothing here. Not for others: the
+    /// levels of such a plan promise nothing by themselves.
+    pub(super) fn shuffled(protocol: &ShuffledProtocol<'_>) -> Result<Self> {
+        let (features, report) = (protocol.features.clone(), protocol.reports.clone().into());
+        let params = ProtocolParams {
+            name: protocol.name.to_string(),
+            features,
+            report,
+            period: Period::Ever,
+        };
+        let features = params.check_form()?;
+        // Models carry the hash of the plan of reports alone.
+        Ok(ProtocolPlan { params, features, reports: protocol.reports.clone() })
+    }
+
     /// The parameters, with the method that was chosen.
     pub fn params(&self) -> &ProtocolParams {
         &self.params

@@ -7,9 +7,9 @@ use serde::de::DeserializeOwned;
 use super::*;
 use crate::{
     Result,
-    bandit::{LocalParams, Rule, Server},
+    bandit::{Aggregation, LocalParams, Rule, Server, ShuffleParams},
     features::{Encoding, FeaturesParams, Projection, Value},
-    randomize::{Levels, Method, ReportParams},
+    randomize::{Bounds, Levels, Method, ReportParams},
     release::testing::Seeded,
     wire::{Message, from_json, to_json},
 };
@@ -187,6 +187,10 @@ fn little_code_reads_the_same_messages() -> Result<()> {
     }
     for model in &models {
         alike(to_json(model).as_bytes(), little::model);
+    }
+    for aggregation in [Aggregation::Sum, Aggregation::Permute] {
+        let params = ShuffleParams::new(Bounds::unit(3), 1.0, 1e-6, 100, aggregation).check()?;
+        alike(to_json(params.local().reports()).as_bytes(), little::report_plan);
     }
     Ok(())
 }

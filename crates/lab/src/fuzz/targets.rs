@@ -222,6 +222,11 @@ fn messages() -> Vec<Target> {
         }),
         in_little_code("little_protocol", samples::protocol(), little::protocol),
         in_little_code("little_model", samples::model(), little::model),
+        in_little_code(
+            "little_report_plan",
+            samples::shuffled(Aggregation::Sum).check().expect("sound").local().reports().clone(),
+            little::report_plan,
+        ),
         message(&[samples::protocol()], |protocol: &ProtocolPlan| {
             drop(protocol.arms(&Value::Missing, &[Value::Missing]));
             drop(protocol.reports().person(0, seeded()));

@@ -3,6 +3,7 @@
     JointBandit                         a contextual bandit with a trusted curator; JointBandit.open keeps it in files
     LocalPlan -> Person, Server         the same with nobody trusted: devices and a server with messages between them
     Person.from_protocol -> Device, Choice              a person's half of a loop of the service, from one public message
+    Person.from_sealing -> SealedDevice                 the same in a loop with a shuffler: reports leave it sealed
     ShufflePlan -> Person, Shuffler, ShuffleServer      the same behind a shuffler
     Features                            one public rule from records to vectors of norm at most 1
     LinUCB                              the same without privacy, to compare with
@@ -59,6 +60,7 @@ from ._core import (
     SafeDecision,
     SafePlan,
     SafeReport,
+    SealedDevice,
     Server,
     ShufflePlan,
     Shuffler,
@@ -106,6 +108,7 @@ __all__ = [
     "SafeDecision",
     "SafePlan",
     "SafeReport",
+    "SealedDevice",
     "Server",
     "ServiceError",
     "ShufflePlan",

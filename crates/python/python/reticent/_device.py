@@ -15,14 +15,13 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import quote
 
 from . import _files
-from ._core import Choice, Person, ReticentError
+from ._core import Choice, Device, Person, ReticentError, SealedDevice
 from ._http import Endpoint, Problem, ServiceError, UnreachableError
 from ._limits import Limits
-from ._sealed import Chosen, ShuffledHalf
 
 # Reports in one request, at most, and their bytes: a service takes 4 MiB.
 _BATCH = 100
@@ -35,7 +34,7 @@ class ServiceChoice:
 
     index: int
     """Which of the actions, counted from 0."""
-    choice: Choice | Chosen | None
+    choice: Choice | None
     """What a report is made from; none after a fall-back."""
     fallback: bool = False
     """Whether there was no model yet, and this is the first action. It is not reported."""
@@ -56,53 +55,20 @@ class Flushed:
     """They are sent again by the next `flush`."""
 
 
-class _Half(Protocol):
-    """What a person's half has to offer. The only part that knows how reports are made and counted."""
-
-    def set_model(self, model: bytes) -> None: ...
-    def choose(self, context: Mapping[str, Any], actions: Sequence[Mapping[str, Any]]) -> tuple[int, Choice | Chosen]: ...
-    def report(self, choice: Choice | Chosen, reward: float) -> bytes: ...
-    @property
-    def reports_left(self) -> int: ...
-
-
-class _DirectHalf:
-    """Reports go to the server: `reticent.Device`, whose ledger is a file."""
-
-    def __init__(self, protocol: bytes, loop: str, level: int | None, ledger: Path, limits: Limits) -> None:
-        self.device = Person.from_protocol(protocol, loop, ledger=ledger, level=level, **asdict(limits))
-
-    def set_model(self, model: bytes) -> None:
-        self.device.set_model(model)
-
-    def choose(self, context: Mapping[str, Any], actions: Sequence[Mapping[str, Any]]) -> tuple[int, Choice | Chosen]:
-        choice = self.device.choose(dict(context), [dict(action) for action in actions])
-        return choice.index, choice
-
-    def report(self, choice: Choice | Chosen, reward: float) -> bytes:
-        if not isinstance(choice, Choice):
-            raise ReticentError("choice is of another loop: choose again")
-        return bytes(self.device.report(choice, reward))
-
-    @property
-    def reports_left(self) -> int:
-        return self.device.reports_left()
-
-
 class _Unsent:
-    """Reports that were counted and have not arrived: one file each, the oldest first."""
+    """Reports that were counted and have not arrived: one file each, the oldest first. Those that were made for another receiver have another ending."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, ending: str) -> None:
+        self._folder, self._ending = folder, ending
         _files.make_folder(folder)
 
     def add(self, report: bytes) -> None:
         name = f"{time.time_ns():020}-{secrets.token_hex(8)}"
-        _files.write(self._folder / f"{name}.report", report)
+        _files.write(self._folder / f"{name}.{self._ending}", report)
 
     def all(self) -> list[tuple[Path, bytes]]:
         found = []
-        for path in sorted(self._folder.glob("*.report")):
+        for path in sorted(self._folder.glob(f"*.{self._ending}")):
             try:
                 found.append((path, path.read_bytes()))
             except FileNotFoundError:
@@ -139,19 +105,20 @@ class ServiceDevice:
         # Loops of the same name at different services are counted apart.
         scope = hashlib.sha256(json.dumps([server.origin, loop]).encode()).hexdigest()[:16]
         folder = Path(storage) / scope
-        self._unsent = _Unsent(folder / "unsent")
+        ledger = folder / "ledger"
         protocol = server.call("GET", f"{self._path}/protocol").body
-        self._half: _Half
+        self._half: Device | SealedDevice
         if shuffler is None:
-            self._half = _DirectHalf(protocol, loop, level, folder / "ledger", limits)
+            self._half = Person.from_protocol(protocol, loop, ledger=ledger, level=level, **asdict(limits))
         else:
             if level is not None:
                 raise ReticentError("level cannot be chosen in a loop with a shuffler: leave it out")
-            sealing = server.call("GET", f"{self._path}/sealing").json()
-            self._half = half = ShuffledHalf(protocol, sealing, loop, folder / "spent", limits)
+            sealing = server.call("GET", f"{self._path}/sealing").body
+            self._half = half = Person.from_sealing(protocol, sealing, loop, ledger=ledger, **asdict(limits))
             # Where the shuffler sums, reports are sealed to it.
-            key = sealing.get("public_key")
-            half.seal_to(shuffler.call("GET", f"{self._path}/sealing").json().get("public_key") if key is None else key)
+            if half.needs_key:
+                half.seal_to_shuffler(shuffler.call("GET", f"{self._path}/sealing").body)
+        self._unsent = _Unsent(folder / "unsent", "report" if shuffler is None else "sealed")
         self._has_model = False
         try:
             self.refresh()
@@ -174,8 +141,8 @@ class ServiceDevice:
         if actions and not self._has_model:
             return ServiceChoice(0, None, fallback=True)
         records = [action["features"] if isinstance(action.get("features"), Mapping) else action for action in actions]
-        index, choice = self._half.choose(context, records)
-        return ServiceChoice(index, choice)
+        choice = self._half.choose(dict(context), [dict(record) for record in records])
+        return ServiceChoice(choice.index, choice)
 
     def report(self, chosen: ServiceChoice, reward: float) -> bytes | None:
         """Counts a report, stores it, and sends it with all that were not sent before. Returns its bytes; `None` after a fall-back, which is not reported.
@@ -184,7 +151,7 @@ class ServiceDevice:
         """
         if chosen.choice is None:
             return None
-        report = self._half.report(chosen.choice, reward)
+        report = bytes(self._half.report(chosen.choice, reward))
         self._unsent.add(report)
         self.flush()
         return report
@@ -198,9 +165,12 @@ class ServiceDevice:
             try:
                 outcomes = self._send([report for _, report in part])
             except (ServiceError, UnreachableError) as error:
-                if error.temporary:
-                    break
-                raise
+                if not error.temporary:
+                    raise
+                # A report that the shuffler cannot take yet keeps no other waiting; all else would fail alike.
+                if self._shuffler is not None and isinstance(error, ServiceError) and error.status == 503:
+                    continue
+                break
             self._unsent.remove(path for (path, _), outcome in zip(part, outcomes) if outcome != "waiting")
             taken += outcomes.count("taken")
             refused += outcomes.count("refused")
@@ -215,7 +185,7 @@ class ServiceDevice:
     @property
     def reports_left(self) -> int:
         """Reports that this installation may still make in this period."""
-        return self._half.reports_left
+        return self._half.reports_left()
 
     def _send(self, reports: list[bytes]) -> list[str]:
         """What became of each report: `taken`, now or before; `refused`, as the same bytes would always be; or `waiting`."""

@@ -1,14 +1,10 @@
-"""Files that survive a crash, and one process at a time."""
+"""Files that survive a crash."""
 
 from __future__ import annotations
 
-import contextlib
 import os
 import secrets
-from collections.abc import Iterator
 from pathlib import Path
-
-from ._core import ReticentError
 
 
 def make_folder(path: Path) -> None:
@@ -39,15 +35,3 @@ def write(path: Path, contents: bytes) -> None:
         os.fsync(file.fileno())
     os.replace(begun, path)
     sync(path.parent)
-
-
-@contextlib.contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """One process and thread at a time."""
-    try:
-        import fcntl
-    except ImportError:
-        raise ReticentError("this system has no locks of files: reports through a shuffler need one; use the client of Rust") from None
-    with open(path, "ab") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield

@@ -8,5 +8,5 @@
 mod device;
 mod endpoint;
 
-pub use device::{Choice, Device, Pending as PendingReport};
+pub use device::{Device, Pending as PendingReport};
 pub use endpoint::{Body, Endpoint};

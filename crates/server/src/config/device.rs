@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use reticent::{
     bandit::{Aggregation, LocalParams, LocalPlan, ShuffleParams, ShufflePlan},
-    device::{self, ProtocolParams, ProtocolPlan, shuffled_protocol},
+    device::{self, ProtocolParams, ProtocolPlan, ShuffledProtocol},
     features::FeaturesPlan,
     hash,
     privacy::{Event, Guarantee},
@@ -19,7 +19,11 @@ use super::{
     LoopMode, LoopParams, Period, Span, Trust, UnitName,
     plan::{check_name, within},
 };
-use crate::{Error, Result, clock::Time};
+use crate::{
+    Error, Result,
+    clock::Time,
+    sealed::{Subject, protocol_hash},
+};
 
 /// Time between two models where none is given.
 const DEFAULT_TICK: Span = Span::seconds(600);
@@ -325,17 +329,27 @@ impl DevicePlan {
         }
     }
 
-    /// The hash of everything that devices and server agree on, which reports carry: the loop's name and its rule for features included.
-    pub fn protocol(&self) -> u64 {
-        match &self.learner {
-            DeviceLearner::Local { protocol, .. } => protocol.hash(),
-            DeviceLearner::Shuffled(plan) => {
-                let (reports, generation) = (plan.local().protocol(), self.generation());
-                let batch = self.params.shuffle.map_or(0, |table| table.batch);
-                let batches = (batch, self.sums());
-                shuffled_protocol(&self.name, &self.features, reports, generation, batches)
-            }
-        }
+    /// What devices, shuffler and server agree on, where there is a shuffler.
+    pub fn shuffled_protocol(&self) -> Option<ShuffledProtocol<'_>> {
+        let plan = self.shuffled()?;
+        Some(ShuffledProtocol {
+            name: &self.name,
+            features: self.features.params(),
+            reports: plan.local().reports(),
+            generation: self.generation(),
+            batch: plan.params().batch,
+            honest: plan.honest(),
+            summed: self.sums(),
+        })
+    }
+
+    /// What sealed reports have in common, where there is a shuffler.
+    pub fn subject(&self) -> Option<Subject> {
+        Some(Subject {
+            loop_name: self.name.clone(),
+            protocol: protocol_hash(&self.shuffled_protocol()?),
+            values: self.shuffled()?.report_length(),
+        })
     }
 
     /// The plan of the shuffler, where there is one.

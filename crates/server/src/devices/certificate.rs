@@ -142,6 +142,10 @@ fn shuffled(plan: &DevicePlan, conditions: &mut Vec<Condition>) {
             "the shuffler's store: it remembers ids for as long as reports on their model are taken, and a floor of models that never goes down, both checked in the transaction that stores a report",
         ),
         Condition::enforced(
+            "what a device prices, its noise and the size of batches, is what the shuffler shuffles",
+            "the SHA-256 of the protocol, which every report carries and the shuffler makes from its own file",
+        ),
+        Condition::enforced(
             "one process shuffles at a time",
             "the lock of its store, and this server, which takes one batch of a number",
         ),
@@ -162,7 +166,7 @@ fn shuffled(plan: &DevicePlan, conditions: &mut Vec<Condition>) {
         ),
         Condition::trusted(
             "this server gives all devices and the shuffler the same protocol, keys and models",
-            "the operator of this server: one that names a key or a model for one device alone keeps the others out of its batch, and the hash that binds a protocol has 64 bits, so that one that looks for two protocols of equal hash finds them",
+            "the operator of this server: one that names a key or a model for one device alone keeps the others out of its batch",
         ),
         Condition::trusted(
             "the shuffler's store is neither lost nor replaced by an older copy",

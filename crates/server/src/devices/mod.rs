@@ -361,9 +361,7 @@ impl DeviceLoop {
 
     /// What sealed reports of the loop are like, and the plan of its shuffler, where there is one.
     pub fn sealed_form(&self) -> Option<(Subject, &ShufflePlan)> {
-        let plan = self.plan.shuffled()?;
-        let (loop_name, protocol) = (self.plan.name.clone(), self.plan.protocol());
-        Some((Subject { loop_name, protocol, values: plan.report_length() }, plan))
+        Some((self.plan.subject()?, self.plan.shuffled()?))
     }
 
     /// Why no model is published at present.

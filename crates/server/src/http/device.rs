@@ -51,7 +51,7 @@ pub(super) struct SealingAnswer {
     /// The key in hexadecimal digits: X25519, for HPKE with HKDF-SHA256 and ChaCha20-Poly1305.
     #[serde(skip_serializing_if = "Option::is_none")]
     public_key: Option<String>,
-    /// The hash of what devices and server agree on.
+    /// The SHA-256 of what devices, shuffler and server agree on.
     protocol: String,
     /// The loop's generation, which is part of it.
     generation: String,
@@ -59,6 +59,8 @@ pub(super) struct SealingAnswer {
     values: usize,
     /// How many reports a batch has.
     batch: u64,
+    /// How many of them the certificate takes to be honest people's.
+    honest: u64,
     /// How records become vectors.
     #[schema(value_type = Object)]
     features: serde_json::Value,
@@ -71,7 +73,7 @@ pub(super) struct BatchesAnswer {
     next: u64,
     /// The number of the last model.
     model: u64,
-    /// The hash of what devices, shuffler and server agree on.
+    /// The SHA-256 of what devices, shuffler and server agree on.
     protocol: String,
     /// The key that reports are sealed to; none where they are sealed to the shuffler.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -176,11 +178,16 @@ pub(super) async fn protocol(
     headers: HeaderMap,
     Extension(AtDevice(each)): Extension<AtDevice>,
 ) -> Response {
-    let message = match &each.plan.learner {
-        DeviceLearner::Local { protocol, .. } => wire::to_json(protocol.as_ref()),
-        DeviceLearner::Shuffled(plan) => wire::to_json(plan.local().reports()),
+    let (tag, message) = match &each.plan.learner {
+        DeviceLearner::Local { protocol, .. } => {
+            (format!("{:016x}", protocol.hash()), wire::to_json(protocol.as_ref()))
+        }
+        DeviceLearner::Shuffled(plan) => {
+            let reports = plan.local().reports();
+            (format!("{:016x}", reports.protocol()), wire::to_json(reports))
+        }
     };
-    published(&headers, format!("{:016x}", each.plan.protocol()), message)
+    published(&headers, tag, message)
 }
 
 /// What everybody's device may fetch, under a tag that changes with it. Caches keep it, and ask whether it has changed.
@@ -248,10 +255,11 @@ pub(super) async fn sealing(
         mode: if each.plan.sums() { "sum" } else { "sealed" },
         key_id: key.map(|key| hex(&key.public().id())),
         public_key: key.map(|key| key.public().text()),
-        protocol: format!("{:016x}", subject.protocol),
+        protocol: hex(&subject.protocol),
         generation: format!("{:016x}", each.plan.generation()),
         values: subject.values,
         batch: plan.params().batch,
+        honest: plan.honest(),
         features: serde_json::to_value(each.plan.features.params())
             .map_err(|_| Error::store("the features cannot be written"))?,
     }))
@@ -270,7 +278,7 @@ pub(super) async fn batches(
     Ok(Json(BatchesAnswer {
         next: each.next_batch(),
         model: each.served().number,
-        protocol: format!("{:016x}", subject.protocol),
+        protocol: hex(&subject.protocol),
         public_key: key.map(|key| key.public().text()),
     }))
 }

@@ -1,18 +1,18 @@
 //! Sealed reports as a shuffler sends them to a server.
 //!
 //! ```text
-//! version u8 | protocol u64 | key id 8 | number u64 | reports u32 | (outer id 16 | encapsulated key 32 | ciphertext) ...
+//! version u8 | protocol 32 | key id 8 | number u64 | reports u32 | (outer id 16 | encapsulated key 32 | ciphertext) ...
 //! ```
 //!
 //! Nothing in it tells who sent a report, when, and on which model.
 
-use super::Subject;
-use crate::{Error, Result};
+use super::{ProtocolHash, Subject};
+use crate::{Error, Result, secret::hex};
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 /// Version, protocol, key id, number, count, and the reports.
-type Parts<'a> = (u8, u64, [u8; 8], u64, u32, &'a [u8]);
+type Parts<'a> = (u8, ProtocolHash, [u8; 8], u64, u32, &'a [u8]);
 
 /// A batch of sealed reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +29,7 @@ impl SealedBatch {
     /// As it travels.
     pub fn bytes(&self, subject: &Subject) -> Vec<u8> {
         let mut bytes = vec![VERSION];
-        bytes.extend_from_slice(&subject.protocol.to_le_bytes());
+        bytes.extend_from_slice(&subject.protocol);
         bytes.extend_from_slice(&self.key_id);
         bytes.extend_from_slice(&self.number.to_le_bytes());
         bytes.extend_from_slice(&(self.reports.len() as u32).to_le_bytes());
@@ -50,8 +50,8 @@ impl SealedBatch {
             let (key_id, rest) = rest.split_first_chunk()?;
             let (number, rest) = rest.split_first_chunk()?;
             let (count, rest) = rest.split_first_chunk()?;
-            let (protocol, number) = (u64::from_le_bytes(*protocol), u64::from_le_bytes(*number));
-            Some((*version, protocol, *key_id, number, u32::from_le_bytes(*count), rest))
+            let (number, count) = (u64::from_le_bytes(*number), u32::from_le_bytes(*count));
+            Some((*version, *protocol, *key_id, number, count, rest))
         };
         let Some((version, protocol, key_id, number, count, rest)) = split() else {
             return Err(malformed("it ends too early: send it again"));
@@ -62,7 +62,7 @@ impl SealedBatch {
         }
         if protocol != subject.protocol {
             let remedy = "it is of a protocol with other parameters: give shuffler and server the same file of loops";
-            return Err(Error::invalid("protocol", format!("{protocol:x}"), remedy));
+            return Err(Error::invalid("protocol", hex(&protocol), remedy));
         }
         if u64::from(count) != size {
             let remedy = format!("a batch of this loop is of {size} reports");
@@ -77,5 +77,35 @@ impl SealedBatch {
             Some((*id, sealed.to_vec()))
         });
         Ok(SealedBatch { number, key_id, reports: reports.collect() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reticent::noise::SecureNoise;
+
+    use super::*;
+    use crate::secret::Secret;
+
+    #[test]
+    fn a_batch_of_another_size_or_protocol_is_refused() {
+        let subject = Subject { loop_name: "news".into(), protocol: [7; 32], values: 3 };
+        let key = Secret::from_bytes([1; 32]).seal_key();
+        let mut noise = SecureNoise::from_system().unwrap();
+        let mut sealed = |values: [f64; 3]| {
+            let envelope = subject.seal(&mut noise, key.public(), 1, &values).unwrap();
+            (envelope.id, envelope.sealed)
+        };
+        let reports = vec![sealed([1.0; 3]), sealed([2.0; 3])];
+        let batch = SealedBatch { number: 4, key_id: key.public().id(), reports };
+        let bytes = batch.bytes(&subject);
+        assert_eq!(SealedBatch::read(&subject, 2, &bytes).unwrap(), batch);
+        let error = SealedBatch::read(&subject, 3, &bytes).unwrap_err().to_string();
+        assert!(error.contains("reports"), "{error}");
+        for length in 0..bytes.len() {
+            assert!(SealedBatch::read(&subject, 2, &bytes[..length]).is_err(), "{length}");
+        }
+        let other = Subject { protocol: [1; 32], ..subject.clone() };
+        assert!(SealedBatch::read(&other, 2, &bytes).is_err());
     }
 }

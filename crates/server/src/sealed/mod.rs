@@ -1,26 +1,19 @@
-//! Reports that only one party can read: sealed once on the device (HPKE, RFC 9180), and batches of them.
+//! Sealed reports on the side of who takes them: the keys that open them, and batches of them. How a device seals is in the crate `reticent-sealed`.
 //!
 //! | file | what it is |
 //! | --- | --- |
-//! | `key` | the key of who opens reports, and what devices know of it |
-//! | `envelope` | a sealed report as a device sends it to a shuffler |
 //! | `batch` | sealed reports as a shuffler sends them to a server |
-//!
-//! **What is sealed** are the numbers that the randomiser made and nothing else, 8 bytes each: one length for all reports of a protocol. Which model the
-//! device acted on stands outside, for the shuffler, and is not handed on: a rare one would single its sender out.
-//!
-//! **What is bound.** The associated data are the protocol's hash, the loop, the key and the outer id, which is a hash of random bits and the model's number.
-//! Whoever changes one of them on the way makes the report unreadable.
-//!
-//! **Once.** A device stores the sealed bytes before it first sends them, and sends the same again. Sealing the same report again would make bytes that nobody
-//! recognises, and a report in two batches is what they have in common.
 
 mod batch;
-mod envelope;
-mod key;
-#[cfg(test)]
-mod tests;
 
 pub use batch::SealedBatch;
-pub use envelope::{Envelope, Subject};
-pub use key::{PublicKey, SealKey};
+pub use reticent_sealed::{Envelope, ProtocolHash, PublicKey, SealKey, Subject, protocol_hash};
+
+use crate::secret::Secret;
+
+impl Secret {
+    /// The key that opens reports which are sealed to the owner of this secret.
+    pub fn seal_key(&self) -> SealKey {
+        SealKey::of_secret(&self.hash(&[b"sealed reports"]))
+    }
+}

@@ -17,7 +17,8 @@ use super::{ShuffleLoop, Shuffler, waiting::ROWS};
 use crate::{
     Error, Result,
     clock::Time,
-    sealed::PublicKey,
+    sealed::{ProtocolHash, PublicKey},
+    secret::hex,
     store::{Collect, Head, LifeId, collect_all},
 };
 
@@ -32,7 +33,7 @@ pub struct News {
     /// The number after the last batch that the server has.
     pub next_batch: u64,
     /// The hash of what devices and server agree on.
-    pub protocol: u64,
+    pub protocol: ProtocolHash,
     /// The key that reports are sealed to, unless they are sealed to the shuffler.
     pub key: Option<PublicKey>,
 }
@@ -138,8 +139,9 @@ impl Shuffler {
         if news.protocol != each.subject.protocol {
             each.disagree();
             return Err(Error::Unavailable(format!(
-                "the server's protocol is {:016x} and the shuffler's {:016x}: give both the same file of loops",
-                news.protocol, each.subject.protocol
+                "the server's protocol is {} and the shuffler's {}: give both the same file of loops",
+                hex(&news.protocol),
+                hex(&each.subject.protocol)
             )));
         }
         match (each.plan.sums(), news.key) {

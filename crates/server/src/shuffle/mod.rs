@@ -190,13 +190,8 @@ fn exhausted() -> Error {
 
 impl ShuffleLoop {
     fn new(plan: DevicePlan) -> Result<Self> {
-        let Some(shuffled) = plan.shuffled() else {
+        let Some(subject) = plan.subject() else {
             return Err(Error::invalid("trust", "device", "give trust = \"shuffler\""));
-        };
-        let subject = Subject {
-            loop_name: plan.name.clone(),
-            protocol: plan.protocol(),
-            values: shuffled.report_length(),
         };
         let (begun, state, forwarding, storing) = Default::default();
         Ok(ShuffleLoop { plan, begun, subject, state, forwarding, storing })

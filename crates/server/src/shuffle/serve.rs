@@ -29,7 +29,6 @@ use crate::{
     data::open_store,
     http::{HttpLimits, Peer, Problem, message_problem, read_bytes, serve_routes},
     run::Listen,
-    sealed::SealKey,
     secret::Secret,
 };
 
@@ -62,7 +61,7 @@ pub async fn run_shuffler(
 ) -> Result<()> {
     let (listener, tls) = options.listen.open().await?;
     let store = open_store(&options.data)?;
-    let key = SealKey::in_file(&options.data.join("seal.key"))?;
+    let key = Secret::in_file(&options.data.join("seal.key"))?.seal_key();
     let senders = Secret::in_file(&options.data.join("senders.key"))?;
     let upstream = Arc::new(HttpUpstream::new(options.server));
     let clock = Arc::new(SystemClock::default());
@@ -158,7 +157,7 @@ async fn sealing(
         "mode": "sum",
         "key_id": crate::secret::hex(&key.id()),
         "public_key": key.text(),
-        "protocol": format!("{:016x}", each.subject().protocol),
+        "protocol": crate::secret::hex(&each.subject().protocol),
         "values": each.subject().values,
     }))
     .into_response())

@@ -56,7 +56,12 @@ fn plans_of(text: &str) -> Vec<DevicePlan> {
 }
 
 fn key(byte: u8) -> SealKey {
-    SealKey::of_secret(&Secret::from_bytes([byte; 32]))
+    Secret::from_bytes([byte; 32]).seal_key()
+}
+
+fn seal(subject: &Subject, key: &SealKey, model: u64, values: &[f64]) -> Envelope {
+    let mut noise = SecureNoise::from_system().unwrap();
+    subject.seal(&mut noise, key.public(), model, values).unwrap()
 }
 
 /// A server in this process, which remembers what reached it.
@@ -97,7 +102,7 @@ impl Server {
         News {
             model: each.served().number,
             next_batch: each.next_batch(),
-            protocol: each.plan.protocol(),
+            protocol: each.plan.subject().unwrap().protocol,
             key: (!each.plan.sums()).then(|| *self.key.public()),
         }
     }
@@ -205,7 +210,7 @@ impl World {
         x[0] = 0.5;
         let report = person.report(&self.server.model(), &x, 1.0).unwrap();
         let key = if self.plans[0].sums() { key(3) } else { self.server.key.clone() };
-        self.each().subject().seal(key.public(), report.model(), report.values()).unwrap()
+        seal(self.each().subject(), &key, report.model(), report.values())
     }
 
     async fn take(&self, envelope: &Envelope, address: &str) -> Result<Taken> {
@@ -302,7 +307,7 @@ async fn what_leaves_is_ids_and_sealed_bytes_alone() {
         sent.push(world.server.received.lock().unwrap().remove(0));
     }
     let subject = world.each().subject().clone();
-    let header = 1 + 8 + 8 + 8 + 4;
+    let header = 1 + 32 + 8 + 8 + 4;
     assert_eq!(sent[0][..header], sent[1][..header]);
     let each = 16 + subject.sealed_length();
     assert_eq!(sent[0].len(), header + 3 * each);
@@ -443,9 +448,9 @@ async fn an_older_copy_of_the_store_sends_nothing() {
 async fn a_summing_shuffler_hands_on_one_sum_and_refuses_what_no_device_makes() {
     let world = World::new("sum", 3, 3).await;
     let subject = world.each().subject().clone();
-    let odd = subject.seal(key(3).public(), 0, &vec![0.1; subject.values]).unwrap();
+    let odd = seal(&subject, &key(3), 0, &vec![0.1; subject.values]);
     assert!(world.take(&odd, "10.0.0.1").await.unwrap_err().to_string().contains("values"));
-    let not_a_number = subject.seal(key(3).public(), 0, &vec![f64::NAN; subject.values]).unwrap();
+    let not_a_number = seal(&subject, &key(3), 0, &vec![f64::NAN; subject.values]);
     assert!(world.take(&not_a_number, "10.0.0.1").await.is_err());
     for _ in 0..3 {
         world.take(&world.envelope(), "10.0.0.1").await.unwrap();
@@ -471,7 +476,7 @@ async fn a_summing_shuffler_hands_on_one_sum_and_refuses_what_no_device_makes() 
 async fn one_bad_report_does_not_spoil_a_batch() {
     let world = World::new("sealed", 3, 3).await;
     let subject = world.each().subject().clone();
-    let bad = subject.seal(key(2).public(), 0, &vec![f64::INFINITY; subject.values]).unwrap();
+    let bad = seal(&subject, &key(2), 0, &vec![f64::INFINITY; subject.values]);
     world.take(&bad, "10.0.0.1").await.unwrap();
     let mut broken = world.envelope();
     broken.sealed[40] ^= 1;

@@ -10,6 +10,7 @@ use crate::{
     client::{Body, Endpoint},
     config::BATCH_BODY_TIME,
     sealed::PublicKey,
+    secret::from_hex,
     store::Pending,
 };
 
@@ -48,7 +49,8 @@ fn read(body: &[u8]) -> Result<News> {
     let unreadable =
         || Error::Unavailable("the server's answer cannot be read: update the older half".into());
     let answer: Answer = serde_json::from_slice(body).map_err(|_| unreadable())?;
-    let protocol = u64::from_str_radix(&answer.protocol, 16).map_err(|_| unreadable())?;
+    let protocol = from_hex(&answer.protocol).and_then(|bytes| bytes.try_into().ok());
+    let protocol = protocol.ok_or_else(unreadable)?;
     let key = answer.public_key.as_deref().map(PublicKey::parse).transpose()?;
     Ok(News { model: answer.model, next_batch: answer.next, protocol, key })
 }

@@ -11,7 +11,6 @@ use reticent_server::{
     http::{App, HttpLimits, KeyRing, Role, make_key, serve},
     loops::Limits,
     run::Listen,
-    sealed::SealKey,
     secret::Secret,
     service::{Options, Service},
     shuffle::{ShuffleOptions, run_shuffler},
@@ -59,7 +58,7 @@ async fn start() -> Server {
         witness: None,
         limits: Limits::default(),
     };
-    let seal_key = SealKey::of_secret(&Secret::from_bytes([6; 32]));
+    let seal_key = Secret::from_bytes([6; 32]).seal_key();
     let devices = file.check_devices().unwrap();
     let service = Service::open_with_devices(options, devices, Some(seal_key)).await.unwrap();
     let admin_key = make_key(store.as_ref(), None, vec![Role::Admin], START).await.unwrap();

@@ -1,6 +1,7 @@
 // The real service, as `cargo build` made it.
 
 import { execFileSync, spawn } from "node:child_process";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -19,10 +20,29 @@ export function missing(config) {
   }
 }
 
-/** The service with a key for devices of the loop `front`. */
-export async function start(config, folder) {
+/** The service with a key for devices of the loop `front`, or others. */
+export async function start(config, folder, loop = "front") {
   const data = join(folder, "data");
-  const service = spawn(binary, ["serve", "--config", config, "--data", data, "--listen", "127.0.0.1:0"]);
+  const service = await listening(["serve", "--config", config, "--data", data, "--listen", "127.0.0.1:0"]);
+  const newKey = (loop, role) => String(execFileSync(binary, ["key", "new", "--data", data, "--loop", loop, "--role", role])).trim();
+  return { ...service, key: newKey(loop, "device"), newKey };
+}
+
+/** The shuffler of a service with this key of its role. It is ready when it has heard from the service. */
+export async function startShuffler(config, folder, { address: server }, key) {
+  const data = join(folder, "mixed");
+  const secret = join(folder, "shuffle.key");
+  await writeFile(secret, key);
+  const shuffler = await listening([
+    ...["shuffle", "--config", config, "--data", data, "--server", server, "--key-file", secret, "--listen", "127.0.0.1:0"],
+  ]);
+  await until(async () => (await fetch(`${shuffler.address}/readyz`)).ok);
+  return shuffler;
+}
+
+/** A process that prints its address. */
+async function listening(command) {
+  const running = spawn(binary, command);
   const address = await new Promise((resolve, reject) => {
     let text = "";
     const read = (part) => {
@@ -30,10 +50,20 @@ export async function start(config, folder) {
       const found = /http:\/\/127\.0\.0\.1:\d+/.exec(text);
       if (found) resolve(found[0]);
     };
-    service.stdout.on("data", read);
-    service.stderr.on("data", read);
-    service.once("exit", (code) => reject(new Error(`it ended with ${code}: ${text}`)));
+    running.stdout.on("data", read);
+    running.stderr.on("data", read);
+    running.once("exit", (code) => reject(new Error(`it ended with ${code}: ${text}`)));
   });
-  const key = execFileSync(binary, ["key", "new", "--data", data, "--loop", "front", "--role", "device"]);
-  return { address, key: String(key).trim(), stop: () => service.kill("SIGTERM") };
+  return { address, stop: () => running.kill("SIGTERM") };
+}
+
+/** Asks again until it holds. */
+export async function until(condition, seconds = 30) {
+  const end = Date.now() + seconds * 1000;
+  for (;;) {
+    const found = await condition();
+    if (found) return found;
+    if (Date.now() > end) throw new Error(`it did not hold within ${seconds} s`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
 }

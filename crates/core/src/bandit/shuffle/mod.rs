@@ -7,7 +7,7 @@
 //! | file | what it is |
 //! | --- | --- |
 //! | `params` | calibration through the shuffler, and the guarantee with the trust it needs |
-//! | `confirm` | the guarantee of reports by somebody else's plan, for the person who makes them |
+//! | `confirm` | what reports by somebody else's plan tell, for the accountant of the person who makes them |
 //! | `shuffler` | the component that breaks the link: batches, a uniform permutation, no names, no slots |
 //! | `repeats` | which reports have come before, by their contents |
 //! | `server` | the server's half: every batch once |
@@ -25,7 +25,7 @@ mod shuffler;
 #[cfg(test)]
 mod tests;
 
-pub use confirm::shuffled_guarantee;
+pub(crate) use confirm::shuffled_event;
 pub use params::{ShuffleParams, ShufflePlan};
 pub use server::ShuffleServer;
 pub use shuffler::{Aggregation, Batch, Shuffled, Shuffler, permute};

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Aggregation, ShuffleServer, Shuffler,
+    confirm::shuffled_event,
     repeats::{MEMORY, by_contents},
     shuffler::{Batch, Handing, Shuffled},
 };
@@ -344,13 +345,7 @@ impl ShufflePlan {
 
     /// What all reports of one person tell those who see batches only.
     pub fn event(&self) -> Result<Event> {
-        match (self.params.aggregation, self.local.event(0)?) {
-            (Aggregation::Sum, _) => {
-                let times = self.params.contributions_per_person;
-                Ok(self.randomizer().summed()?.summed_event(times, self.honest))
-            }
-            (Aggregation::Permute, event) => shuffled(&event, self.honest),
-        }
+        shuffled_event(self.local.reports(), self.params.aggregation, self.honest)
     }
 
     /// What a person may be promised, if the shuffler can be trusted.

@@ -294,6 +294,11 @@ impl ReportPlan {
         ReportPlan { inner: Arc::new(Agreed { protocol, ..(*self.inner).clone() }) }
     }
 
+    /// How many numbers every report has.
+    pub fn report_length(&self) -> usize {
+        self.inner.randomizers[0].report_length()
+    }
+
     /// What one report of this level tells the accountant.
     pub fn event(&self, level: usize) -> Result<Event> {
         Ok(self.inner.randomizers[self.level(level)?].event())

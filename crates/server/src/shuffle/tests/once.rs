@@ -14,7 +14,7 @@ async fn gone(world: &World) -> Vec<Envelope> {
 async fn refused_for_good(world: &World, envelopes: &[Envelope]) {
     for envelope in envelopes {
         let again = world.take(envelope, "10.0.0.2").await;
-        assert!(matches!(again, Err(Error::Late(_) | Error::Invalid { .. })), "{again:?}");
+        assert!(matches!(again, Err(Error::Late(_) | Error::Core(_))), "{again:?}");
     }
     assert_eq!(world.each().waiting(), 0);
 }

@@ -69,8 +69,8 @@ async fn no_request_of_a_stranger_makes_a_call() {
     let before = calls();
     let good = world.envelope();
     let subject = world.each().subject().clone();
-    let newer = subject.seal(key(2).public(), 99, &vec![0.0; subject.values]).unwrap();
-    let foreign = subject.seal(key(9).public(), 0, &vec![0.0; subject.values]).unwrap();
+    let newer = seal(&subject, &key(2), 99, &vec![0.0; subject.values]);
+    let foreign = seal(&subject, &key(9), 0, &vec![0.0; subject.values]);
     for envelope in [&newer, &foreign, &good, &good, &world.envelope()] {
         let _ = world.take(envelope, "10.0.0.1").await;
         let _ = world.shuffler.take("news", &envelope.bytes()[1..], "10.0.0.1").await;
@@ -118,20 +118,45 @@ async fn a_server_of_another_protocol_or_that_has_gone_back_makes_no_device_drop
     *world.server.says.lock().unwrap() = Some(News { model: 0, ..truth });
     world.follow().await.unwrap();
     let subject = world.each().subject().clone();
-    let early = subject.seal(key(2).public(), 0, &vec![0.0; subject.values]).unwrap();
+    let early = seal(&subject, &key(2), 0, &vec![0.0; subject.values]);
     assert!(unavailable(world.take(&early, "a").await).contains("gone back"));
     assert!(world.shuffler.troubles()[0].contains("gone back from model 6 to 0"));
     *world.server.says.lock().unwrap() = None;
     world.follow().await.unwrap();
     assert!(matches!(world.take(&early, "a").await, Err(Error::Late(_))));
     assert_eq!(world.shuffler.troubles(), [""; 0]);
-    *world.server.says.lock().unwrap() = Some(News { protocol: 7, ..truth });
+    *world.server.says.lock().unwrap() = Some(News { protocol: [7; 32], ..truth });
     assert!(unavailable(world.follow().await).contains("same file of loops"));
     // What it would acknowledge now the server would refuse.
     assert!(unavailable(world.take(&world.envelope(), "a").await).contains("another file"));
     *world.server.says.lock().unwrap() = None;
     world.follow().await.unwrap();
     world.take_new(1).await;
+}
+
+/// A server may tell devices of larger batches, more noise or other features than the shuffler's file has: what they then price is not what is shuffled.
+#[tokio::test]
+async fn reports_that_were_priced_for_another_protocol_are_refused() {
+    let world = World::new("sealed", 4, 4).await;
+    let (own, subject) = (text("sealed", 4, 4), world.each().subject().clone());
+    let protocol_of = |text: &str| plans_of(text)[0].subject().unwrap().protocol;
+    assert_eq!(protocol_of(&own), subject.protocol);
+    let mut different = BTreeSet::from([subject.protocol]);
+    for told in [
+        text("sealed", 40, 4),
+        own.replace("batch = 4,", "batch = 4, honest = 3,"),
+        own.replace("epsilon = 4.0", "epsilon = 3.0"),
+        own.replace("range = [0, 1]", "range = [0, 2]"),
+        own.replace("1 minute", "2 minutes"),
+        text("sum", 4, 4),
+    ] {
+        assert!(different.insert(protocol_of(&told)), "{told}");
+        let subject = Subject { protocol: protocol_of(&told), ..subject.clone() };
+        let sealed = seal(&subject, &key(2), 0, &vec![0.0; subject.values]);
+        let refused = world.take(&sealed, "a").await.unwrap_err().to_string();
+        assert!(refused.starts_with("protocol is "), "{refused}");
+    }
+    assert_eq!(world.each().waiting(), 0);
 }
 
 #[tokio::test]

@@ -1,31 +1,28 @@
 //! A sealed report as a device sends it to a shuffler.
 //!
 //! ```text
-//! version u8 | protocol u64 | model u64 | key id 8 | salt 16 | encapsulated key 32 | ciphertext
+//! version u8 | protocol 32 | model u64 | key id 8 | salt 16 | encapsulated key 32 | ciphertext
 //! ```
 //!
-//! Numbers are little-endian. All reports of a protocol have one length. The outer id is a hash of the model's number and the random salt. It is bound to what is
-//! sealed, and the number with it: a report that is sent again as one on a newer model is under another id, and nobody can open it.
+//! The protocol is named by its SHA-256. Numbers are little-endian. All reports of a protocol have one length. The outer id is a hash of the model's number and the
+//! random salt. It is bound to what is sealed, and the number with it: a report that is sent again as one on a newer model is under another id, and nobody can open it.
 
+use reticent::{Error, Result, noise::Noise};
 use zeroize::Zeroizing;
 
-use super::{PublicKey, SealKey, key::OVERHEAD};
-use crate::{
-    Error, Result,
-    secret::{digest, random},
-};
+use crate::{ProtocolHash, PublicKey, SealKey, digest, hex, key::OVERHEAD};
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 /// Bytes before what is sealed.
-const HEADER: usize = 1 + 8 + 8 + 8 + 16;
+const HEADER: usize = 1 + 32 + 8 + 8 + 16;
 
 /// What all sealed reports of a loop have in common.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subject {
     /// The loop.
     pub loop_name: String,
-    /// The hash of what devices and server agree on.
-    pub protocol: u64,
+    /// The hash of what devices, shuffler and server agree on.
+    pub protocol: ProtocolHash,
     /// How many numbers a report has.
     pub values: usize,
 }
@@ -34,7 +31,7 @@ pub struct Subject {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Envelope {
     /// The hash of the protocol.
-    pub protocol: u64,
+    pub protocol: ProtocolHash,
     /// The number of the model that the device acted on.
     pub model: u64,
     /// Which key opens it.
@@ -66,7 +63,7 @@ impl Subject {
 
     fn associated(&self, key_id: [u8; 8], id: [u8; 16]) -> Vec<u8> {
         let mut bytes = vec![VERSION];
-        bytes.extend_from_slice(&self.protocol.to_le_bytes());
+        bytes.extend_from_slice(&self.protocol);
         bytes.extend_from_slice(&(self.loop_name.len() as u64).to_le_bytes());
         bytes.extend_from_slice(self.loop_name.as_bytes());
         bytes.extend_from_slice(&key_id);
@@ -74,17 +71,28 @@ impl Subject {
         bytes
     }
 
-    /// Seals what a randomiser made to a key, once: store the bytes before they are sent, and send them again as they are.
-    pub fn seal(&self, key: &PublicKey, model: u64, values: &[f64]) -> Result<Envelope> {
+    /// Seals what a randomiser made to a key, once: store the bytes before they are sent, and send them again as they are. The salt and the sender's own key
+    /// are drawn from `noise`, under a new key, and not from the generator that made the report.
+    pub fn seal<N: Noise>(
+        &self,
+        noise: &mut N,
+        key: &PublicKey,
+        model: u64,
+        values: &[f64],
+    ) -> Result<Envelope> {
         if values.len() != self.values {
             let remedy = format!("a report of this protocol has {} numbers", self.values);
             return Err(Error::invalid("values", values.len(), remedy));
         }
+        noise.rekey()?;
+        let mut salt = [0; 16];
+        for part in salt.as_chunks_mut::<8>().0 {
+            *part = noise.bits().to_le_bytes();
+        }
         let plain = values.iter().flat_map(|value| value.to_le_bytes());
         let plain: Zeroizing<Vec<u8>> = Zeroizing::new(plain.collect());
-        let (key_id, salt) = (key.id(), random()?);
-        let id = outer_id(model, &salt);
-        let sealed = key.seal(&plain, &self.associated(key_id, id))?;
+        let (key_id, id) = (key.id(), outer_id(model, &salt));
+        let sealed = key.seal(noise, &plain, &self.associated(key_id, id))?;
         Ok(Envelope { protocol: self.protocol, model, key_id, salt, id, sealed })
     }
 
@@ -112,7 +120,9 @@ impl Subject {
             .ok_or_else(|| Error::invalid("report", size(), "it ends too early: send it again"))?;
         if envelope.protocol != self.protocol {
             let remedy = "it was made for a protocol with other parameters: fetch them anew";
-            return Err(Error::invalid("protocol", format!("{:x}", envelope.protocol), remedy));
+            // In quotes: digits alone would be shown as a number.
+            let value = format!("{:?}", hex(&envelope.protocol));
+            return Err(Error::invalid("protocol", value, remedy));
         }
         Ok(envelope)
     }
@@ -122,7 +132,7 @@ impl Envelope {
     /// As it travels.
     pub fn bytes(&self) -> Vec<u8> {
         let mut bytes = vec![VERSION];
-        bytes.extend_from_slice(&self.protocol.to_le_bytes());
+        bytes.extend_from_slice(&self.protocol);
         bytes.extend_from_slice(&self.model.to_le_bytes());
         bytes.extend_from_slice(&self.key_id);
         bytes.extend_from_slice(&self.salt);
@@ -137,7 +147,7 @@ impl Envelope {
         let (salt, sealed) = rest.split_first_chunk()?;
         let model = u64::from_le_bytes(*model);
         Some(Envelope {
-            protocol: u64::from_le_bytes(*protocol),
+            protocol: *protocol,
             model,
             key_id: *key_id,
             salt: *salt,

@@ -1,14 +1,15 @@
 //! The key of who opens reports, and what devices know of it.
 
-use std::path::Path;
+use std::convert::Infallible;
 
-use hpke::{Deserializable, Kem as _, OpModeR, OpModeS, Serializable};
+use hpke::{
+    Deserializable, Kem as _, OpModeR, OpModeS, Serializable,
+    rand_core::{TryCryptoRng, TryRng},
+};
+use reticent::{Error, Result, noise::Noise};
 use zeroize::Zeroizing;
 
-use crate::{
-    Error, Result,
-    secret::{Secret, digest, from_hex, hex},
-};
+use crate::{digest, from_hex, hex};
 
 type Kem = hpke::kem::X25519HkdfSha256;
 type Kdf = hpke::kdf::HkdfSha256;
@@ -20,10 +21,10 @@ const ENCAPSULATED: usize = 32;
 const TAG: usize = 16;
 
 /// By how much sealed bytes are longer than what is in them.
-pub(super) const OVERHEAD: usize = ENCAPSULATED + TAG;
+pub(crate) const OVERHEAD: usize = ENCAPSULATED + TAG;
 
 /// What the sealing is for, so that a ciphertext of another use is not opened here.
-const INFO: &[u8] = b"reticent sealed report 1";
+const INFO: &[u8] = b"reticent sealed report 2";
 
 /// The key that opens reports. It is not printed.
 #[derive(Clone)]
@@ -39,14 +40,9 @@ impl std::fmt::Debug for SealKey {
 }
 
 impl SealKey {
-    /// The key in a file of 64 hexadecimal digits, which is made, readable by its owner only, if there is none.
-    pub fn in_file(path: &Path) -> Result<Self> {
-        Ok(Self::of_secret(&Secret::in_file(path)?))
-    }
-
     /// The key that follows from a secret.
-    pub fn of_secret(secret: &Secret) -> Self {
-        let (private, public) = Kem::derive_keypair(&secret.hash(&[b"sealed reports"]));
+    pub fn of_secret(secret: &[u8; 32]) -> Self {
+        let (private, public) = Kem::derive_keypair(secret);
         let mut bytes = [0; 32];
         bytes.copy_from_slice(&public.to_bytes());
         SealKey { private, public: PublicKey(bytes) }
@@ -58,7 +54,7 @@ impl SealKey {
     }
 
     /// What was sealed to this key under these associated data; none if it was changed, or sealed to another key.
-    pub(super) fn open(&self, sealed: &[u8], associated: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
+    pub(crate) fn open(&self, sealed: &[u8], associated: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
         let (encapsulated, ciphertext) = sealed.split_at_checked(ENCAPSULATED)?;
         let encapsulated = <Kem as hpke::Kem>::EncappedKey::from_bytes(encapsulated).ok()?;
         hpke::single_shot_open::<Aead, Kdf, Kem>(
@@ -100,21 +96,25 @@ impl PublicKey {
         id
     }
 
-    /// Seals bytes under these associated data.
-    pub(super) fn seal(&self, plain: &[u8], associated: &[u8]) -> Result<Vec<u8>> {
-        // The sender draws its key from the system; without one it could not go on, and says so instead of ending the process.
-        crate::secret::random::<1>()?;
+    /// Seals bytes under these associated data, by a key that is drawn from `noise`.
+    pub(crate) fn seal<N: Noise>(
+        &self,
+        noise: &mut N,
+        plain: &[u8],
+        associated: &[u8],
+    ) -> Result<Vec<u8>> {
         let unusable = |_| {
             let remedy = "no report can be sealed to it: fetch it again";
-            Error::invalid("public_key", self.text(), remedy)
+            Error::invalid("public_key", format!("{:?}", self.text()), remedy)
         };
         let public = <Kem as hpke::Kem>::PublicKey::from_bytes(&self.0).map_err(unusable)?;
-        let (encapsulated, ciphertext) = hpke::single_shot_seal::<Aead, Kdf, Kem>(
+        let (encapsulated, ciphertext) = hpke::single_shot_seal_with_rng::<Aead, Kdf, Kem>(
             &OpModeS::Base,
             &public,
             INFO,
             plain,
             associated,
+            &mut Generator(noise),
         )
         .map_err(unusable)?;
         let mut sealed = encapsulated.to_bytes().to_vec();
@@ -122,3 +122,27 @@ impl PublicKey {
         Ok(sealed)
     }
 }
+
+/// A device's generator as HPKE asks for one.
+struct Generator<'a, N>(&'a mut N);
+
+impl<N: Noise> TryRng for Generator<'_, N> {
+    type Error = Infallible;
+
+    fn try_next_u32(&mut self) -> std::result::Result<u32, Infallible> {
+        Ok(self.0.bits() as u32)
+    }
+
+    fn try_next_u64(&mut self) -> std::result::Result<u64, Infallible> {
+        Ok(self.0.bits())
+    }
+
+    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> std::result::Result<(), Infallible> {
+        for part in bytes.chunks_mut(8) {
+            part.copy_from_slice(&self.0.bits().to_le_bytes()[..part.len()]);
+        }
+        Ok(())
+    }
+}
+
+impl<N: Noise> TryCryptoRng for Generator<'_, N> {}

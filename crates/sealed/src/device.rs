@@ -1,0 +1,152 @@
+//! A person's half of a loop with a shuffler, from what its server publishes: it chooses, and what leaves it is priced, counted and sealed.
+//!
+//! ```text
+//! plan of reports, sealing -> limits -> model -> choose -> reward -> (ledger to store, sealed bytes)
+//! ```
+//!
+//! It stores nothing. Whoever uses it stores the ledger and the bytes in one transaction, and sends the bytes only then.
+
+use reticent::{
+    Error, Result,
+    bandit::Model,
+    device::{Choice, Ledger, Limits, ShuffledDevice, ShuffledProtocol, little},
+    features::{FeaturesPlan, Value},
+    noise::Noise,
+    refuse_if,
+};
+
+use crate::{ProtocolHash, PublicKey, Sealing, ShufflerSealing, Subject, hex, protocol_hash};
+
+/// The half of one installation.
+///
+/// ```no_run
+/// use reticent::{device::Limits, features::Value, noise::SecureNoise};
+/// use reticent_sealed::SealedDevice;
+/// # let fetch = |_: &str| -> Vec<u8> { Vec::new() };
+/// # let (store, actions, now) = (|_: &[u8], _: &[u8]| {}, [Value::Missing], 0);
+///
+/// let limits = Limits { epsilon: 2.0, ..Limits::of("news") };
+/// let (plan, sealing) = (fetch("protocol"), fetch("sealing"));
+/// let mut device = SealedDevice::new(&plan, &sealing, limits, SecureNoise::from_system()?)?;
+/// device.set_model(little_model(&fetch("model"))?)?;
+/// let choice = device.choose(&Value::Missing, &actions)?;
+/// let (sealed, ledger) = device.report(None, now, &choice, 1.0)?;
+/// store(&ledger.save(), &sealed);
+/// // Then the bytes may leave for the shuffler.
+/// # use reticent::device::little::model as little_model;
+/// # Ok::<(), reticent::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct SealedDevice<N> {
+    half: ShuffledDevice<N>,
+    /// For what everybody on the way sees: not the generator of the reports' noise.
+    sealing_noise: N,
+    subject: Subject,
+    /// Whether the shuffler sums, and reports are sealed to it.
+    summed: bool,
+    key: Option<PublicKey>,
+}
+
+impl<N: Noise> SealedDevice<N> {
+    /// The half of a person who asked for the loop that `limits` names, from the message of the plan of reports and the server's answer about sealing. What their
+    /// limits do not allow is refused, and so is a server that names another hash than this half makes of what it published.
+    pub fn new(plan: &[u8], sealing: &[u8], limits: Limits, mut noise: N) -> Result<Self> {
+        let (reports, sealing) = (little::report_plan(plan)?, Sealing::read(sealing)?);
+        let name = limits.name.clone();
+        let protocol = ShuffledProtocol {
+            name: &name,
+            features: &sealing.features,
+            reports: &reports,
+            generation: sealing.generation,
+            batch: sealing.batch,
+            honest: sealing.honest,
+            summed: sealing.summed(),
+        };
+        let subject = Subject {
+            loop_name: name.clone(),
+            protocol: protocol_hash(&protocol),
+            values: reports.report_length(),
+        };
+        let sealing_noise = noise.split()?;
+        let half = ShuffledDevice::new(&protocol, limits, noise)?;
+        let (summed, key) = (protocol.summed, sealing.key);
+        let device = SealedDevice { half, sealing_noise, subject, summed, key };
+        device.expect(sealing.protocol).map(|()| device)
+    }
+
+    /// Refuses a hash of others.
+    fn expect(&self, protocol: ProtocolHash) -> Result<()> {
+        if protocol == self.subject.protocol {
+            return Ok(());
+        }
+        let remedy = format!(
+            "what this device was told has {}: give the shuffler and the server the same file of loops, or update the older half",
+            hex(&self.subject.protocol)
+        );
+        Err(Error::invalid("protocol", format!("{:?}", hex(&protocol)), remedy))
+    }
+
+    /// Whether reports are sealed to the shuffler, and its answer about sealing is still missing.
+    pub fn needs_key(&self) -> bool {
+        self.key.is_none()
+    }
+
+    /// Reports are sealed to the shuffler that gave this answer about sealing. In a loop whose reports are sealed to the server it is refused.
+    pub fn seal_to_shuffler(&mut self, sealing: &[u8]) -> Result<()> {
+        let ShufflerSealing { key, protocol } = ShufflerSealing::read(sealing)?;
+        self.expect(protocol)?;
+        let remedy = "reports of this loop are sealed to its server: leave it out";
+        refuse_if(!self.summed, "public_key", "of the shuffler", remedy)?;
+        self.key = Some(key);
+        Ok(())
+    }
+
+    /// How records become vectors.
+    pub fn features(&self) -> &FeaturesPlan {
+        self.half.features()
+    }
+
+    /// What all sealed reports have in common.
+    pub fn subject(&self) -> &Subject {
+        &self.subject
+    }
+
+    /// Choices from now on follow this model.
+    pub fn set_model(&mut self, model: Model) -> Result<()> {
+        self.half.set_model(model)
+    }
+
+    /// The model that choices follow.
+    pub fn model(&self) -> Option<&Model> {
+        self.half.model()
+    }
+
+    /// The action to take, by the model. Nothing leaves the device.
+    pub fn choose(&mut self, context: &Value, actions: &[Value]) -> Result<Choice> {
+        self.half.choose(context, actions)
+    }
+
+    /// The sealed report of a choice and its reward, and the ledger with it; `stored` is the ledger of this installation, if there is one. Nothing may leave
+    /// before both are stored. An error makes no report and leaves the ledger as it was.
+    pub fn report(
+        &mut self,
+        stored: Option<&Ledger>,
+        seconds: u64,
+        choice: &Choice,
+        reward: f64,
+    ) -> Result<(Vec<u8>, Ledger)> {
+        let Some(key) = &self.key else {
+            let remedy = "fetch that of the shuffler first: reports of this loop are sealed to it";
+            return Err(Error::invalid("public_key", "missing", remedy));
+        };
+        let (report, ledger) = self.half.report(stored, seconds, choice, reward)?;
+        let (noise, model) = (&mut self.sealing_noise, report.model());
+        let sealed = self.subject.seal(noise, key, model, report.values())?;
+        Ok((sealed.bytes(), ledger))
+    }
+
+    /// The ledger at this time: how many reports may still be made.
+    pub fn ledger(&self, stored: Option<&Ledger>, seconds: u64) -> Result<Ledger> {
+        self.half.ledger(stored, seconds)
+    }
+}

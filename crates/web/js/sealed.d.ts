@@ -1,0 +1,21 @@
+import type { Half, Message, PersonOptions } from "./index.js";
+
+/** Options of a half in a loop with a shuffler, whose batches have one level of noise. */
+export type SealedOptions = Omit<PersonOptions, "level">;
+
+export interface SealedPerson extends Half {}
+
+/** One person's half of one loop with a shuffler: its reports are priced by the device's own accountant, counted, and sealed once. */
+export class SealedPerson {
+  private constructor();
+  /** A person's half from the loop's plan of reports (`protocol`) and the server's answer about sealing (`sealing`). */
+  static fromSealing(
+    plan: Message,
+    sealing: Message,
+    options: SealedOptions & { /** The name that was asked for. */ loop: string },
+  ): Promise<SealedPerson>;
+  /** Whether reports are sealed to the shuffler, and its answer about sealing is still missing. */
+  readonly needsKey: boolean;
+  /** Reports are sealed to the shuffler that gave this answer about sealing. */
+  sealToShuffler(sealing: Message): void;
+}
