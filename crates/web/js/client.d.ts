@@ -47,10 +47,10 @@ export interface RankAnswer {
   /** All actions with their probabilities, the chosen one first; empty after a fallback. */
   ranking: { id: string; probability: number }[];
   eventId: string;
-  /** Whether the service gave no answer and this is the caller's first action. */
+  /** Whether the service was away, and this is the caller's first action. Rewards of the event are not sent. */
   fallback: boolean;
   /** Why. */
-  reason?: ReticentError;
+  reason?: ServiceError | UnreachableError;
 }
 
 export interface ClientOptions {
@@ -64,7 +64,7 @@ export interface ClientOptions {
 /** A client of one loop. */
 export class Client {
   constructor(address: string | URL, loop: string, options?: ClientOptions);
-  /** Which of these actions; the first one, which is said, if the service is away or refuses. */
+  /** Which of these actions; the first one, which is said, if the service is away (no answer in time, 429, 5xx). A refusal rejects with a `ServiceError`. */
   rank(actions: Action[], options?: RankOptions): Promise<RankAnswer>;
   /** A reward for an event; whether it was sent. */
   reward(eventId: string, value: number, options?: { idempotencyKey?: string }): Promise<boolean>;

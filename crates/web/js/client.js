@@ -16,6 +16,8 @@ const TOO_LARGE = 413;
 const NEVER = [410, 422];
 /** A shuffler cannot take this report yet; it may take others. */
 const NOT_YET = 503;
+/** Events that were answered with a fallback and are remembered, at most. */
+const MOST_FALLBACKS = 100_000;
 
 /** A client of one loop. */
 export class Client {
@@ -39,22 +41,25 @@ export class Client {
   }
 
   /**
-   * Which of these actions. If the service is away or refuses, the caller's first action is answered with `fallback: true` and the reason, and
-   * rewards for it are not sent. An answer that was lost may belong to an event that the service has stored: with `defer` it counts
-   * only after `activate`.
+   * Which of these actions. If the service is away (it does not answer in time, or with 429 or 5xx), the caller's first action that is not excluded is answered, with
+   * `fallback: true` and the `reason`, and rewards for it are not sent. A refusal (a wrong key, a field that cannot be used) rejects with a `ServiceError`. An
+   * answer that was lost may belong to an event that the service has stored: with `defer` it counts only after `activate`.
    */
   async rank(actions, { context, person, exclude, defer, eventId = crypto.randomUUID() } = {}) {
+    if (!Array.isArray(actions) || actions.length === 0 || !actions.every((action) => typeof action?.id === "string")) {
+      throw new ReticentError("actions cannot be used: give at least one, each as { id: TEXT, features: {...} }");
+    }
     const body = { event_id: eventId, person, context, actions, exclude, defer };
     try {
-      const { bytes, address } = await this.#call("POST", "/rank", body);
-      const answer = parse(bytes, address);
+      const answer = ranked(await this.#call("POST", "/rank", body), this.#base);
       this.#head = answer.head;
+      this.#fallbacks.delete(eventId);
       return { action: answer.action, ranking: answer.ranking, eventId: answer.event_id, fallback: false };
     } catch (error) {
       const allowed = actions.filter((action) => !exclude?.includes(action.id));
       // Without an action there is nothing to fall back to.
-      if (allowed.length === 0 || !(error instanceof ReticentError)) throw error;
-      this.#fallbacks.add(eventId);
+      if (allowed.length === 0 || !error.temporary) throw error;
+      this.#remember(eventId);
       return { action: allowed[0].id, ranking: [], eventId, fallback: true, reason: error };
     }
   }
@@ -103,6 +108,12 @@ export class Client {
       if (body !== undefined) headers["content-type"] = "application/octet-stream";
       return send(`${mixed}${path}`, { method, headers, body, ...this.#options, ...more });
     };
+  }
+
+  #remember(eventId) {
+    this.#fallbacks.add(eventId);
+    // A set keeps the order: the oldest goes first.
+    if (this.#fallbacks.size > MOST_FALLBACKS) this.#fallbacks.delete(this.#fallbacks.values().next().value);
   }
 
   #call(method, path, body) {
@@ -257,6 +268,13 @@ function parse(bytes, address) {
   } catch (cause) {
     throw new UnreachableError(address, new Error("the answer is no JSON: something else than the service has answered", { cause }));
   }
+}
+
+/** An answer of the service to a question. */
+function ranked({ bytes }, address) {
+  const answer = parse(bytes, address);
+  if (typeof answer.action === "string" && typeof answer.event_id === "string" && Array.isArray(answer.ranking)) return answer;
+  throw new UnreachableError(address, new Error("the answer is not one of this service"));
 }
 
 /** What became of a report: `taken`, now or before; `refused`, as the same bytes would always be; or `waiting`. */

@@ -87,7 +87,7 @@ test("what is refused for good is not repeated", async () => {
 });
 
 test("the first action that is not excluded is the fallback, which says so, and its rewards are not sent", async () => {
-  for (const answer of [() => problem(500), () => problem(401), () => undefined]) {
+  for (const answer of [() => problem(500), () => problem(503), () => problem(429), () => undefined, () => null]) {
     const { address, requests } = await service(answer);
     const client = new Client(address, "home", { timeout: 400, retries: 1 });
     const ranked = await client.rank(actions);
@@ -99,10 +99,40 @@ test("the first action that is not excluded is the fallback, which says so, and 
     assert.equal(requests.length, sent);
     assert.equal((await client.rank(actions, { exclude: ["a"] })).action, "b");
     await assert.rejects(client.rank(actions, { exclude: ["a", "b"] }));
+    assert.equal(ranked.reason.temporary, true);
   }
   // Nobody listens there.
   const away = await new Client("http://127.0.0.1:1", "home", { timeout: 300 }).rank(actions);
   assert.equal(away.fallback, true);
+});
+
+test("a refusal is no fallback: it rejects with what the service says, and later rewards are sent", async () => {
+  for (const status of [400, 401, 403, 404, 409, 410, 422]) {
+    const { address, requests } = await service(({ path }) => (path.endsWith("/rank") ? problem(status) : [204]));
+    const client = new Client(address, "home", { key: "rt_wrong", timeout: 400, retries: 1 });
+    const error = await client.rank(actions, { eventId: "event" }).catch((error) => error);
+    assert.ok(error instanceof ServiceError && !error.temporary, String(error));
+    assert.deepEqual([error.status, error.problem.remedy, requests.length], [status, "repair it", 1]);
+    assert.equal(await client.reward("event", 1), true);
+  }
+  // What cannot be asked is not asked.
+  const { address, requests } = await service(ranked);
+  const client = new Client(address, "home");
+  for (const bad of [undefined, [], {}, ["a"], [{ id: 1 }], [null]]) {
+    await assert.rejects(client.rank(bad), /^ReticentError: actions cannot be used/);
+  }
+  assert.equal(requests.length, 0);
+});
+
+test("an event that was answered with a fallback and then by the service is rewarded", async () => {
+  let away = true;
+  const { address } = await service((call) => (!call.path.endsWith("/rank") ? [204] : away ? problem(503) : ranked(call)));
+  const client = new Client(address, "home", { timeout: 400, retries: 0 });
+  assert.equal((await client.rank(actions, { eventId: "event" })).fallback, true);
+  assert.equal(await client.reward("event", 1), false);
+  away = false;
+  assert.equal((await client.rank(actions, { eventId: "event" })).fallback, false);
+  assert.equal(await client.reward("event", 1), true);
 });
 
 /** A service in device mode that takes every report once, unless `fails`, and whose answers are lost where `loses`. */
@@ -236,8 +266,11 @@ test("requests are cut by their bytes too, and in parts where the service takes 
 });
 
 test("a service whose answer is no JSON is one that is away", async () => {
-  const portal = await service(() => [200, "<html>sign in</html>"]);
-  assert.equal((await new Client(portal.address, "home", { retries: 0 }).rank(actions)).fallback, true);
+  for (const foreign of ["<html>sign in</html>", "{}", "null", '{"action":1,"event_id":"x","ranking":[]}']) {
+    const portal = await service(() => [200, foreign]);
+    const { fallback, reason } = await new Client(portal.address, "home", { retries: 0 }).rank(actions);
+    assert.ok(fallback && reason instanceof UnreachableError, foreign);
+  }
   const { address } = await deviceService(({ method }) => (method === "POST" ? [200, "<html>"] : undefined));
   const device = await new Client(address, "home").device(options());
   const { outcome, reason } = await device.report(1, device.choose(golden.context, golden.actions).choice);
