@@ -58,6 +58,8 @@ export interface ClientOptions {
   /** The time for one call with all its retries, in milliseconds. */
   timeout?: number;
   retries?: number;
+  /** Whether an address without TLS on another machine is taken, inside a network that is trusted. */
+  insecure?: boolean;
   fetch?: typeof globalThis.fetch;
 }
 

@@ -16,6 +16,8 @@ const TOO_LARGE = 413;
 const NEVER = [410, 422];
 /** A shuffler cannot take this report yet; it may take others. */
 const NOT_YET = 503;
+/** Addresses of this machine, as `URL` writes them. */
+const LOOPBACK = /^(127\.\d+\.\d+\.\d+|\[::1\]|localhost|.*\.localhost)$/;
 /** Events that were answered with a fallback and are remembered, at most. */
 const MOST_FALLBACKS = 100_000;
 
@@ -26,14 +28,16 @@ export class Client {
   #options;
   #key;
   #head;
+  #insecure;
   #fallbacks = new Set();
 
   /**
    * `address` is the service's, `loop` the loop's name, `key` a key with the roles that are used. `timeout` is the time for one call with all its
-   * retries, in milliseconds.
+   * retries, in milliseconds. Without TLS the service must be on this machine, unless `insecure` says that the network is trusted.
    */
-  constructor(address, loop, { key, timeout = 2000, retries = 2, fetch = globalThis.fetch } = {}) {
-    this.#base = base(address, loop);
+  constructor(address, loop, { key, timeout = 2000, retries = 2, fetch = globalThis.fetch, insecure = false } = {}) {
+    this.#insecure = insecure;
+    this.#base = base(address, loop, insecure);
     this.#loop = loop;
     this.#key = key;
     // The browser's fetch must be called on its own object.
@@ -102,7 +106,7 @@ export class Client {
 
   /** Calls of the shuffler at this address, which gets neither the key nor the head. */
   #mixer(address) {
-    const mixed = base(address, this.#loop);
+    const mixed = base(address, this.#loop, this.#insecure);
     return (method, path, body, more) => {
       const headers = { accept: "application/json" };
       if (body !== undefined) headers["content-type"] = "application/octet-stream";
@@ -128,7 +132,14 @@ export class Client {
 }
 
 /** Where a loop's calls are. */
-function base(address, loop) {
+function base(address, loop, insecure) {
+  // A page may name its own server by a path.
+  const { protocol, hostname } = new URL(address, globalThis.location?.href);
+  if (protocol === "http:" && !insecure && !LOOPBACK.test(hostname)) {
+    throw new ReticentError(
+      `address is http://${hostname}: what people do would cross the network in the clear; give https://, or \`insecure: true\` inside a network that you trust`,
+    );
+  }
   return `${String(address).replace(/\/+$/, "")}/v1/loops/${encodeURIComponent(loop)}`;
 }
 

@@ -289,3 +289,11 @@ test("requests carry no cookies and no address of the page", async () => {
   await device.report(1, device.choose(golden.context, golden.actions).choice);
   assert.deepEqual(seen, Array(3).fill(["omit", "no-referrer"]));
 });
+
+test("what people do does not cross a network in the clear, unless it is said to be trusted", async () => {
+  for (const address of ["http://example.com", "http://10.0.0.1:8080", new URL("http://127.0.0.1.example.com")]) {
+    assert.throws(() => new Client(address, "home"), /address is http:.*in the clear; give https/);
+    assert.ok(new Client(address, "home", { insecure: true }));
+  }
+  for (const address of ["https://example.com", "http://127.0.0.1:8080", "http://[::1]", "http://localhost:3000/"]) assert.ok(new Client(address, "home"));
+});
