@@ -83,9 +83,9 @@ fn build_module(built: &Module) -> Result<(), String> {
     let module = root().join(PACKAGE).join("js").join(built.name);
     let mut command = root_command(tool("wasm-opt"));
     command.arg(folder.join(wasm::TARGET).join("web/reticent_web.wasm"));
-    command.args(["-Oz", "--converge", "--strip-producers", "--strip-debug"]);
+    command.args(["--gufa", "-Oz", "--converge", "--strip-producers", "--strip-debug"]);
     // Functions that are called once stay functions: more bytes before compression, and fewer after it.
-    command.arg("--one-caller-inline-max-function-size=40");
+    command.arg("--one-caller-inline-max-function-size=20");
     // What the compiler assumes of every engine of the last years.
     let features =
         ["bulk-memory", "sign-ext", "mutable-globals", "nontrapping-float-to-int", "multivalue"];

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use reticent::{
     Result,
-    privacy::{Guarantee, Provenance, TrustModel},
+    privacy::{Guarantee, Provenance},
 };
 
 /// The probability with which somebody who would guess right half of the time without the releases guesses right with them: `(1 + TV) / 2`, where
@@ -76,13 +76,19 @@ pub fn promise(guarantee: &Guarantee, best_guess: f64) -> Markup {
     }
 }
 
-/// What the numbers mean, in plain words. `unit` is what is protected, such as "all visits of one person".
-pub fn meaning(guarantee: &Guarantee, best_guess: f64, unit: &str) -> Markup {
+/// What the numbers mean, in plain words. `unit` is what is protected, such as "all visits of one person"; `hides_taking_part` is whether nobody sees that
+/// there was anything at all.
+pub fn meaning(
+    guarantee: &Guarantee,
+    best_guess: f64,
+    unit: &str,
+    hides_taking_part: bool,
+) -> Markup {
     let (guess, delta) = (percent(best_guess), guarantee.delta());
-    let example = match guarantee.model() {
+    let example = match hides_taking_part {
+        true => "whether there was anything at all",
         // That a device reports is seen; what it reports is protected.
-        TrustModel::Local | TrustModel::Shuffle => "what was chosen there, and how it was liked",
-        _ => "whether there was anything at all",
+        false => "what was chosen there, and how it was liked",
     };
     html! {
         p {
@@ -109,19 +115,6 @@ fn factor(epsilon: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// That a device reports is seen by whoever takes its reports.
-    #[test]
-    fn taking_part_is_called_protected_only_where_it_is() {
-        let event = reticent::privacy::Event::Gaussian { sensitivity: 1.0, sigma: 4.0 };
-        for (model, hidden) in
-            [(TrustModel::Joint, true), (TrustModel::Local, false), (TrustModel::Shuffle, false)]
-        {
-            let guarantee = Guarantee::of(&event, model, 1e-6).unwrap();
-            let text = meaning(&guarantee, 0.6, "one installation's reports").into_string();
-            assert_eq!(text.contains("whether there was anything at all"), hidden, "{text}");
-        }
-    }
 
     #[test]
     fn printed_numbers_are_never_better_than_the_truth() {

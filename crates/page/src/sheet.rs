@@ -1,7 +1,10 @@
 //! The page of guarantees without a service: of an experiment's algorithms, or of one learner.
 
 use maud::{Markup, html};
-use reticent::{Result, privacy::Guarantee};
+use reticent::{
+    Result,
+    privacy::{Guarantee, TrustModel},
+};
 
 use crate::{Style, best_guess, document, meaning, promise};
 
@@ -61,7 +64,7 @@ fn priced(guarantee: &Guarantee) -> Result<Markup> {
         p { (guarantee.to_string()) }
         @for warning in guarantee.warnings() { p.notice { strong { "Warning. " } (warning) } }
         h2 { "What it means" }
-        (meaning(guarantee, guess, "the data of one unit"))
+        (meaning(guarantee, guess, "the data of one unit", guarantee.model() == TrustModel::Joint))
         dl.facts {
             dt { "unit" } dd { (guarantee.unit()) }
             dt { "who is trusted" } dd { (guarantee.model()) }
@@ -81,7 +84,7 @@ fn priced(guarantee: &Guarantee) -> Result<Markup> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use reticent::privacy::{Event, TrustModel};
+    use reticent::privacy::Event;
 
     proptest! {
         #[test]

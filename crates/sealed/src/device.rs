@@ -20,7 +20,11 @@ use crate::{ProtocolHash, PublicKey, Sealing, ShufflerSealing, Subject, hex, pro
 /// The half of one installation.
 ///
 /// ```no_run
-/// use reticent::{device::Limits, features::Value, noise::SecureNoise};
+/// use reticent::{
+///     device::{Limits, little},
+///     features::Value,
+///     noise::SecureNoise,
+/// };
 /// use reticent_sealed::SealedDevice;
 /// # let fetch = |_: &str| -> Vec<u8> { Vec::new() };
 /// # let (store, actions, now) = (|_: &[u8], _: &[u8]| {}, [Value::Missing], 0);
@@ -28,12 +32,11 @@ use crate::{ProtocolHash, PublicKey, Sealing, ShufflerSealing, Subject, hex, pro
 /// let limits = Limits { epsilon: 2.0, ..Limits::of("news") };
 /// let (plan, sealing) = (fetch("protocol"), fetch("sealing"));
 /// let mut device = SealedDevice::new(&plan, &sealing, limits, SecureNoise::from_system()?)?;
-/// device.set_model(little_model(&fetch("model"))?)?;
+/// device.set_model(little::model(&fetch("model"))?)?;
 /// let choice = device.choose(&Value::Missing, &actions)?;
 /// let (sealed, ledger) = device.report(None, now, &choice, 1.0)?;
 /// store(&ledger.save(), &sealed);
 /// // Then the bytes may leave for the shuffler.
-/// # use reticent::device::little::model as little_model;
 /// # Ok::<(), reticent::Error>(())
 /// ```
 #[derive(Debug)]

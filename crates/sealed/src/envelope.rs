@@ -1,7 +1,7 @@
 //! A sealed report as a device sends it to a shuffler.
 //!
 //! ```text
-//! version u8 | protocol 32 | model u64 | key id 8 | salt 16 | encapsulated key 32 | ciphertext
+//! version u8 | protocol 32 | model u64 | key id 32 | salt 16 | encapsulated key 32 | ciphertext
 //! ```
 //!
 //! The protocol is named by its SHA-256. Numbers are little-endian. All reports of a protocol have one length. The outer id is a hash of the model's number and the
@@ -10,11 +10,11 @@
 use reticent::{Error, Result, noise::Noise};
 use zeroize::Zeroizing;
 
-use crate::{ProtocolHash, PublicKey, SealKey, digest, hex, key::OVERHEAD};
+use crate::{KeyId, ProtocolHash, PublicKey, SealKey, digest, hex, key::OVERHEAD};
 
 const VERSION: u8 = 2;
 /// Bytes before what is sealed.
-const HEADER: usize = 1 + 32 + 8 + 8 + 16;
+const HEADER: usize = 1 + 32 + 8 + 32 + 16;
 
 /// What all sealed reports of a loop have in common.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub struct Envelope {
     /// The number of the model that the device acted on.
     pub model: u64,
     /// Which key opens it.
-    pub key_id: [u8; 8],
+    pub key_id: KeyId,
     /// Random bits that the outer id is made from.
     pub salt: [u8; 16],
     /// What it is recognised by.
@@ -61,7 +61,7 @@ impl Subject {
         HEADER + self.sealed_length()
     }
 
-    fn associated(&self, key_id: [u8; 8], id: [u8; 16]) -> Vec<u8> {
+    fn associated(&self, key_id: KeyId, id: [u8; 16]) -> Vec<u8> {
         let mut bytes = vec![VERSION];
         bytes.extend_from_slice(&self.protocol);
         bytes.extend_from_slice(&(self.loop_name.len() as u64).to_le_bytes());

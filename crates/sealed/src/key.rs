@@ -15,6 +15,9 @@ type Kem = hpke::kem::X25519HkdfSha256;
 type Kdf = hpke::kdf::HkdfSha256;
 type Aead = hpke::aead::ChaCha20Poly1305;
 
+/// What a key is named by.
+pub type KeyId = [u8; 32];
+
 /// Bytes of an encapsulated key.
 const ENCAPSULATED: usize = 32;
 /// Bytes of the code that shows a change.
@@ -89,11 +92,10 @@ impl PublicKey {
         hex(&self.0)
     }
 
-    /// The bits that it is named by.
-    pub fn id(&self) -> [u8; 8] {
-        let mut id = [0; 8];
-        id.copy_from_slice(&digest(&[b"seal key", &self.0])[..8]);
-        id
+    /// What it is named by. The whole hash: a server that finds two keys of one name could give one of them to a single device, whose report would then be
+    /// the only one of its batch that opens under it.
+    pub fn id(&self) -> KeyId {
+        digest(&[b"seal key", &self.0])
     }
 
     /// Seals bytes under these associated data, by a key that is drawn from `noise`.

@@ -33,6 +33,6 @@ mod tests;
 pub use device::SealedDevice;
 pub use digest::{digest, from_hex, hex};
 pub use envelope::{Envelope, Subject};
-pub use key::{PublicKey, SealKey};
+pub use key::{KeyId, PublicKey, SealKey};
 pub use protocol::{ProtocolHash, protocol_hash};
 pub use sealing::{Sealing, ShufflerSealing};

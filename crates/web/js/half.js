@@ -17,6 +17,9 @@ const LONGEST_UNSENT = 7 * 86_400;
 /** What a person accepts unless they say otherwise, as in Rust and Python: in a period epsilon, delta and reports at most, and its seconds at least. */
 export const LIMITS = Object.freeze({ epsilon: 8, delta: 1e-5, reports: 1000, period: 86_400 });
 
+/** The name of the method by which halves call their module. Pages do not have it: a report that the module makes is stored before it is given out. */
+export const call = Symbol("call");
+
 // Halves of persons that are gone are given back.
 const abandoned = new FinalizationRegistry(({ engine, half, generation }) => engine.close(half, generation));
 
@@ -100,7 +103,7 @@ export class Half {
   /** Choices from now on follow this model. */
   setModel(model) {
     const bytes = toBytes(model);
-    this.call("set_model", [], [bytes]);
+    this[call]("set_model", [], [bytes]);
     this.#modelBytes = bytes;
     this.#model = Number(JSON.parse(toText(bytes)).sequence);
   }
@@ -110,7 +113,7 @@ export class Half {
     if (!Array.isArray(actions)) throw new ReticentError("actions is no list: give a list of actions");
     const list = Array.from(actions, recordText).join(",");
     const parts = [recordText(context), `[${list}]`].map(toBytes);
-    const { code, bytes } = this.call("choose", [], parts);
+    const { code, bytes } = this[call]("choose", [], parts);
     this.#chosen = new Choice(code, bytes);
     return this.#chosen;
   }
@@ -130,7 +133,7 @@ export class Half {
         const seconds = this.#seconds();
         const state = parse(text);
         const parts = [choice.saved, state.ledger];
-        const { code, bytes } = this.call("report", [], parts, [seconds, reward]);
+        const { code, bytes } = this[call]("report", [], parts, [seconds, reward]);
         const report = bytes.subarray(code);
         state.unsent.push({ report: this.#write(report), since: seconds, sealed: this.#sealed });
         return { text: write({ ...fresh(state, seconds), ledger: bytes.subarray(0, code) }), value: report };
@@ -164,7 +167,7 @@ export class Half {
   async status() {
     const seconds = this.#seconds();
     const state = fresh(parse(await this.#storage.read(this.#key)), seconds);
-    const { bytes } = this.call("status", [], [state.ledger], [seconds]);
+    const { bytes } = this[call]("status", [], [state.ledger], [seconds]);
     const view = new DataView(bytes.buffer);
     const end = new Date(view.getFloat64(8, true) * 1000);
     const ends = Number.isNaN(end.getTime()) ? undefined : end;
@@ -179,8 +182,8 @@ export class Half {
     this.#engine.close(this.#half, this.#generation);
   }
 
-  /** Calls the module, in whose present instance the half is opened again if there is a new one. For halves of a loop only. */
-  call(name, before, parts, after) {
+  /** Calls the module, in whose present instance the half is opened again if there is a new one. */
+  [call](name, before, parts, after) {
     if (this.#closed) throw new ReticentError("person is closed: make a new one from the protocol");
     if (this.#generation !== this.#engine.generation) this.#start();
     return this.#engine.call(name, [this.#half, ...before], parts, after);

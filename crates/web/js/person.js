@@ -1,7 +1,7 @@
 // A person's half of a loop whose devices report to the server.
 
 import { ReticentError } from "./error.js";
-import { checkLimits, checkLoop, Half } from "./half.js";
+import { call, checkLimits, checkLoop, Half } from "./half.js";
 import { loader } from "./module.js";
 import { toBytes, toText } from "./text.js";
 
@@ -54,7 +54,7 @@ export class Person extends Half {
   /** Reports from now on are made at this level, if the limits allow it. The choice of a level must not depend on what the reports would say. */
   setLevel(level) {
     checkLevel(level, this.levels);
-    this.call("set_level", [level], []);
+    this[call]("set_level", [level], []);
     this.#level.level = level;
   }
 

@@ -3,7 +3,7 @@
 // Its module is another one than that of `person.js`, and is loaded only by pages that use such a loop.
 
 import { ReticentError } from "./error.js";
-import { checkLimits, checkLoop, Half } from "./half.js";
+import { call, checkLimits, checkLoop, Half } from "./half.js";
 import { loader } from "./module.js";
 import { toBytes, toText } from "./text.js";
 
@@ -51,13 +51,13 @@ export class SealedPerson extends Half {
 
   /** Whether reports are sealed to the shuffler, and its answer about sealing is still missing. */
   get needsKey() {
-    return this.call("needs_key", [], []).code === 1;
+    return this[call]("needs_key", [], []).code === 1;
   }
 
   /** Reports are sealed to the shuffler that gave this answer about sealing. */
   sealToShuffler(sealing) {
     const bytes = toBytes(sealing);
-    this.call("seal_to_shuffler", [], [bytes]);
+    this[call]("seal_to_shuffler", [], [bytes]);
     this.#shuffler.sealing = bytes;
   }
 }

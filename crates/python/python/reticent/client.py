@@ -157,7 +157,8 @@ class Client:
         index of the person's level of epsilon, by default the smallest. `shuffler` is the address of the loop's shuffler, which gets no key.
 
         The person's own limits, whatever the service publishes: epsilon and delta of all reports of a period together, reports in a period, and the seconds of a
-        period, at least. Behind a shuffler the noise is priced by this device's own accountant, half of a batch being honest, and the period has no end.
+        period, at least. Behind a shuffler the noise is priced by this device's own accountant, half of a batch being honest or fewer where
+        the loop says so, and the period has no end.
         """
         through = None
         if shuffler is not None:

@@ -97,6 +97,10 @@ pub struct Together {
     /// The guarantee of one person in one period of each, where there is any.
     #[schema(value_type = Option<Object>)]
     pub guarantee: Option<Guarantee>,
+    /// What the guarantee protects: visits of one person, reports of one installation, or both.
+    pub unit: &'static str,
+    /// Whether nobody sees that somebody takes part: not where devices report.
+    pub hides_taking_part: bool,
     /// The whole of the sentence.
     pub sentence: Option<String>,
     /// What an attacker who guesses right half of the time can at best achieve with the releases of all of them.
@@ -261,7 +265,10 @@ fn conditions(plan: &LoopPlan, replays: u64, watch: Watch) -> Vec<Condition> {
     ];
     let older = "an older copy of the store is not released from again without a charge";
     conditions.push(match watch.witness {
-        WitnessPlace::Apart => enforced(older, "the witness file, and tokens that clients echo"),
+        WitnessPlace::Apart => enforced(
+            older,
+            "the witness file on another filesystem, which is not restored with the data, and tokens that clients echo",
+        ),
         WitnessPlace::Beside => trusted(
             older,
             "clients who echo tokens, and whoever restores copies: the witness file is on the filesystem of the data, and may be restored with it",
@@ -365,12 +372,11 @@ impl Together {
             None => None,
             Some(model) => Some(Guarantee::of(&Event::Composed { events }, model, delta)?),
         };
-        let unit = match (trusting(TrustModel::Joint), persons.iter().any(Part::is_of_devices)) {
-            (true, true) => {
-                "all visits of one person, and all reports of one installation of theirs,"
-            }
-            (false, _) => "all reports of one installation",
-            (true, false) => "all visits of one person",
+        let devices = persons.iter().any(Part::is_of_devices);
+        let unit = match (trusting(TrustModel::Joint), devices) {
+            (true, true) => "all visits of one person and all reports of one installation",
+            (false, true) => "all reports of one installation",
+            (_, false) => "all visits of one person",
         };
         let without_persons: Vec<String> = others.into_iter().map(|part| part.name).collect();
         let except = match without_persons.is_empty() {
@@ -389,6 +395,8 @@ impl Together {
                 )
             }),
             without_persons,
+            unit,
+            hides_taking_part: !devices,
             best_guess: guarantee.as_ref().map(best_guess).transpose()?,
             guarantee,
         })

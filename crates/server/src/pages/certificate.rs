@@ -78,7 +78,7 @@ pub(super) async fn all_served(pages: &Pages, viewer: &Viewer) -> Result<Markup>
             @match (&together.guarantee, together.best_guess) {
                 (Some(guarantee), Some(best_guess)) => {
                     (promise(guarantee, best_guess))
-                    (meaning(guarantee, best_guess, "all visits of one person in one period of every loop"))
+                    (meaning(guarantee, best_guess, &format!("{} in one period of every loop", together.unit), together.hides_taking_part))
                 },
                 _ => p { "No loop counts visits of persons, so that no number holds for a person. Each loop protects single decisions." },
             }
@@ -137,7 +137,7 @@ fn sheet(plan: &LoopPlan, certificate: &Certificate, together: &Together) -> Mar
             h2 { "What is promised" }
             (promise(&certificate.guarantee, certificate.best_guess))
             p { strong { "Protected: " } (unit(plan)) ", replaced by any others or by none." }
-            (meaning(&certificate.guarantee, certificate.best_guess, protected))
+            (meaning(&certificate.guarantee, certificate.best_guess, protected, true))
             @for warning in certificate.guarantee.warnings() { p.notice { (warning) } }
             div.columns {
                 div { (periods(plan, certificate)) }

@@ -123,7 +123,7 @@ pub(super) fn sheet(plan: &DevicePlan, certificate: &Certificate, together: &Tog
             h2 { "What is promised" }
             (promise(&certificate.guarantee, certificate.best_guess))
             p { strong { "Protected: " } (unit(plan)) ", replaced by any others." }
-            (meaning(&certificate.guarantee, certificate.best_guess, "one installation's reports"))
+            (meaning(&certificate.guarantee, certificate.best_guess, "one installation's reports", false))
             @for warning in certificate.guarantee.warnings() { p.notice { (warning) } }
             div.columns {
                 div { (later(plan, certificate)) (levels(plan)) }
@@ -190,7 +190,6 @@ fn leaves(plan: &DevicePlan) -> Markup {
 fn seen(plan: &DevicePlan) -> Markup {
     // What holds for whoever reads a report before it is mixed.
     let alone = plan.shuffled().and_then(|_| plan.local().guarantee(0).ok());
-    let alone = alone.map(|guarantee| guarantee.epsilon());
     html! {
         h2 { "Who sees what" }
         dl.facts {
@@ -206,7 +205,7 @@ fn seen(plan: &DevicePlan) -> Markup {
                     dt { "this server" } dd { "one sum of each batch: the number above protects against it" }
                 },
             }
-            @if let Some(alone) = alone { dt { "both together" } dd { "a report as one device made it, which is protected by epsilon " (epsilon_text(alone)) " only" } }
+            @if let Some(alone) = &alone { dt { "both together" } dd { "a report as one device made it, which is protected by epsilon " (epsilon_text(alone.epsilon())) " at delta " (format!("{:e}", alone.delta())) " only" } }
             dt { "everybody" } dd { "models, which are made from reports alone" }
         }
     }

@@ -1,18 +1,18 @@
 //! Sealed reports as a shuffler sends them to a server.
 //!
 //! ```text
-//! version u8 | protocol 32 | key id 8 | number u64 | reports u32 | (outer id 16 | encapsulated key 32 | ciphertext) ...
+//! version u8 | protocol 32 | key id 32 | number u64 | reports u32 | (outer id 16 | encapsulated key 32 | ciphertext) ...
 //! ```
 //!
 //! Nothing in it tells who sent a report, when, and on which model.
 
-use super::{ProtocolHash, Subject};
+use super::{KeyId, ProtocolHash, Subject};
 use crate::{Error, Result, secret::hex};
 
 const VERSION: u8 = 2;
 
 /// Version, protocol, key id, number, count, and the reports.
-type Parts<'a> = (u8, ProtocolHash, [u8; 8], u64, u32, &'a [u8]);
+type Parts<'a> = (u8, ProtocolHash, KeyId, u64, u32, &'a [u8]);
 
 /// A batch of sealed reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub struct SealedBatch {
     /// Its number, from 0.
     pub number: u64,
     /// Which key opens the reports.
-    pub key_id: [u8; 8],
+    pub key_id: KeyId,
     /// Outer ids and sealed bytes, in a random order.
     pub reports: Vec<([u8; 16], Vec<u8>)>,
 }

@@ -7,7 +7,9 @@
 mod batch;
 
 pub use batch::SealedBatch;
-pub use reticent_sealed::{Envelope, ProtocolHash, PublicKey, SealKey, Subject, protocol_hash};
+pub use reticent_sealed::{
+    Envelope, KeyId, ProtocolHash, PublicKey, SealKey, Subject, protocol_hash,
+};
 
 use crate::secret::Secret;
 

@@ -24,7 +24,7 @@ use super::{
 use crate::{
     Error, Result,
     client::Body,
-    sealed::{PublicKey, SealedBatch},
+    sealed::{KeyId, PublicKey, SealedBatch},
     secret::digest,
     store::{Committed, Head, Place, ReleaseRecord, Step},
 };
@@ -139,7 +139,7 @@ impl Shuffler {
     }
 
     /// Makes the next batch of the reports that came first: members, order and number are one transaction. False if too few wait.
-    async fn make(&self, each: &ShuffleLoop, size: u64, key_id: [u8; 8]) -> Result<bool> {
+    async fn make(&self, each: &ShuffleLoop, size: u64, key_id: KeyId) -> Result<bool> {
         let consumed = each.state().consumed;
         let key = (!each.plan.sums()).then_some(key_id);
         let store = self.store.as_ref();
@@ -241,7 +241,7 @@ pub(super) fn contents<N: Noise>(
     each: &ShuffleLoop,
     number: u64,
     mut reports: Vec<Waiting>,
-    key_id: [u8; 8],
+    key_id: KeyId,
     noise: &mut N,
 ) -> Result<Vec<u8>> {
     let Some(plan) = each.plan.shuffled().filter(|_| each.plan.sums()) else {

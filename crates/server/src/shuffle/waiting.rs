@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Error, Result,
+    sealed::KeyId,
     store::{LifeId, Place, Store, StoredEvent},
 };
 
@@ -45,13 +46,13 @@ pub(super) struct Waiting {
     pub sender: [u8; 16],
     pub id: [u8; 16],
     /// The key that it was sealed to.
-    pub key_id: [u8; 8],
+    pub key_id: KeyId,
     /// The sealed report, or its numbers where the shuffler sums.
     pub contents: Vec<u8>,
 }
 
 impl Waiting {
-    pub(super) fn new(sender: [u8; 16], id: [u8; 16], key_id: [u8; 8], contents: Vec<u8>) -> Self {
+    pub(super) fn new(sender: [u8; 16], id: [u8; 16], key_id: KeyId, contents: Vec<u8>) -> Self {
         Waiting { version: VERSION, sender, id, key_id, contents }
     }
 
@@ -82,7 +83,7 @@ pub(super) async fn count(
     store: &dyn Store,
     life: LifeId,
     after: Place,
-    key_id: Option<[u8; 8]>,
+    key_id: Option<KeyId>,
 ) -> Result<Counted> {
     let mut counted = Counted::default();
     let mut rows = Rows { store, life, after };
@@ -114,7 +115,7 @@ pub(super) async fn pick(
     store: &dyn Store,
     life: LifeId,
     after: Place,
-    key_id: Option<[u8; 8]>,
+    key_id: Option<KeyId>,
     size: u64,
 ) -> Result<Option<Picked>> {
     let mut picked = Picked { reports: Vec::new(), last: after, passed_over: 0 };

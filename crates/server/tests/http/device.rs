@@ -289,6 +289,12 @@ async fn sealed_reports_pass_a_shuffler_and_are_learnt_from() {
     }
     tick(&server, "mixed").await;
     assert_eq!(number(server.get(&device_key, "/v1/loops/mixed/model").await, "reports"), 4);
+    // What devices are told is what both sides hash.
+    let sealing = server.get(&device_key, "/v1/loops/mixed/sealing").await.expect(200).json();
+    let batches = server.get(&key, "/v1/loops/mixed/batches").await.expect(200).json();
+    assert_eq!(sealing["protocol"].as_str().unwrap().len(), 64);
+    assert_eq!((&sealing["batch"], &sealing["honest"]), (&4.into(), &2.into()));
+    assert_eq!(batches["protocol"], sealing["protocol"]);
     // Reports of such a loop are taken by the shuffler alone, and batches from its key alone.
     let direct = Device::join_through_within(
         endpoint(&server, &device_key),

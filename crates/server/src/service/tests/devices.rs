@@ -94,7 +94,7 @@ async fn a_total_names_the_trust_and_the_unit_of_its_loops() {
         (
             both,
             TrustModel::Joint,
-            "for all visits of one person, and all reports of one installation",
+            "for all visits of one person and all reports of one installation in",
         ),
     ] {
         let file = ServiceFile::parse(&text).unwrap();
@@ -105,6 +105,7 @@ async fn a_total_names_the_trust_and_the_unit_of_its_loops() {
         let options = Options { plans, ..options(&store, &clock, 3) };
         let service = Service::open_with_devices(options, of_devices, None).await.unwrap();
         for together in [planned, service.together().await.unwrap()] {
+            assert_eq!(together.hides_taking_part, !text.contains("device"), "{text}");
             assert_eq!(together.guarantee.unwrap().model(), model, "{text}");
             let sentence = together.sentence.unwrap();
             assert!(sentence.contains(unit) && sentence.contains(&model.to_string()), "{sentence}");
