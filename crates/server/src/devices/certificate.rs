@@ -66,6 +66,9 @@ fn conditions(plan: &DevicePlan) -> Vec<Condition> {
                         plan.visits()
                     )
                 }
+                _ if plan.visits() == 1 => {
+                    "at most 1 report of one installation ever leaves it".into()
+                }
                 _ => format!("at most {} reports of one installation ever leave it", plan.visits()),
             },
             "the client: it counts a report in its storage before it first sends it",

@@ -307,7 +307,7 @@ async fn what_leaves_is_ids_and_sealed_bytes_alone() {
         sent.push(world.server.received.lock().unwrap().remove(0));
     }
     let subject = world.each().subject().clone();
-    let header = 1 + 32 + 8 + 8 + 4;
+    let header = 1 + 32 + 32 + 8 + 4;
     assert_eq!(sent[0][..header], sent[1][..header]);
     let each = 16 + subject.sealed_length();
     assert_eq!(sent[0].len(), header + 3 * each);
