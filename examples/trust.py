@@ -105,7 +105,7 @@ def main():
     for aggregation in ("permute", "sum"):
         mixed[aggregation] = reticent.ShufflePlan(**common, **budget, batch=TICK, honest=TICK // 2, aggregation=aggregation)
     report = lambda plan: plan.simulated_person(0).report(plan.server().publish(), arms[0].array()[0], 1.0)
-    sealed = {name: 65 + 48 + 8 * len(report(plan).values) for name, plan in mixed.items()}
+    sealed = {name: 89 + 48 + 8 * len(report(plan).values) for name, plan in mixed.items()}
 
     rows = [
         ("no privacy", nobody_hidden, asked, "everything", "", None),

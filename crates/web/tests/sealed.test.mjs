@@ -41,7 +41,7 @@ for (const mode of MODES) {
     });
     assert.equal(made.index, index);
     assert.deepEqual(made.report, report);
-    assert.equal(report.length, 65 + 48 + 8 * values.length);
+    assert.equal(report.length, 89 + 48 + 8 * values.length);
     assert.equal((await (await person(mode, { storage })).status()).left, left);
     // With the system's keys the bytes are others, all but the form.
     const other = await visitOnce(await person(mode), mode);
