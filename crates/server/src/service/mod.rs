@@ -8,6 +8,7 @@
 //! | `people` | keys of the people's hashes, and which of them the store needs |
 //! | `time` | the time that is believed |
 //! | `rollback` | a store that has gone back is noticed, accepted and charged |
+//! | `replicas` | several processes on one store: what the others see of what one does |
 //! | `sweep` | rows of loops that have ended are removed |
 //! | `tick` | slots are closed, releases made, old rows removed |
 //! | `views` | certificates, summaries, exports |
@@ -19,6 +20,7 @@ mod model;
 mod open;
 mod people;
 mod rank;
+mod replicas;
 mod reward;
 mod rollback;
 mod sweep;
@@ -52,7 +54,7 @@ use crate::{
     loops::{self, HeadName, Limits, Served, Token, Watch, WitnessPlace, first_chain},
     sealed::SealKey,
     secret::Secret,
-    store::{LifeId, NewLife, Pending, ReleaseRecord, Store, Witness, WitnessRecord},
+    store::{Lease, LifeId, NewLife, Pending, ReleaseRecord, Store, Witness, WitnessRecord},
     tasks::Tasks,
     ticking::Ticker,
 };
@@ -116,8 +118,7 @@ pub struct Loop {
     /// Its present life.
     pub life: LifeId,
     served: RwLock<Arc<Answering>>,
-    /// The right to release.
-    epoch: AtomicU64,
+    lease: Lease,
     clock: Arc<time::BelievedClock>,
     /// Why nothing is released at present.
     halted: Mutex<Option<Halt>>,
@@ -386,7 +387,8 @@ impl Loop {
         if head.number == 0 {
             head.chain = first_chain(store.id(), life.id, life.generation);
         }
-        let epoch = store.take_epoch(life.id).await?;
+        let lease = Lease::default();
+        lease.keep(store.as_ref(), life.id).await?;
         let away = plan.slot(now) > head.closed.saturating_add(2);
         let wait = if away { tick::grace(&plan) } else { 0 };
         let open = store.open_events(life.id).await?.into_iter().collect();
@@ -401,7 +403,7 @@ impl Loop {
             plan,
             life: life.id,
             served: RwLock::new(Arc::new(answering)),
-            epoch: AtomicU64::new(epoch),
+            lease,
             clock: Arc::clone(clock),
             halted: Mutex::new(None),
             ticker,
