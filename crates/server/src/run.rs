@@ -5,7 +5,7 @@ use std::{
     net::SocketAddr,
     path::{Path, PathBuf},
     sync::Arc,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use tokio::{net::TcpListener, task::JoinSet};
@@ -19,8 +19,8 @@ use crate::{
     http::{App, HttpLimits, KeyRing, Role, Tls, make_key, serve},
     loops::Limits,
     secret::{PeopleKeys, Secret},
-    service::{EVENTS_CHECK, Options, Service, WITNESS_LOST, WITNESSED},
-    store::{Store, Witness, WitnessRecord},
+    service::{EVENTS_CHECK, Options, Service, WATCHED, WITNESS_LOST, WITNESSED},
+    store::{Store, Witness, WitnessPlace, WitnessRecord},
 };
 
 /// What `reticent serve` is told.
@@ -103,12 +103,15 @@ async fn open_witness(
         check_witness(witness, &options.data.folder)?;
     }
     let known = options.witness.as_ref().is_some_and(|witness| witness.exists());
-    let lost = !known && store.setting(WITNESSED.into()).await?.is_some();
+    let mut lost = !known && store.setting(WITNESSED.into()).await?.is_some();
+    if lost && !options.witness_lost && options.witness.is_some() {
+        lost = !is_watched(store).await?;
+    }
     if lost && !options.witness_lost {
         let value =
             options.witness.as_ref().map_or("none".into(), |path| path.display().to_string());
         let remedy = "this store was served with a witness, and that is not it: give its file (is its filesystem mounted?), or --witness-lost if it is lost; \
-                      then nothing shows whether this store is an older copy";
+                      then nothing shows whether this store is an older copy. A further process on a database begins with a new file while one with a witness runs";
         return Err(Error::invalid("witness", value, remedy));
     }
     if lost {
@@ -122,13 +125,36 @@ async fn open_witness(
     store.keep_setting(WITNESSED.into(), vec![1]).await?;
     let (witness, record) = Witness::open(path)?;
     let witness = match options.data.database {
-        Some(_) => witness,
+        Some(_) => witness.beside_database(store.is_elsewhere()),
         None => witness.beside(&options.data.folder),
     };
-    if !witness.is_apart() {
-        tracing::warn!(path = %path.display(), "the witness is on the filesystem of the data, and may be restored together with an older copy of it: give a file on another one");
+    match witness.place() {
+        WitnessPlace::Apart | WitnessPlace::OtherMachine => {}
+        WitnessPlace::Beside => {
+            tracing::warn!(path = %path.display(), "the witness is on the filesystem of the data, and may be restored together with an older copy of it: give a file on another one");
+        }
+        WitnessPlace::Unknown => {
+            tracing::warn!(path = %path.display(), "the database is on this machine or is reached through it, and the witness may be restored together with an older copy of it: see that it is not");
+        }
     }
     Ok(Some((witness, record)))
+}
+
+/// How long a sign is waited for that another process watches the store.
+const WATCH: Duration =
+    if cfg!(test) { Duration::from_secs(2) } else { LOOK_AGAIN.saturating_mul(3) };
+
+/// Whether another process, now, compares this store with a witness of its own: what that one has seen, a new witness need not have seen.
+async fn is_watched(store: &dyn Store) -> Result<bool> {
+    let shown = store.setting(WATCHED.into()).await?;
+    let end = Instant::now() + WATCH;
+    while store.is_shared() && Instant::now() < end {
+        tokio::time::sleep(Duration::from_millis(250)).await;
+        if store.setting(WATCHED.into()).await? != shown {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Refuses to make a new key of events for a store that has one: it would be refused at the next start too, and the place of the right one would be taken.
@@ -268,7 +294,7 @@ mod tests {
         assert!(open(None, false).await.unwrap().is_none(), "it never had one");
         let (witness, record) = open(Some("witness"), false).await.unwrap().unwrap();
         assert!(record.is_none(), "the first one knows nothing");
-        assert!(!witness.is_apart(), "both are in one folder");
+        assert_eq!(witness.place(), WitnessPlace::Beside, "both are in one folder");
         assert!(store.setting(WITNESS_LOST.into()).await.unwrap().is_none());
         witness.write(&WitnessRecord { store: store.id(), ..WitnessRecord::default() }).unwrap();
         assert!(open(Some("witness"), false).await.unwrap().unwrap().1.is_some());

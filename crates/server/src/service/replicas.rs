@@ -9,14 +9,24 @@
 
 use std::sync::Arc;
 
-use super::{Loop, Service};
+use super::{Loop, Service, WATCHED};
 use crate::{Result, loops::HeadName, store::Head};
 
 impl Service {
     /// Looks at what other processes have done to the whole store: people they have erased, keys they have revoked, keys of people's hashes they have begun with.
     pub async fn follow_others(&self) -> Result<()> {
         self.people.follow(self.store.as_ref()).await?;
-        self.inform_witness_of_others().await
+        self.inform_witness_of_others().await?;
+        self.show_watch().await
+    }
+
+    /// Shows to a process that starts with a new witness that this one compares the store with its own.
+    async fn show_watch(&self) -> Result<()> {
+        if self.witness.is_some() {
+            let shown = self.store.raise_floor(WATCHED.into(), 0).await?;
+            self.store.raise_floor(WATCHED.into(), shown.saturating_add(1)).await?;
+        }
+        Ok(())
     }
 
     /// Looks at what other processes have done to a loop: a head that they have released is served, one that is behind what this process has served shows that the

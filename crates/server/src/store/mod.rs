@@ -50,7 +50,7 @@ pub use records::*;
 pub use redb::RedbStore;
 #[cfg(test)]
 pub(crate) use redb::faulty::Disk;
-pub use witness::{Agreement, Witness, WitnessHead, WitnessRecord, compare};
+pub use witness::{Agreement, Witness, WitnessHead, WitnessPlace, WitnessRecord, compare};
 
 use std::{future::Future, path::PathBuf, pin::Pin};
 
@@ -66,6 +66,11 @@ pub trait Store: Send + Sync + 'static {
 
     /// Whether other processes may use this store at the same time.
     fn is_shared(&self) -> bool {
+        false
+    }
+
+    /// Whether its files are known to be on another machine.
+    fn is_elsewhere(&self) -> bool {
         false
     }
 

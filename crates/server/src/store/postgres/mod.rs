@@ -58,6 +58,7 @@ pub struct PostgresStore {
     ranks: Queue<NewEvents>,
     rewards: Queue<Vec<NewReward>>,
     follower: Follower,
+    is_elsewhere: bool,
 }
 
 /// The name of a setting, if there is one.
@@ -90,6 +91,7 @@ impl PostgresStore {
         let [a, b, c, d, ..] = id;
         let key = i32::from_le_bytes([a, b, c, d]);
         let channel: Arc<str> = format!("reticent_{:08x}", key as u32).into();
+        let is_elsewhere = address.is_elsewhere(&connections).await?;
         let follower = Follower::start(address, channel.to_string()).await?;
         let fence = Fence::default();
         let of_ranks = Arc::clone(&fence);
@@ -100,7 +102,17 @@ impl PostgresStore {
         let rewards = Queue::start(&connections, move |on, calls| {
             Box::pin(async move { rewards::reward(on, key, &calls).await })
         });
-        Ok(PostgresStore { id, key, channel, connections, fence, ranks, rewards, follower })
+        Ok(PostgresStore {
+            id,
+            key,
+            channel,
+            connections,
+            fence,
+            ranks,
+            rewards,
+            follower,
+            is_elsewhere,
+        })
     }
 
     /// The database's clock, which decides for all processes.
@@ -132,6 +144,10 @@ impl Store for PostgresStore {
 
     fn is_shared(&self) -> bool {
         true
+    }
+
+    fn is_elsewhere(&self) -> bool {
+        self.is_elsewhere
     }
 
     fn rank(&self, events: Vec<NewEvent>) -> Pending<Vec<Ranked>> {
