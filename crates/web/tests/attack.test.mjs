@@ -66,7 +66,7 @@ test("reports keep their certificate, and a page that adds less noise than it sa
   };
   const sound = await attacked(0, (line) => line);
   assert.equal(sound.verdict, "consistent", JSON.stringify(sound));
-  assert.equal(sound.certified.epsilon, 1);
+  assert.ok(sound.certified.epsilon > 0.99 && sound.certified.epsilon <= 1, "the certificate of the first level");
   // Planted: the noise of epsilon 4 under the name of epsilon 1.
   const planted = await attacked(1, (line) => line.replace('"level":1', '"level":0'));
   assert.equal(planted.verdict, "violated", JSON.stringify(planted));

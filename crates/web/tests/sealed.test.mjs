@@ -45,8 +45,8 @@ for (const mode of MODES) {
     assert.equal((await (await person(mode, { storage })).status()).left, left);
     // With the system's keys the bytes are others, all but the form.
     const other = await visitOnce(await person(mode), mode);
-    assert.deepEqual([other.length, other.slice(0, 49)], [report.length, report.slice(0, 49)], "version, protocol, model and key");
-    assert.notDeepEqual(other.slice(49), report.slice(49));
+    assert.deepEqual([other.length, other.slice(0, 73)], [report.length, report.slice(0, 73)], "version, protocol, model and key");
+    assert.notDeepEqual(other.slice(73), report.slice(73));
   });
 
   test(`${mode}: halves on one storage share one count, and what they made is kept as the same bytes`, async () => {
@@ -117,7 +117,7 @@ test("randomness comes from crypto.getRandomValues alone, and a report is sealed
   // Two generators; and two keys for the noise and one for the sealing of every report.
   assert.deepEqual([weak, secure], [0, (2 + 2 * 3) * 32]);
   const parts = ([start, end]) => new Set(value.map((bytes) => String(bytes.slice(start, end)))).size;
-  assert.deepEqual([[49, 65], [65, 97], [97, 129]].map(parts), [2, 2, 2], "salt, key and ciphertext");
+  assert.deepEqual([[73, 89], [89, 121], [121, 153]].map(parts), [2, 2, 2], "salt, key and ciphertext");
 });
 
 test("a module that failed in the middle of a call is started again, with its halves and the shuffler's key", async () => {
