@@ -32,9 +32,11 @@ class Process:
 
     def __init__(self, *arguments):
         self.process = subprocess.Popen([program(), *map(str, arguments)], stderr=subprocess.PIPE, text=True)
-        line = self.process.stderr.readline()
-        found = re.search(r"http://127\.0\.0\.1:\d+", line)
-        assert found, f"it did not start: {line} {self.process.stderr.read()}"
+        said = []
+        # Lines of the log may come before the address.
+        while not (found := re.search(r"http://127\.0\.0\.1:\d+", said[-1] if said else "")):
+            said.append(self.process.stderr.readline())
+            assert said[-1], f"it did not start: {said}"
         self.address = found.group()
         # A full pipe would stop it.
         threading.Thread(target=self.process.stderr.read, daemon=True).start()

@@ -70,11 +70,12 @@ class Service:
         # Everything that can be logged, so that what must not be is looked for in it.
         environment = {**os.environ, "RETICENT_LOG": "trace"}
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
-        line = self.process.stderr.readline()
-        found = re.search(r"http://127\.0\.0\.1:\d+", line)
-        assert found, f"the service did not start: {line} {self.process.stderr.read()}"
-        self.address = found.group()
         self.log = []
+        # Lines of the log may come before the address.
+        while not (found := re.search(r"http://127\.0\.0\.1:\d+", self.log[-1] if self.log else "")):
+            self.log.append(self.process.stderr.readline())
+            assert self.log[-1], f"the service did not start: {self.log}"
+        self.address = found.group()
         self._reader = threading.Thread(target=lambda: self.log.extend(self.process.stderr), daemon=True)
         self._reader.start()
 
