@@ -41,7 +41,7 @@ def api(service):
 
 @pytest.fixture(scope="session")
 def keys(service):
-    return {role: service.key(role) for role in ROLES if role != "none"}
+    return {role: service.key(role, "phones" if role == "device" else "home") for role in ROLES if role != "none"}
 
 
 @pytest.fixture(scope="session")
