@@ -241,19 +241,21 @@ impl Person {
         Device::from_protocol(protocol, limits, level, Count::new(ledger, in_memory)?)
     }
 
-    /// A person's half of a loop with a shuffler, from the message of its plan of reports and the server's answer about sealing.
+    /// A person's half of a loop with a shuffler, from the message of its plan of reports and what the server and the shuffler answer about
+    /// sealing (`GET /v1/loops/{loop}/sealing`).
     ///
     /// `loop` and `ledger` are as in `from_protocol`, and so are the limits: epsilon and delta of all reports together, by this device's own accountant, if half of
-    /// every batch is honest, or fewer where the loop says so. What is beyond them is refused, and so are plans that show features. Where `needs_key`, give the
-    /// shuffler's own answer to `seal_to_shuffler` before the first report.
+    /// every batch is honest, or fewer where the loop says so. What is beyond them is refused, and so are plans that show features, and a server that
+    /// tells its devices another protocol or key than its shuffler.
     #[staticmethod]
-    #[pyo3(signature = (plan, sealing, r#loop, *, ledger = None, in_memory = false, most_epsilon = Limits::EPSILON, most_delta = Limits::DELTA,
+    #[pyo3(signature = (plan, server, shuffler, r#loop, *, ledger = None, in_memory = false, most_epsilon = Limits::EPSILON, most_delta = Limits::DELTA,
         most_reports = Limits::REPORTS, shortest_period = Limits::PERIOD))]
     #[allow(clippy::too_many_arguments, reason = "keywords of one Python call")]
     fn from_sealing(
         py: Python<'_>,
         plan: &[u8],
-        sealing: &[u8],
+        server: &[u8],
+        shuffler: &[u8],
         r#loop: String,
         ledger: Option<PathBuf>,
         in_memory: bool,
@@ -269,7 +271,8 @@ impl Person {
             reports: most_reports,
             period: shortest_period,
         };
-        SealedDevice::from_sealing(py, plan, sealing, limits, Count::new(ledger, in_memory)?)
+        let count = Count::new(ledger, in_memory)?;
+        SealedDevice::from_sealing(py, plan, [server, shuffler], limits, count)
     }
 
     /// The arm to play, as the model has it.

@@ -32,7 +32,7 @@ impl SealedDevice {
     pub(crate) fn from_sealing(
         py: Python<'_>,
         plan: &[u8],
-        sealing: &[u8],
+        sealing: [&[u8]; 2],
         limits: Limits,
         count: Count,
     ) -> Answer<Self> {
@@ -45,17 +45,6 @@ impl SealedDevice {
 
 #[pymethods]
 impl SealedDevice {
-    /// Whether reports are sealed to the shuffler, and its answer about sealing is still missing.
-    #[getter]
-    fn needs_key(&self) -> bool {
-        self.device.read().needs_key()
-    }
-
-    /// Reports are sealed to the shuffler that gave this answer about sealing (`GET /v1/loops/{loop}/sealing`).
-    fn seal_to_shuffler(&mut self, sealing: &[u8]) -> Answer<()> {
-        Ok(self.device.enter()?.seal_to_shuffler(sealing)?)
-    }
-
     /// Choices from now on follow this model.
     fn set_model(&mut self, model: &Bound<'_, PyAny>) -> Answer<()> {
         let mut read = None;

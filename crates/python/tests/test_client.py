@@ -56,6 +56,8 @@ topic = { categories = ["news", "sport"] }
 """
 ACTIONS = [{"id": "a", "features": {"topic": "news"}}, {"id": "b", "features": {"topic": "sport"}}]
 TOPICS = [{"topic": "news"}, {"topic": "sport"}]
+# A public key that every implementation takes.
+BASE_POINT = "09" + 31 * "00"
 # An address that nobody listens on: port 9 is kept free of services.
 AWAY = "http://127.0.0.1:9"
 
@@ -372,13 +374,15 @@ def test_a_clients_limits_are_those_of_every_device_unless_others_are_given():
 def test_noise_behind_a_shuffler_is_priced_by_the_devices_own_accountant(service, keys, tmp_path, loop, visits):
     plan, sealing = (json.loads(service.get(keys[loop], f"/v1/loops/{loop}/{part}")) for part in ("protocol", "sealing"))
 
+    mixed = json.dumps({"public_key": BASE_POINT, **sealing}).encode()
+
     def join(loop=loop, plan_of=(), says=(), **limits):
         texts = [json.dumps({**kept, **dict(changed)}).encode() for kept, changed in ((plan, plan_of), (sealing, says))]
-        return reticent.Person.from_sealing(*texts, loop, in_memory=True, **{"most_delta": 1e-3, "most_epsilon": 4.0, **limits})
+        return reticent.Person.from_sealing(*texts, mixed, loop, in_memory=True, **{"most_delta": 1e-3, "most_epsilon": 4.0, **limits})
 
     half = join()
     assert (half.protocol, half.loop, half.reports_left(), half.ledger) == (sealing["protocol"], loop, visits, None)
-    assert half.needs_key == (loop == "summed") and len(half.protocol) == 64
+    assert len(half.protocol) == 64
     for limits, words in [
         ({"most_epsilon": 3.5}, "epsilon is .*: at most 3.5"),
         ({"most_epsilon": float("nan")}, "epsilon is .*: at most NaN"),
@@ -476,28 +480,24 @@ def test_sealed_reports_go_through_the_shuffler(service, keys, tmp_path, shuffle
 
 def test_a_sealed_report_is_counted_in_the_file_before_it_is_given_out(service, keys, tmp_path):
     plan, sealing, model = (service.get(keys["summed"], f"/v1/loops/summed/{part}") for part in ("protocol", "sealing", "model"))
-    ledger, base_point = tmp_path / "ledger", "09" + 31 * "00"
+    ledger, protocol = tmp_path / "ledger", json.loads(sealing)["protocol"]
 
-    def join():
-        half = reticent.Person.from_sealing(plan, sealing, "summed", ledger=ledger, most_delta=1e-3)
+    def join(key=BASE_POINT):
+        shuffler = json.dumps({"public_key": key, "protocol": protocol}).encode()
+        half = reticent.Person.from_sealing(plan, sealing, shuffler, "summed", ledger=ledger, most_delta=1e-3)
         half.set_model(model)
         return half
 
-    half, protocol = join(), json.loads(sealing)["protocol"]
-    choice = half.choose({}, TOPICS)
-    with pytest.raises(reticent.ReticentError, match="public_key is missing"):
-        half.report(choice, 1.0)
-    for unreadable in (None, "", 32 * "zz", base_point[2:]):
+    for unreadable in (None, "", 32 * "zz", BASE_POINT[2:]):
         with pytest.raises(reticent.ReticentError, match="public_key is"):
-            half.seal_to_shuffler(json.dumps({"public_key": unreadable, "protocol": protocol}).encode())
+            join(unreadable)
+    half = join()
+    choice = half.choose({}, TOPICS)
     assert not ledger.exists()
-    answer = json.dumps({"public_key": base_point, "protocol": protocol}).encode()
-    half.seal_to_shuffler(answer)
     half.report(choice, 1.0)
     assert half.reports_left() == 3 and half.ledger == ledger.read_bytes()
     # Two halves share the count, and the choice of one is reported by the other.
     other = join()
-    other.seal_to_shuffler(answer)
     for left in (2, 1, 0):
         other.report(reticent.Choice(bytes(choice)), 1.0)
         assert half.reports_left() == other.reports_left() == left

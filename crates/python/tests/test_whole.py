@@ -113,7 +113,7 @@ CALLS = [
     ("trial", lambda n: lab.trial_seeds(0, n, "it")),
     ("seed", lambda n: lab.SimulationNoise(n)),
     *[(name, lambda n, name=name: reticent.Person.from_protocol(b"{}", "home", in_memory=True, **{name: n})) for name in ("level", "most_reports", "shortest_period")],
-    *[(name, lambda n, name=name: reticent.Person.from_sealing(b"{}", b"{}", "home", in_memory=True, **{name: n})) for name in ("most_reports", "shortest_period")],
+    *[(name, lambda n, name=name: reticent.Person.from_sealing(b"{}", b"{}", b"{}", "home", in_memory=True, **{name: n})) for name in ("most_reports", "shortest_period")],
     ("rounds", lambda n: _core.play_trial(lab.Environment.gap(5, 25), reticent.LinUCB(5), n)),
     ("shard", lambda n: _core.run("", "", shard=(n, 2))),
 ]

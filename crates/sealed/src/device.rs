@@ -1,7 +1,7 @@
 //! A person's half of a loop with a shuffler, from what its server publishes: it chooses, and what leaves it is priced, counted and sealed.
 //!
 //! ```text
-//! plan of reports, sealing -> limits -> model -> choose -> reward -> (ledger to store, sealed bytes)
+//! plan of reports, sealing by server and shuffler -> limits -> model -> choose -> reward -> (ledger to store, sealed bytes)
 //! ```
 //!
 //! It stores nothing. Whoever uses it stores the ledger and the bytes in one transaction, and sends the bytes only then.
@@ -12,7 +12,6 @@ use reticent::{
     device::{Choice, Ledger, Limits, ShuffledDevice, ShuffledProtocol, little},
     features::{FeaturesPlan, Value},
     noise::Noise,
-    refuse_if,
 };
 
 use crate::{ProtocolHash, PublicKey, Sealing, ShufflerSealing, Subject, hex, protocol_hash};
@@ -30,8 +29,9 @@ use crate::{ProtocolHash, PublicKey, Sealing, ShufflerSealing, Subject, hex, pro
 /// # let (store, actions, now) = (|_: &[u8], _: &[u8]| {}, [Value::Missing], 0);
 ///
 /// let limits = Limits { epsilon: 2.0, ..Limits::of("news") };
-/// let (plan, sealing) = (fetch("protocol"), fetch("sealing"));
-/// let mut device = SealedDevice::new(&plan, &sealing, limits, SecureNoise::from_system()?)?;
+/// let (plan, server, shuffler) = (fetch("protocol"), fetch("sealing"), fetch("shuffler's sealing"));
+/// let noise = SecureNoise::from_system()?;
+/// let mut device = SealedDevice::new(&plan, [&server, &shuffler], limits, noise)?;
 /// device.set_model(little::model(&fetch("model"))?)?;
 /// let choice = device.choose(&Value::Missing, &actions)?;
 /// let (sealed, ledger) = device.report(None, now, &choice, 1.0)?;
@@ -45,16 +45,22 @@ pub struct SealedDevice<N> {
     /// For what everybody on the way sees: not the generator of the reports' noise.
     sealing_noise: N,
     subject: Subject,
-    /// Whether the shuffler sums, and reports are sealed to it.
-    summed: bool,
-    key: Option<PublicKey>,
+    /// The server's, or that of a shuffler that sums.
+    key: PublicKey,
 }
 
 impl<N: Noise> SealedDevice<N> {
-    /// The half of a person who asked for the loop that `limits` names, from the message of the plan of reports and the server's answer about sealing. What their
-    /// limits do not allow is refused, and so is a server that names another hash than this half makes of what it published.
-    pub fn new(plan: &[u8], sealing: &[u8], limits: Limits, mut noise: N) -> Result<Self> {
-        let (reports, sealing) = (little::report_plan(plan)?, Sealing::read(sealing)?);
+    /// The half of a person who asked for the loop that `limits` names, from the message of the plan of reports and what the server and the shuffler answer about
+    /// sealing. What their limits do not allow is refused, and so are a server and a shuffler that name another hash than this half makes of what the server
+    /// published, and a server whose key is not the one that the shuffler knows: it could give every device a key of its own.
+    pub fn new(
+        plan: &[u8],
+        [server, shuffler]: [&[u8]; 2],
+        limits: Limits,
+        mut noise: N,
+    ) -> Result<Self> {
+        let (reports, sealing) = (little::report_plan(plan)?, Sealing::read(server)?);
+        let shuffler = ShufflerSealing::read(shuffler)?;
         let name = limits.name.clone();
         let protocol = ShuffledProtocol {
             name: &name,
@@ -72,36 +78,11 @@ impl<N: Noise> SealedDevice<N> {
         };
         let sealing_noise = noise.split()?;
         let half = ShuffledDevice::new(&protocol, limits, noise)?;
-        let (summed, key) = (protocol.summed, sealing.key);
-        let device = SealedDevice { half, sealing_noise, subject, summed, key };
-        device.expect(sealing.protocol).map(|()| device)
-    }
-
-    /// Refuses a hash of others.
-    fn expect(&self, protocol: ProtocolHash) -> Result<()> {
-        if protocol == self.subject.protocol {
-            return Ok(());
+        for named in [sealing.protocol, shuffler.protocol] {
+            expect(&subject, named)?;
         }
-        let remedy = format!(
-            "what this device was told has {}: give the shuffler and the server the same file of loops, or update the older half",
-            hex(&self.subject.protocol)
-        );
-        Err(Error::invalid("protocol", format!("{:?}", hex(&protocol)), remedy))
-    }
-
-    /// Whether reports are sealed to the shuffler, and its answer about sealing is still missing.
-    pub fn needs_key(&self) -> bool {
-        self.key.is_none()
-    }
-
-    /// Reports are sealed to the shuffler that gave this answer about sealing. In a loop whose reports are sealed to the server it is refused.
-    pub fn seal_to_shuffler(&mut self, sealing: &[u8]) -> Result<()> {
-        let ShufflerSealing { key, protocol } = ShufflerSealing::read(sealing)?;
-        self.expect(protocol)?;
-        let remedy = "reports of this loop are sealed to its server: leave it out";
-        refuse_if(!self.summed, "public_key", "of the shuffler", remedy)?;
-        self.key = Some(key);
-        Ok(())
+        let key = agreed_key(sealing.key, shuffler.key)?;
+        Ok(SealedDevice { half, sealing_noise, subject, key })
     }
 
     /// How records become vectors.
@@ -138,18 +119,40 @@ impl<N: Noise> SealedDevice<N> {
         choice: &Choice,
         reward: f64,
     ) -> Result<(Vec<u8>, Ledger)> {
-        let Some(key) = &self.key else {
-            let remedy = "fetch that of the shuffler first: reports of this loop are sealed to it";
-            return Err(Error::invalid("public_key", "missing", remedy));
-        };
         let (report, ledger) = self.half.report(stored, seconds, choice, reward)?;
         let (noise, model) = (&mut self.sealing_noise, report.model());
-        let sealed = self.subject.seal(noise, key, model, report.values())?;
+        let sealed = self.subject.seal(noise, &self.key, model, report.values())?;
         Ok((sealed.bytes(), ledger))
     }
 
     /// The ledger at this time: how many reports may still be made.
     pub fn ledger(&self, stored: Option<&Ledger>, seconds: u64) -> Result<Ledger> {
         self.half.ledger(stored, seconds)
+    }
+}
+
+/// Refuses a hash of others.
+fn expect(subject: &Subject, protocol: ProtocolHash) -> Result<()> {
+    if protocol == subject.protocol {
+        return Ok(());
+    }
+    let remedy = format!(
+        "what this device was told has {}: give the shuffler and the server the same file of loops, or update the older half",
+        hex(&subject.protocol)
+    );
+    Err(Error::invalid("protocol", format!("{:?}", hex(&protocol)), remedy))
+}
+
+/// What reports are sealed to, if the shuffler and the server agree on it; a server that names none leaves it to the shuffler, which sums.
+fn agreed_key(server: Option<PublicKey>, shuffler: PublicKey) -> Result<PublicKey> {
+    match server {
+        Some(key) if key != shuffler => {
+            let remedy = format!(
+                "the shuffler knows {} as the server's key: try again in some seconds, and do not report if they go on to differ, because a key of your own would name you",
+                shuffler.text()
+            );
+            Err(Error::invalid("public_key", format!("{:?}", key.text()), remedy))
+        }
+        _ => Ok(shuffler),
     }
 }

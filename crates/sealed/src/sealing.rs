@@ -26,10 +26,10 @@ pub struct Sealing {
     pub protocol: ProtocolHash,
 }
 
-/// What a shuffler that sums says about it.
+/// What a shuffler says about it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ShufflerSealing {
-    /// What reports are sealed to.
+    /// What reports are sealed to, as the shuffler knows it: its own key if it sums, and the server's otherwise.
     pub key: PublicKey,
     /// The hash of the protocol, as the shuffler's own file has it.
     pub protocol: ProtocolHash,

@@ -134,20 +134,30 @@ impl World {
     }
 
     fn shuffler(&self) -> Json {
-        json!({ "public_key": key(2).public().text(), "protocol": self.sealing["protocol"] })
+        let own = self.sealing["public_key"].as_str().map(str::to_string);
+        let key = own.unwrap_or_else(|| key(2).public().text());
+        json!({ "public_key": key, "protocol": self.sealing["protocol"] })
     }
 
     fn join(&self, sealing: &Json, limits: Limits) -> reticent::Result<SealedDevice<SecureNoise>> {
+        self.join_through(sealing, &self.shuffler(), limits)
+    }
+
+    fn join_through(
+        &self,
+        sealing: &Json,
+        shuffler: &Json,
+        limits: Limits,
+    ) -> reticent::Result<SealedDevice<SecureNoise>> {
         let plan = to_json(self.plan.local().reports());
-        SealedDevice::new(plan.as_bytes(), sealing.to_string().as_bytes(), limits, system())
+        let answers = [sealing, shuffler].map(|answer| answer.to_string().into_bytes());
+        let answers = answers.each_ref().map(Vec::as_slice);
+        SealedDevice::new(plan.as_bytes(), answers, limits, system())
     }
 
     fn device(&self) -> SealedDevice<SecureNoise> {
         let mut device = self.join(&self.sealing, limits()).unwrap();
         device.set_model(self.plan.local().server().publish().unwrap()).unwrap();
-        if device.needs_key() {
-            device.seal_to_shuffler(self.shuffler().to_string().as_bytes()).unwrap();
-        }
         device
     }
 }
@@ -221,28 +231,33 @@ fn what_a_server_says_is_priced_and_compared() {
     }
 }
 
+/// A server could give every device a key or a protocol of its own: the shuffler's answer shows it before a report is counted.
 #[test]
-fn the_shufflers_key_is_asked_for_where_it_sums_and_only_there() {
-    let summed = World::new(Aggregation::Sum, 1);
-    let mut device = summed.join(&summed.sealing, limits()).unwrap();
-    device.set_model(summed.plan.local().server().publish().unwrap()).unwrap();
-    let choice = device.choose(&Value::Missing, &[Value::Missing]).unwrap();
-    assert!(device.needs_key());
-    let error = device.report(None, 0, &choice, 1.0).unwrap_err().to_string();
-    assert!(error.starts_with("public_key is missing"), "{error}");
-    // A shuffler whose file has another protocol says so before a report is counted.
-    let other = json!({ "public_key": key(2).public().text(), "protocol": "11".repeat(32) });
-    let error = device.seal_to_shuffler(other.to_string().as_bytes()).unwrap_err().to_string();
-    assert!(error.starts_with("protocol is \"1111") && error.contains("same file"), "{error}");
-    for unreadable in ["{}", "", "[]", r#"{"public_key":"zz","protocol":""}"#] {
-        assert!(device.seal_to_shuffler(unreadable.as_bytes()).is_err());
+fn a_shuffler_that_knows_another_protocol_or_key_than_the_server_tells_is_refused() {
+    for aggregation in [Aggregation::Permute, Aggregation::Sum] {
+        let world = World::new(aggregation, 1);
+        let join = |answer: Json| world.join_through(&world.sealing, &answer, limits());
+        join(world.shuffler()).unwrap();
+        let mut other = world.shuffler();
+        other["protocol"] = json!("11".repeat(32));
+        let error = join(other).unwrap_err().to_string();
+        assert!(error.starts_with("protocol is \"1111") && error.contains("same file"), "{error}");
+        for unreadable in [json!({}), json!([]), json!({ "public_key": "zz", "protocol": "" })] {
+            assert!(join(unreadable).is_err());
+        }
+        let mut other = world.shuffler();
+        other["public_key"] = json!(key(3).public().text());
+        let joined = join(other);
+        match aggregation {
+            // It names its own key, and the server none.
+            Aggregation::Sum => drop(joined.unwrap()),
+            _ => {
+                let error = joined.unwrap_err().to_string();
+                let told = world.sealing["public_key"].as_str().unwrap();
+                assert!(error.starts_with(&format!("public_key is {told:?}: the shuffler knows")));
+            }
+        }
     }
-    device.seal_to_shuffler(summed.shuffler().to_string().as_bytes()).unwrap();
-    device.report(None, 0, &choice, 1.0).unwrap();
-    let sealed = World::new(Aggregation::Permute, 1);
-    let mut device = sealed.device();
-    let error = device.seal_to_shuffler(sealed.shuffler().to_string().as_bytes()).unwrap_err();
-    assert!(error.to_string().starts_with("public_key is of the shuffler"), "{error}");
 }
 
 /// Whatever a server or a shuffler answers, it is read as itself or refused.

@@ -163,13 +163,10 @@ fn a_sealed_report_of_the_case_is_the_golden_one() {
         }
         let (plan_text, model_text) = (to_json(plan.local().reports()), model(&plan));
         let limits = Limits { epsilon: 4.0, delta: 1e-3, ..Limits::of("mixed") };
-        let texts = [plan_text.as_bytes(), &sealing.to_string().into_bytes()];
+        let answers = [&sealing, &own].map(|answer| answer.to_string().into_bytes());
+        let answers = answers.each_ref().map(Vec::as_slice);
         let mut device =
-            SealedDevice::new(texts[0], texts[1], limits, Keys::new()).expect("a half");
-        assert_eq!(device.needs_key(), summed);
-        if summed {
-            device.seal_to_shuffler(own.to_string().as_bytes()).expect("a key");
-        }
+            SealedDevice::new(plan_text.as_bytes(), answers, limits, Keys::new()).expect("a half");
         device.set_model(little::model(model_text.as_bytes()).expect("a model")).expect("its own");
         let record = |value: &Json| {
             Value::from_json("record", value.to_string().as_bytes()).expect("a record")

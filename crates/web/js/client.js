@@ -152,10 +152,9 @@ async function direct(server, options) {
 /** A person's half whose reports go to a shuffler, and how they go there. Its module is another one, which nobody else downloads. */
 async function shuffled(server, mixer, options) {
   const { SealedPerson } = await import("./sealed.js");
-  const [plan, sealing] = await Promise.all([server("GET", "/protocol"), server("GET", "/sealing")]);
-  const person = await SealedPerson.fromSealing(plan.bytes, sealing.bytes, options);
-  // Where the shuffler sums, reports are sealed to it.
-  if (person.needsKey) person.sealToShuffler((await mixer("GET", "/sealing")).bytes);
+  // Both are asked, so that a server cannot tell its devices anything else than its shuffler.
+  const asked = await Promise.all([server("GET", "/protocol"), server("GET", "/sealing"), mixer("GET", "/sealing")]);
+  const person = await SealedPerson.fromSealing(...asked.map(({ bytes }) => bytes), options);
   return [person, (reports) => toShuffler(mixer, reports)];
 }
 

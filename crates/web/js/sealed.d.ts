@@ -8,14 +8,11 @@ export interface SealedPerson extends Half {}
 /** One person's half of one loop with a shuffler: its reports are priced by the device's own accountant, counted, and sealed once. */
 export class SealedPerson {
   private constructor();
-  /** A person's half from the loop's plan of reports (`protocol`) and the server's answer about sealing (`sealing`). */
+  /** A person's half from the loop's plan of reports (`protocol`) and what the server and the shuffler answer about sealing (`sealing`). */
   static fromSealing(
     plan: Message,
-    sealing: Message,
+    server: Message,
+    shuffler: Message,
     options: SealedOptions & { /** The name that was asked for. */ loop: string },
   ): Promise<SealedPerson>;
-  /** Whether reports are sealed to the shuffler, and its answer about sealing is still missing. */
-  readonly needsKey: boolean;
-  /** Reports are sealed to the shuffler that gave this answer about sealing. */
-  sealToShuffler(sealing: Message): void;
 }

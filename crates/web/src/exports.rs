@@ -68,21 +68,22 @@ extern "C" fn open(
     })
 }
 
-/// A half from a plan of reports, a server's answer about sealing, the name that was asked for, and the person's limits; its number.
+/// A half from a plan of reports, what server and shuffler answer about sealing, the name that was asked for, and the person's limits; its number.
 #[cfg(feature = "sealed")]
 #[unsafe(no_mangle)]
 extern "C" fn open(
     plan: usize,
-    sealing: usize,
+    server: usize,
+    shuffler: usize,
     name: usize,
     epsilon: f64,
     delta: f64,
     reports: f64,
     period: f64,
 ) -> i32 {
-    answer([plan, sealing, name], |[plan, sealing, name]| {
+    answer([plan, server, shuffler, name], |[plan, server, shuffler, name]| {
         let limits = limits(name, epsilon, delta, reports, period);
-        keep(Half::new(plan, sealing, limits, SecureNoise::from_system()?)?)
+        keep(Half::new(plan, [server, shuffler], limits, SecureNoise::from_system()?)?)
     })
 }
 
@@ -114,22 +115,6 @@ extern "C" fn close(half: usize) {
             *place = None;
         }
     });
-}
-
-/// See `SealedHalf::needs_key`.
-#[cfg(feature = "sealed")]
-#[unsafe(no_mangle)]
-extern "C" fn needs_key(half: usize) -> i32 {
-    answer([], |[]| on(half, |half| Ok((i32::from(half.needs_key()), Vec::new()))))
-}
-
-/// See `SealedHalf::seal_to_shuffler`.
-#[cfg(feature = "sealed")]
-#[unsafe(no_mangle)]
-extern "C" fn seal_to_shuffler(half: usize, sealing: usize) -> i32 {
-    answer([sealing], |[sealing]| {
-        on(half, |half| half.seal_to_shuffler(sealing)).map(|()| (0, Vec::new()))
-    })
 }
 
 /// See [`crate::Half::set_level`].

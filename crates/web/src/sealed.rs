@@ -17,19 +17,9 @@ pub struct SealedHalf<N> {
 }
 
 impl<N: Noise> SealedHalf<N> {
-    /// The half of a person, from the bytes of a plan of reports and of the server's answer about sealing, which their limits allow.
-    pub fn new(plan: &[u8], sealing: &[u8], limits: Limits, noise: N) -> Result<Self> {
+    /// The half of a person, from the bytes of a plan of reports and of what server and shuffler answer about sealing, which their limits allow.
+    pub fn new(plan: &[u8], sealing: [&[u8]; 2], limits: Limits, noise: N) -> Result<Self> {
         Ok(SealedHalf { device: SealedDevice::new(plan, sealing, limits, noise)? })
-    }
-
-    /// Whether the shuffler's answer about sealing is missing.
-    pub fn needs_key(&self) -> bool {
-        self.device.needs_key()
-    }
-
-    /// Reports are sealed to the shuffler that gave this answer about sealing.
-    pub fn seal_to_shuffler(&mut self, sealing: &[u8]) -> Result<()> {
-        self.device.seal_to_shuffler(sealing)
     }
 
     /// Choices from now on follow this model, the bytes of a model message.

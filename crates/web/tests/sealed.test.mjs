@@ -17,8 +17,7 @@ const DAY = 86_400_000;
 async function person(mode, options = {}, made = SealedPerson) {
   const { plan, sealing, shuffler, model, limits, seconds } = golden[mode];
   const given = { loop: "mixed", limits, storage: memoryStorage(), now: () => seconds * 1000, ...options };
-  const half = await made.fromSealing(plan, sealing, given);
-  if (half.needsKey) half.sealToShuffler(shuffler);
+  const half = await made.fromSealing(plan, sealing, shuffler, given);
   half.setModel(model);
   return half;
 }
@@ -68,10 +67,10 @@ for (const mode of MODES) {
   });
 
   test(`${mode}: what the server says is priced by the device itself, and the shuffler must shuffle the same`, async () => {
-    const { plan, sealing, limits } = golden[mode];
+    const { plan, sealing, shuffler, limits } = golden[mode];
     const said = JSON.parse(new TextDecoder().decode(sealing));
     const refused = (change, options) =>
-      SealedPerson.fromSealing(plan, JSON.stringify({ ...said, ...change }), { loop: "mixed", limits, storage: memoryStorage(), ...options });
+      SealedPerson.fromSealing(plan, JSON.stringify({ ...said, ...change }), shuffler, { loop: "mixed", limits, storage: memoryStorage(), ...options });
     for (const [change, options, words] of [
       [{}, { loop: undefined }, /loop is missing/],
       [{}, { loop: "shop" }, /protocol is /],
@@ -87,27 +86,23 @@ for (const mode of MODES) {
     ]) {
       await assert.rejects(refused(change, options), words);
     }
-    await assert.rejects(SealedPerson.fromSealing("{}", sealing, { loop: "mixed", limits, storage: memoryStorage() }), /report_plan is a message without "kind"/);
+    await assert.rejects(SealedPerson.fromSealing("{}", sealing, shuffler, { loop: "mixed", limits, storage: memoryStorage() }), /report_plan is a message without "kind"/);
   });
 }
 
-test("the shuffler's key is needed where it sums, and one of another protocol is refused", async () => {
-  const { plan, sealing, shuffler, model, limits, context, actions } = golden.sum;
-  const half = await SealedPerson.fromSealing(plan, sealing, { loop: "mixed", limits, storage: memoryStorage() });
-  half.setModel(model);
-  const choice = half.choose(context, actions);
-  assert.equal(half.needsKey, true);
-  await assert.rejects(half.report(1, choice), /public_key is missing/);
-  const said = JSON.parse(new TextDecoder().decode(shuffler));
-  assert.throws(() => half.sealToShuffler(JSON.stringify({ ...said, protocol: "00".repeat(32) })), /protocol is "0000/);
-  assert.throws(() => half.sealToShuffler("{}"), /public_key is missing or of another form/);
-  half.sealToShuffler(shuffler);
-  assert.deepEqual([half.needsKey, half.protocol], [false, said.protocol]);
-  await half.report(1, choice);
-  const other = await person("sealed");
-  const own = JSON.stringify({ ...said, protocol: other.protocol });
-  assert.throws(() => other.sealToShuffler(own), /public_key is of the shuffler/);
-});
+for (const mode of MODES) {
+  test(`${mode}: a shuffler that knows another protocol or key than the server tells is refused before a report is counted`, async () => {
+    const { plan, sealing, shuffler, limits } = golden[mode];
+    const said = JSON.parse(new TextDecoder().decode(shuffler));
+    const join = (answer) => SealedPerson.fromSealing(plan, sealing, answer, { loop: "mixed", limits, storage: memoryStorage() });
+    assert.equal((await join(shuffler)).protocol, said.protocol);
+    await assert.rejects(join(JSON.stringify({ ...said, protocol: "00".repeat(32) })), /protocol is "0000/);
+    await assert.rejects(join("{}"), /public_key is missing or of another form/);
+    const other = join(JSON.stringify({ ...said, public_key: `09${"00".repeat(31)}` }));
+    // A shuffler that sums names its own key, and the server none.
+    await (mode === "sum" ? other : assert.rejects(other, /public_key is "[0-9a-f]{64}": the shuffler knows 0900/));
+  });
+}
 
 test("randomness comes from crypto.getRandomValues alone, and a report is sealed under a key of its own", async () => {
   const { secure, weak, value } = await watched(async () => {
@@ -120,7 +115,7 @@ test("randomness comes from crypto.getRandomValues alone, and a report is sealed
   assert.deepEqual([[73, 89], [89, 121], [121, 153]].map(parts), [2, 2, 2], "salt, key and ciphertext");
 });
 
-test("a module that failed in the middle of a call is started again, with its halves and the shuffler's key", async () => {
+test("a module that failed in the middle of a call is started again, with its halves", async () => {
   const planted = await changedPackage("sealed-trap", (source) =>
     source.replace("crypto.getRandomValues(new Uint8Array(memory.buffer, start, length));\n        return 0;\n      } catch {", `$&
         if (globalThis.plantedTrap) throw new Error("planted");`), "sealed.js");
@@ -184,7 +179,7 @@ for (const mode of MODES) {
     assert.deepEqual([outcome, reason], ["taken", undefined]);
     const asked = ({ requests }) => requests.map(({ method, path }) => `${method} ${path.slice("/v1/loops/mixed".length)}`);
     assert.deepEqual(asked(server).sort(), ["GET /model", "GET /protocol", "GET /sealing"]);
-    assert.deepEqual(asked(mixer), mode === "sum" ? ["GET /sealing", "POST /reports"] : ["POST /reports"]);
+    assert.deepEqual(asked(mixer), ["GET /sealing", "POST /reports"]);
     const [{ body, headers }] = mixer.posts();
     assert.deepEqual([body, headers["content-type"]], [bytes, "application/octet-stream"]);
     for (const { headers } of mixer.requests) assert.deepEqual([headers.authorization, headers.cookie, headers["reticent-head"]], [undefined, undefined, undefined]);

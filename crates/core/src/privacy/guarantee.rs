@@ -119,6 +119,14 @@ impl Guarantee {
         Ok(Self::of(&all, model, delta)?.with_unit(Unit::Person { at_most }))
     }
 
+    /// As [`Guarantee::of`] for a person who takes part in several releases, in each of them at most the given number of times, all of which its event prices.
+    pub fn of_releases(parts: Vec<(Event, u64)>, model: TrustModel, delta: f64) -> Result<Self> {
+        let at_most = parts.iter().fold(0, |sum: u64, (_, times)| sum.saturating_add(*times));
+        let events = parts.into_iter().map(|(event, _)| event).collect();
+        let guarantee = Self::of(&Event::Composed { events }, model, delta)?;
+        Ok(guarantee.with_unit(Unit::Person { at_most }))
+    }
+
     /// The unit protected, where the event accounts for more than one interaction.
     pub(crate) fn with_unit(mut self, unit: Unit) -> Self {
         self.unit = unit;

@@ -113,11 +113,9 @@ class ServiceDevice:
         else:
             if level is not None:
                 raise ReticentError("level cannot be chosen in a loop with a shuffler: leave it out")
-            sealing = server.call("GET", f"{self._path}/sealing").body
-            self._half = half = Person.from_sealing(protocol, sealing, loop, ledger=ledger, **asdict(limits))
-            # Where the shuffler sums, reports are sealed to it.
-            if half.needs_key:
-                half.seal_to_shuffler(shuffler.call("GET", f"{self._path}/sealing").body)
+            # Both are asked, so that a server cannot tell its devices anything else than its shuffler.
+            sealing = [each.call("GET", f"{self._path}/sealing").body for each in (server, shuffler)]
+            self._half = Person.from_sealing(protocol, *sealing, loop, ledger=ledger, **asdict(limits))
         self._unsent = _Unsent(folder / "unsent", "report" if shuffler is None else "sealed")
         self._has_model = False
         try:

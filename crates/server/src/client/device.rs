@@ -89,12 +89,10 @@ impl Device {
         let name = limits.name.clone();
         let path = format!("/v1/loops/{name}/sealing");
         let plan = server.get(&format!("/v1/loops/{name}/protocol")).await?;
-        let (sealing, noise) = (server.get(&path).await?, SecureNoise::from_system()?);
-        let mut device = SealedDevice::new(&plan, &sealing, limits, noise)?;
-        // Where the shuffler sums, reports are sealed to it.
-        if device.needs_key() {
-            device.seal_to_shuffler(&shuffler.get(&path).await?)?;
-        }
+        // Both are asked, so that a server cannot tell its devices anything else than its shuffler.
+        let (own, mixed) = (server.get(&path).await?, shuffler.get(&path).await?);
+        let noise = SecureNoise::from_system()?;
+        let device = SealedDevice::new(&plan, [&own, &mixed], limits, noise)?;
         let half = Half::Mixed { device: device.into(), shuffler };
         Device::begin(server, name, ledger, half).await
     }

@@ -42,9 +42,12 @@ pub enum Ledger {
 }
 
 impl Ledger {
-    /// Whether what a loop costs its unit is what it costs a person.
-    pub fn is_of_persons(&self) -> bool {
-        matches!(self, Ledger::Person { .. })
+    /// How often one person is learnt from at most in a period; none where what a loop costs its unit is not what it costs a person.
+    pub fn visits(&self) -> Option<u64> {
+        match self {
+            Ledger::Decision => None,
+            Ledger::Person { most, .. } => Some(u64::from(*most)),
+        }
     }
 
     /// The number of the period that a time lies in.

@@ -257,7 +257,7 @@ impl Devices {
 pub fn together(loops: &[LoopPlan], devices: &[DevicePlan]) -> Result<Together> {
     let part = |plan: &DevicePlan| {
         let (name, model) = (plan.name.clone(), plan.guarantee()?.model());
-        Ok(Part { name, event: plan.event()?, person: true, model })
+        Ok(Part { name, event: plan.event()?, visits: Some(plan.visits()), model })
     };
     let parts = devices.iter().map(part).collect::<Result<_>>()?;
     let deltas = devices.iter().map(|plan| plan.params.privacy.delta);

@@ -135,8 +135,8 @@ pub struct Part {
     pub name: String,
     /// What it costs one unit.
     pub event: Event,
-    /// Whether its unit is a person, or one installation of theirs.
-    pub person: bool,
+    /// How often one person, or one installation of theirs, is learnt from at most in a period; none where the unit is a decision.
+    pub visits: Option<u64>,
     /// Who is trusted.
     pub model: TrustModel,
 }
@@ -155,8 +155,8 @@ impl Part {
                 1 => format!("{name} (the model it began with)"),
                 _ => format!("{name} (the model it began with, learner {} of {count})", index + 1),
             };
-            let person = units.get(index).is_some_and(Ledger::is_of_persons);
-            Part { name, event, person, model: TrustModel::Joint }
+            let visits = units.get(index).and_then(Ledger::visits);
+            Part { name, event, visits, model: TrustModel::Joint }
         };
         events.into_iter().enumerate().map(part).collect()
     }
@@ -348,7 +348,7 @@ fn began_with(warm: &WarmStart) -> Condition {
             "the author of the file of loops",
         );
     };
-    let text = match origin.units.iter().all(Ledger::is_of_persons) {
+    let text = match origin.units.iter().all(|unit| unit.visits().is_some()) {
         true => {
             "it began with a model that was released before: whoever took part in that too is protected by both together, which is in the total of all loops"
         }
@@ -363,14 +363,14 @@ impl Together {
     /// What these loops and generations give one person.
     pub fn new(parts: Vec<Part>, delta: f64) -> Result<Self> {
         let (persons, others): (Vec<Part>, Vec<Part>) =
-            parts.into_iter().partition(|part| part.person);
-        let events: Vec<Event> = persons.iter().map(|part| part.event.clone()).collect();
+            parts.into_iter().partition(|part| part.visits.is_some());
+        let events = persons.iter().map(|part| (part.event.clone(), part.visits.unwrap_or(1)));
         let trusting = |model| persons.iter().any(|part| part.model == model);
         // Whoever needs less trust is promised the same where more is given.
         let needed = [TrustModel::Joint, TrustModel::Shuffle, TrustModel::Local];
         let guarantee = match needed.into_iter().find(|model| trusting(*model)) {
             None => None,
-            Some(model) => Some(Guarantee::of(&Event::Composed { events }, model, delta)?),
+            Some(model) => Some(Guarantee::of_releases(events.collect(), model, delta)?),
         };
         let devices = persons.iter().any(Part::is_of_devices);
         let unit = match (trusting(TrustModel::Joint), devices) {
@@ -385,7 +385,7 @@ impl Together {
         };
         Ok(Together {
             lives: persons.into_iter().map(|part| part.name).collect(),
-            // The guarantee's own sentence names one interaction: it does not know what was composed.
+            // The guarantee's own sentence does not know of periods, installations and loops.
             sentence: guarantee.as_ref().map(|guarantee| {
                 format!(
                     "(at most {}, {:e})-differentially private for {unit} in one period of every loop{except}, trust model {}.",
@@ -412,9 +412,8 @@ impl Together {
         let mut parts = others;
         for plan in plans {
             let curator = plan.begin()?;
-            let person = plan.ledger.is_of_persons();
-            let (name, model) = (plan.name.clone(), TrustModel::Joint);
-            parts.push(Part { name, event: curator.event(), person, model });
+            let (name, visits) = (plan.name.clone(), plan.ledger.visits());
+            parts.push(Part { name, event: curator.event(), visits, model: TrustModel::Joint });
             let origin = plan.params.warm_start_origin.as_ref();
             let units = origin.map_or(&[][..], |origin| &origin.units);
             parts.extend(Part::earlier(&plan.name, curator.earlier_events(), units));

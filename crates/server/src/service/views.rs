@@ -173,8 +173,8 @@ impl Service {
                 // Devices release by themselves, so that a copy of the store that is put back adds nothing.
                 _ => serde_json::from_slice(&life.event).map_err(Error::store)?,
             };
-            let person =
-                params.privacy.visits.is_some() && params.privacy.unit != Some(UnitName::Decision);
+            let counted = params.privacy.unit != Some(UnitName::Decision);
+            let visits = params.privacy.visits.filter(|_| counted).map(u64::from);
             delta = delta.max(params.privacy.delta);
             let name = match life.ended {
                 None => life.name.clone(),
@@ -185,7 +185,7 @@ impl Service {
                 Trust::Device => TrustModel::Local,
                 Trust::Shuffler => TrustModel::Shuffle,
             };
-            parts.push(Part { name, event, person, model });
+            parts.push(Part { name, event, visits, model });
         }
         Together::new(parts, delta)
     }

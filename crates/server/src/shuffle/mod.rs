@@ -55,7 +55,7 @@ use crate::{
     clock::Clock,
     config::DevicePlan,
     loops::first_chain,
-    sealed::{PublicKey, SealKey, Subject},
+    sealed::{SealKey, Subject},
     secret::Secret,
     store::{Collect, Head, LifeId, NewLife, Place, Store, collect_all},
 };
@@ -167,11 +167,6 @@ impl Shuffler {
                 .collect::<Vec<_>>()
         };
         self.loops().flat_map(of_loop).collect()
-    }
-
-    /// What reports are sealed to where the shuffler sums.
-    pub fn key(&self) -> &PublicKey {
-        self.key.public()
     }
 
     /// Lets the tasks stop.

@@ -3,7 +3,7 @@
 //! | call | what |
 //! | --- | --- |
 //! | POST /v1/loops/{loop}/reports | a sealed report of a device, as bytes |
-//! | GET /v1/loops/{loop}/sealing | what devices seal to where the shuffler sums |
+//! | GET /v1/loops/{loop}/sealing | the protocol and the key as this shuffler knows them, which devices compare with the server's |
 //! | GET /healthz, /readyz | whether the process lives, and whether batches leave |
 //!
 //! Logs hold neither addresses nor reports.
@@ -144,17 +144,10 @@ async fn sealing(
     Path(name): Path<String>,
 ) -> std::result::Result<Response, Problem> {
     let each = app.shuffler.find(&name)?;
-    if !each.plan.sums() {
-        let detail = "reports of this loop are sealed to its server";
-        let problem = Problem::new(StatusCode::NOT_FOUND, detail);
-        return Err(
-            problem.with_remedy("ask the server for its key: this shuffler reads no report")
-        );
-    }
-    let key = app.shuffler.key();
+    let key = each.seals_to()?;
     Ok(Json(json!({
         "loop": name,
-        "mode": "sum",
+        "mode": if each.plan.sums() { "sum" } else { "sealed" },
         "key_id": crate::secret::hex(&key.id()),
         "public_key": key.text(),
         "protocol": crate::secret::hex(&each.subject().protocol),

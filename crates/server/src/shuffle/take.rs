@@ -1,7 +1,8 @@
 //! Reports of devices are taken, each once.
 //!
 //! A refusal that is for good (410, 422) makes a device drop its report. It is given only for what the device did; what the shuffler does not know yet, or cannot do at
-//! present, is answered with 503, and the device keeps its report.
+//! present, is answered with 503, and the device keeps its report. A report of another protocol than the shuffler and the server have is refused for good: devices
+//! compare both answers before they count a report, so that it is of an earlier generation, or its device did not compare.
 
 use super::{
     ShuffleLoop, Shuffler,
@@ -11,6 +12,7 @@ use super::{
 use crate::{
     Error, Result,
     devices::Taken,
+    sealed::PublicKey,
     secret::hex,
     store::{Digest, NewEvent, Payer, Ranked},
 };
@@ -149,6 +151,11 @@ impl Drop for Reserved<'_> {
 }
 
 impl ShuffleLoop {
+    /// What reports are sealed to, by what was heard from the server.
+    pub(super) fn seals_to(&self) -> Result<PublicKey> {
+        Ok(self.expect_heard()?.key)
+    }
+
     /// What was heard from the server, if reports can be taken at all.
     fn expect_heard(&self) -> Result<Heard> {
         let state = self.state();

@@ -26,8 +26,8 @@ const topic: string = plain.action.topic;
 const levels: number[] = device.person.levels;
 const through = await client.device({ shuffler: "https://mix.example", storage, limits: { epsilon: 2 } });
 const sealed: SealedPerson = through.person;
-if (sealed.needsKey) sealed.sealToShuffler("{}");
-const half = await SealedPerson.fromSealing(new Uint8Array(), "{}", { loop: "home", storage });
+const hash: string = sealed.protocol;
+const half = await SealedPerson.fromSealing(new Uint8Array(), "{}", "{}", { loop: "home", storage });
 await half.settled(await half.report(1, half.choose({}, [{ topic: "news" }])));
 // @ts-expect-error behind a shuffler there is no level to choose
 await client.device({ shuffler: "https://mix.example", level: 0 });

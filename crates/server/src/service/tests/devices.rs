@@ -1,6 +1,6 @@
 //! Loops whose people's devices add the noise, in one store with those of a curator.
 
-use reticent::privacy::TrustModel;
+use reticent::privacy::{TrustModel, Unit};
 
 use super::*;
 
@@ -88,12 +88,13 @@ async fn a_total_names_the_trust_and_the_unit_of_its_loops() {
         )
     };
     let both = format!("{}{}", devices(1.0), curated("home"));
-    for (text, model, unit) in [
-        (devices(1.0), TrustModel::Local, "for all reports of one installation in"),
-        (curated("home"), TrustModel::Joint, "for all visits of one person in"),
+    for (text, model, at_most, unit) in [
+        (devices(1.0), TrustModel::Local, 2, "for all reports of one installation in"),
+        (curated("home"), TrustModel::Joint, 1, "for all visits of one person in"),
         (
             both,
             TrustModel::Joint,
+            3,
             "for all visits of one person and all reports of one installation in",
         ),
     ] {
@@ -106,7 +107,9 @@ async fn a_total_names_the_trust_and_the_unit_of_its_loops() {
         let service = Service::open_with_devices(options, of_devices, None).await.unwrap();
         for together in [planned, service.together().await.unwrap()] {
             assert_eq!(together.hides_taking_part, !text.contains("device"), "{text}");
-            assert_eq!(together.guarantee.unwrap().model(), model, "{text}");
+            let guarantee = together.guarantee.unwrap();
+            assert_eq!(guarantee.model(), model, "{text}");
+            assert_eq!(guarantee.unit(), Unit::Person { at_most }, "{text}");
             let sentence = together.sentence.unwrap();
             assert!(sentence.contains(unit) && sentence.contains(&model.to_string()), "{sentence}");
         }
