@@ -11,7 +11,7 @@ use prometheus_client::{
 };
 
 use super::keys::Grant;
-use crate::{clock::Time, loops::WitnessPlace, service::Service};
+use crate::{clock::Time, service::Service};
 
 /// Everything that is shown as a gauge, at one moment.
 #[derive(Debug)]
@@ -73,7 +73,7 @@ impl Gauges {
             ready,
             store_readable,
             clock_doubted: service.clock_doubt().is_some(),
-            witness_apart: service.watch().witness == WitnessPlace::Apart,
+            witness_apart: service.has_witness_apart(),
             loops,
         }
     }

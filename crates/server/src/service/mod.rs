@@ -302,9 +302,9 @@ impl Service {
         &self.limits
     }
 
-    /// What shows that an older copy of the store was put back.
-    pub fn watch(&self) -> Watch {
-        self.watch
+    /// Whether there is a witness on another filesystem than the data.
+    pub fn has_witness_apart(&self) -> bool {
+        self.watch.witness == WitnessPlace::Apart
     }
 
     /// Why nothing is closed, if the clock is not believed.
