@@ -150,6 +150,11 @@ def check(old, new):
     assert level <= EXPOSURE, exposure
     run("reticent", "serve", "--config", LOOPS, "--check")
 
+    if Unit.has_systemd:
+        # The package has started it with its own settings. A witness moves with the setting.
+        run("systemctl", "stop", "reticent")
+        if (WITNESS / "heads").exists():
+            (WITNESS / "heads").rename(WITNESS / "own")
     # What an operator changes is kept by everything that follows.
     port = free_port()
     SETTINGS.write_text(f"RETICENT_LISTEN=127.0.0.1:{port}\nRETICENT_WITNESS=/var/lib/reticent-witness/own\nRETICENT_LOG=warn\n")
