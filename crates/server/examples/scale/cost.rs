@@ -68,7 +68,10 @@ pub fn table(parameters: &Parameters, sizes: &Sizes) -> String {
     ] {
         let all: f64 = lines.iter().map(|line| line.dollars).sum();
         let month = rate * parameters.busy_seconds();
-        let _ = writeln!(text, "| {name} | amount | dollars a month | of all |\n| --- | --- | --- | --- |");
+        let _ = writeln!(
+            text,
+            "| {name} | amount | dollars a month | of all |\n| --- | --- | --- | --- |"
+        );
         for Line { what, amount, dollars } in lines {
             let share = placement::percent(dollars / all);
             let _ = writeln!(text, "| {what} | {amount} | {} | {share} |", people(dollars));

@@ -10,7 +10,7 @@ use reticent::hash::mix;
 use super::{Parameters, people, placement::percent};
 
 /// Ticks that are simulated.
-const TICKS: u64 = 4_000;
+const TICKS: u64 = 10_000;
 
 /// A number of (0, 1) for a tick, a shard and a use.
 fn uniform(tick: u64, shard: u64, purpose: u64) -> f64 {
@@ -40,10 +40,10 @@ pub fn table(parameters: &Parameters) -> String {
         let expected = 1.0 - (1.0 - parameters.stall).powf(shards as f64);
         let _ = writeln!(
             text,
-            "| {} | {:.0} ms | {:.0} ms | {:.2} % | {:.2} % |",
+            "| {} | {} ms | {} ms | {:.2} % | {:.2} % |",
             people(shards as f64),
-            1e3 * waits[waits.len() / 2],
-            1e3 * mean,
+            people(1e3 * waits[waits.len() / 2]),
+            people(1e3 * mean),
             100.0 * late as f64 / TICKS as f64,
             100.0 * expected,
         );

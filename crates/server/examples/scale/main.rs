@@ -37,9 +37,9 @@ fn tables(parameters: &Parameters) -> Result<String> {
     Ok(text)
 }
 
-/// A number as people read it: four digits, with commas.
+/// A number as people read it: with commas, and two digits after the point where it is small and not whole.
 fn people(number: f64) -> String {
-    if number != 0.0 && number.abs() < 10.0 {
+    if number.abs() < 10.0 && number.fract() != 0.0 {
         return format!("{number:.2}");
     }
     let digits = format!("{:.0}", number.abs());

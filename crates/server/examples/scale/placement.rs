@@ -76,7 +76,10 @@ pub fn table(parameters: &Parameters) -> String {
         ("whole loops, by a hash of their name", hashed(&loads, databases)),
         ("whole loops, the largest first where least is", balanced(&loads, databases)),
         ("large loops split by person, all by a hash", hashed(&parts, databases)),
-        ("large loops split by person, the largest first where least is", balanced(&parts, databases)),
+        (
+            "large loops split by person, the largest first where least is",
+            balanced(&parts, databases),
+        ),
     ] {
         let share = percent(most / parameters.database_events);
         let _ = writeln!(text, "| {name} | {} | {share} |", people(most));

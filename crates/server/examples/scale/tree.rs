@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use reticent::{
     hash::mix,
-    release::{Calibration, Clipper, ContributionSums, Domain, PrivateSumParams},
+    release::{Calibration, Clipper, Contribution, ContributionSums, Domain, PrivateSumParams},
 };
 
 use super::{Parameters, Result, people};
@@ -15,11 +15,11 @@ const DIMENSION: usize = 16;
 /// Visitors whose contributions are added in the check.
 const VISITORS: u64 = 20_000;
 
-/// What a visitor contributes: made of hashes, the same in every run.
-fn contribution(clipper: &Clipper, visitor: u64) -> Result<reticent::release::Contribution> {
-    let entries = (0..clipper.domain().coordinates() as u64);
-    let entry = |index| mix(visitor, index) as f64 / u64::MAX as f64 - 0.5;
-    Ok(clipper.clip(&entries.map(entry).collect::<Vec<f64>>())?)
+/// What a visitor contributes: features and a reward made of hashes, the same in every run.
+fn contribution(clipper: &Clipper, visitor: u64) -> Result<Contribution> {
+    let number = |index| mix(visitor, index) as f64 / u64::MAX as f64;
+    let features: Vec<f64> = (0..DIMENSION as u64).map(|index| number(index) - 0.5).collect();
+    Ok(clipper.clip_with_reward(&features, number(DIMENSION as u64))?)
 }
 
 /// Adds parts `fan_in` at a time until one is left; returns it with the levels that it took.
@@ -51,11 +51,7 @@ fn parts(clipper: &Clipper, shards: usize) -> Result<Vec<ContributionSums>> {
 /// Checks that all ways of adding agree, and says what they move.
 pub fn table(parameters: &Parameters) -> Result<String> {
     let domain = Domain::regression(DIMENSION, 1.0, 1.0);
-    let plan = PrivateSumParams::new(domain, None, Calibration::Mu(1.0)).check();
-    let plan = match plan {
-        Ok(plan) => plan,
-        Err(_) => PrivateSumParams::new(domain, Some(1024), Calibration::Mu(1.0)).check()?,
-    };
+    let plan = PrivateSumParams::new(domain, Some(1024), Calibration::Mu(1.0)).check()?;
     let clipper = *plan.clipper();
     let mut line = ContributionSums::new(clipper);
     for visitor in 0..VISITORS {

@@ -111,7 +111,7 @@ impl Collector for Gauges {
             ),
             (
                 "witness_apart",
-                "1 if there is a witness on another filesystem than the data",
+                "1 if there is a witness on a filesystem of its own",
                 self.witness_apart,
             ),
         ];
