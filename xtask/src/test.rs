@@ -46,7 +46,8 @@ pub fn run() -> Result<(), String> {
             "warnings",
         ],
     )?;
-    let (browser, web, packaged) = debian.join().map_err(|_| "Debian's packages: a thread failed")?;
+    let (browser, web, packaged) =
+        debian.join().map_err(|_| "Debian's packages: a thread failed")?;
     let fetched = web.clone();
     let builds: Lane = thread::spawn(move || {
         web::build(&fetched)?;
