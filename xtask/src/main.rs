@@ -7,12 +7,14 @@
 //! | `cargo xtask clients`, `browser` | other people's clients of the service; its pages in a browser |
 //! | `cargo xtask wasm` | core for the browser |
 //! | `cargo xtask web` | the npm package with a person's half |
+//! | `cargo xtask deb [--test]` | the Debian package in `target/debian`; with `--test` installs, upgrades and purges one of the built binary, as root |
 //! | `cargo xtask package` | packs what is published and compiles it |
 //! | `cargo xtask audit [--quick]` | attacks every guarantee, detects every known mistake, tests the coverage of confidence sets |
 //! | `cargo xtask fuzz [--minutes 10]` | fuzzes every reader of external bytes |
 //! | `cargo xtask rooms` | prints which module uses which |
 
 mod browser;
+mod debian;
 mod npm;
 mod packages;
 mod python;
@@ -36,11 +38,15 @@ fn main() -> ExitCode {
         Some("browser") => build().and_then(|()| browser::pages(browser::fetch())),
         Some("audit") => audit(env::args().any(|argument| argument == "--quick")),
         Some("fuzz") => fuzz(&minutes()),
+        Some("deb") if env::args().any(|argument| argument == "--test") => {
+            build().and_then(|()| debian::test(debian::fetch()))
+        }
+        Some("deb") => debian::build(),
         Some("package") => packages::pack(true),
         Some("rooms") => print_rooms(),
         Some("wasm") => wasm::build(wasm::fetch()),
         Some("web") => web(),
-        _ => Err("usage: cargo xtask test | oracles | python | clients | browser | wasm | web | package | rooms | audit [--quick] | fuzz [--minutes 10]"
+        _ => Err("usage: cargo xtask test | oracles | python | clients | browser | wasm | web | deb [--test] | package | rooms | audit [--quick] | fuzz [--minutes 10]"
             .to_string()),
     };
     match result {

@@ -3,7 +3,7 @@
 
 use std::{env, path::PathBuf};
 
-use crate::tools::{binary, root, root_command, step};
+use crate::tools::{binary, debian_file, root, root_command, step};
 
 /// Name and requirements of the oracles' environment.
 const ORACLES: (&str, &str) = ("oracles", "oracles/requirements.txt");
@@ -31,15 +31,28 @@ pub fn oracles() -> Result<(), String> {
     step("Python oracles", root_command(&python).args(["-m", "pytest", "-q", "-rs", "oracles"]))
 }
 
-/// Lets other people's clients call the built service: Personalizer's own client, and schemathesis on the served OpenAPI document.
+/// Lets other people's clients call the built service: Personalizer's own client, schemathesis on the served OpenAPI document, and Prometheus' tool on its
+/// alerts; and follows the page for operators.
 pub fn clients() -> Result<(), String> {
     let python = python_with(CLIENTS)?;
-    step(
-        "clients of the service",
-        root_command(&python)
-            .args(["-m", "pytest", "-q", "-rs", "crates/server/tests/python"])
-            .env("RETICENT", binary()),
-    )
+    let mut command = root_command(&python);
+    command
+        .args(["-m", "pytest", "-q", "-rs", "crates/server/tests/python"])
+        .env("RETICENT", binary());
+    // Its tests look for one on the path otherwise, and skip by name.
+    match promtool() {
+        Ok(path) => command.env("PROMTOOL", path),
+        Err(problem) => {
+            eprintln!("== promtool: {problem}");
+            &mut command
+        }
+    };
+    step("clients of the service", &mut command)
+}
+
+/// Prometheus' tool, of its Debian package. It comes over the network.
+pub fn promtool() -> Result<PathBuf, String> {
+    debian_file("prometheus", "usr/bin/promtool")
 }
 
 /// Installs the Python package as a user would, but in the profile of the tests, and tests it.

@@ -3,7 +3,7 @@
 //! ```text
 //! lints -> tests -> documentation -> audit -> oracles -> Python package      on the compiler's side
 //! packages of Debian, npm and Python -> WebAssembly, packages for a registry  meanwhile
-//! pages in a browser -> JavaScript package -> clients of the service          from when the binary is built
+//! pages in a browser -> JavaScript package -> clients of the service -> Debian package   from when the binary is built
 //! ```
 //!
 //! Packages come over the network while the compiler works, and what mostly waits runs beside what computes. WebAssembly and the packages for a
@@ -12,7 +12,7 @@
 use std::thread;
 
 use crate::{
-    browser, packages, python,
+    browser, debian, packages, python,
     tools::{binary, cargo, root, root_command, skip, step},
     web,
 };
@@ -27,7 +27,9 @@ pub fn run() -> Result<(), String> {
     let debian = thread::spawn(|| {
         let browser = browser::fetch();
         let web = web::fetch();
-        (browser, web)
+        // If it fails, the tests of the alerts say what they lack.
+        let _ = python::promtool();
+        (browser, web, debian::fetch())
     });
     let environments: Lane = thread::spawn(python::fetch);
     cargo(
@@ -44,7 +46,8 @@ pub fn run() -> Result<(), String> {
             "warnings",
         ],
     )?;
-    let (browser, web) = debian.join().map_err(|_| "Debian's packages: a thread failed")?;
+    let (browser, web, packaged) =
+        debian.join().map_err(|_| "Debian's packages: a thread failed")?;
     let fetched = web.clone();
     let builds: Lane = thread::spawn(move || {
         web::build(&fetched)?;
@@ -60,7 +63,8 @@ pub fn run() -> Result<(), String> {
         browser::pages(browser)?;
         join("WebAssembly and packages", builds)?;
         web::test(&web)?;
-        python::clients()
+        python::clients()?;
+        debian::test(packaged)
     });
     step(
         "reference documentation",

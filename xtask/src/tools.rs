@@ -67,6 +67,38 @@ pub fn debian_packages(packages: &[&str]) -> Result<(), String> {
     apt(&install)
 }
 
+/// Unpacks a Debian package into a folder of `target`, without installing it, and returns a file of it. That is for programs whose package would start a
+/// service on this machine.
+pub fn debian_file(package: &str, file: &str) -> Result<PathBuf, String> {
+    let folder = root().join("target").join(package);
+    let unpacked = folder.join(file);
+    if unpacked.exists() {
+        return Ok(unpacked);
+    }
+    std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let download = |folder: &Path| {
+        let mut apt = Command::new("apt-get");
+        apt.args(["-qq", "download", package]).current_dir(folder);
+        step(&format!("apt-get download {package}"), &mut apt)
+    };
+    // Without fresh lists a package may be unknown, or gone from the registry.
+    if download(&folder).is_err() {
+        step("apt-get update", Command::new("apt-get").args(["-qq", "update"]))?;
+        download(&folder)?;
+    }
+    let archives = std::fs::read_dir(&folder).map_err(|error| error.to_string())?;
+    let archive = archives.flatten().map(|entry| entry.path());
+    let archive = archive.filter(|path| path.extension() == Some(OsStr::new("deb"))).max();
+    let archive = archive.ok_or_else(|| format!("{package} was not downloaded"))?;
+    let mut unpack = Command::new("dpkg-deb");
+    step("dpkg-deb --extract", unpack.arg("--extract").arg(&archive).arg(&folder))?;
+    let _ = std::fs::remove_file(archive);
+    match unpacked.exists() {
+        true => Ok(unpacked),
+        false => Err(format!("{package} has no {file}")),
+    }
+}
+
 /// Reports a part that this machine cannot run; under CI this is a failure.
 pub fn skip(name: &str, problem: &str) -> Result<(), String> {
     if env::var("CI").is_ok_and(|value| value == "true") {

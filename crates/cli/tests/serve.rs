@@ -350,6 +350,43 @@ fn an_operator_looks_after_a_service_while_it_runs_and_while_it_does_not() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
+/// As a unit with `Type=notify` is started: by a path, and by a name without a file.
+#[test]
+#[cfg(target_os = "linux")]
+fn systemd_is_told_when_the_service_answers_and_when_it_stops() {
+    use std::os::{
+        linux::net::SocketAddrExt,
+        unix::net::{SocketAddr, UnixDatagram},
+    };
+    let config = file("notify.toml", LOOPS);
+    let folder = std::env::temp_dir().join(format!("reticent-notify-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir(&folder).unwrap();
+    let path = folder.join("socket");
+    let name = format!("reticent-notify-{}", std::process::id());
+    let abstract_name = SocketAddr::from_abstract_name(&name).unwrap();
+    let (data, config) = (folder.join("data"), config.to_str().unwrap().to_string());
+    for (socket, named) in [
+        (UnixDatagram::bind(&path).unwrap(), path.display().to_string()),
+        (UnixDatagram::bind_addr(&abstract_name).unwrap(), format!("@{name}")),
+    ] {
+        socket.set_read_timeout(Some(std::time::Duration::from_secs(60))).unwrap();
+        let told = || {
+            let mut bytes = [0; 64];
+            let length = socket.recv(&mut bytes).unwrap();
+            String::from_utf8_lossy(&bytes[..length]).to_string()
+        };
+        let mut command = Command::new(env!("CARGO_BIN_EXE_reticent"));
+        command.args(["serve", "--config", &config, "--listen", "127.0.0.1:0", "--data"]);
+        let command = command.arg(&data).env("NOTIFY_SOCKET", named).stderr(Stdio::null());
+        let service = Running(command.stdout(Stdio::null()).spawn().unwrap());
+        assert_eq!(told(), "READY=1");
+        assert_eq!(service.stop(), Some(0));
+        assert_eq!(told(), "STOPPING=1");
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
 #[test]
 fn a_loop_s_file_runs_on_a_log() {
     let config = file("tried.toml", LOOPS);

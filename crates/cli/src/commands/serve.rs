@@ -23,6 +23,7 @@ use serde::Serialize;
 
 use super::{
     listen::{TlsArguments, parse_listen},
+    notify::tell_systemd,
     read,
 };
 use crate::{error::Error, report::Report};
@@ -109,6 +110,7 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
     };
     let ready = |address, key: Option<String>| {
         say!("serving {} on {scheme}://{address}", names.join(", "));
+        tell_systemd("READY=1");
         if let Some(key) = key {
             say!("open {scheme}://{address} in a browser and sign in with");
             say!("{key}");
@@ -173,6 +175,7 @@ pub(super) fn stop_signal() -> Result<impl Future<Output = ()>, Error> {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
         }
+        tell_systemd("STOPPING=1");
     })
 }
 

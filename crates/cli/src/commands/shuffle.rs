@@ -12,6 +12,7 @@ use reticent_server::{
 
 use super::{
     listen::{TlsArguments, parse_listen},
+    notify::tell_systemd,
     read,
     serve::{log_to_stderr, runtime, stop_signal},
 };
@@ -67,7 +68,10 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
     let scheme = options.listen.scheme();
     runtime()?.block_on(async {
         let stop = stop_signal()?;
-        let ready = |address| say!("shuffling on {scheme}://{address}");
+        let ready = |address| {
+            say!("shuffling on {scheme}://{address}");
+            tell_systemd("READY=1");
+        };
         Ok::<_, Error>(run_shuffler(options, ready, stop).await?)
     })?;
     Ok(Report::new("stopped", &serde_json::json!({ "stopped": true })))

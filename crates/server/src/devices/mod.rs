@@ -369,6 +369,11 @@ impl DeviceLoop {
         self.halted.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Whether the last tick failed and is tried again.
+    pub fn is_failing(&self) -> bool {
+        self.ticker.failure().is_some()
+    }
+
     fn halt(&self, why: String) {
         tracing::error!(r#loop = %self.plan.name, "models stop: {why}");
         self.halted.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);

@@ -32,16 +32,28 @@ pub(super) async fn healthz() -> &'static str {
     (status = 200, description = "Everything is as it should be", body = Readiness),
     (status = 503, description = "Something is not", body = Readiness)))]
 pub(super) async fn readyz(State(app): State<App>) -> Response {
+    let Health { troubles, .. } = health(&app).await;
+    let ready = troubles.is_empty();
+    let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    (status, Json(Readiness { ready, troubles })).into_response()
+}
+
+/// How the service is doing.
+struct Health {
+    troubles: Vec<String>,
+    store_readable: bool,
+}
+
+async fn health(app: &App) -> Health {
     let mut troubles = app.service.troubles();
     if app.stopping.load(Ordering::SeqCst) {
         troubles.push("the service stops".into());
     }
-    if app.service.store().setting("token key".into()).await.is_err() {
+    let store_readable = app.service.store().setting("token key".into()).await.is_ok();
+    if !store_readable {
         troubles.push("the store cannot be read".into());
     }
-    let ready = troubles.is_empty();
-    let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    (status, Json(Readiness { ready, troubles })).into_response()
+    Health { troubles, store_readable }
 }
 
 /// Metrics: those of the key's loop that are public, and with an `admin` key all of them.
@@ -51,7 +63,9 @@ pub(super) async fn metrics(
     State(app): State<App>,
     Extension(Holder(entry)): Extension<Holder>,
 ) -> Result<Response, Problem> {
-    let text = app.metrics.text(&app.service, &entry.grant).map_err(|_| {
+    let Health { troubles, store_readable } = health(&app).await;
+    let health = (troubles.is_empty(), store_readable);
+    let text = app.metrics.text(&app.service, &entry.grant, health).map_err(|_| {
         Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "the metrics could not be written")
     })?;
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";

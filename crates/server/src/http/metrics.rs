@@ -2,7 +2,7 @@
 //!
 //! | who | what |
 //! | --- | --- |
-//! | `read`, of its own loop | answered questions, open events (open until their slot closes, rewarded or not), the number of the last release, whether releases are stopped |
+//! | `read`, of its own loop | answered questions, open events (open until their slot closes, rewarded or not), the number of the last release, and how the service and the loop are doing (`gauges`) |
 //! | `admin`, of all loops | also the times of questions, rewards and activations with their times, refused ones, clipped and unknown features, unusable rows, requests by status |
 
 use std::{
@@ -26,11 +26,13 @@ use prometheus_client::{
 };
 
 use super::{
+    gauges::Gauges,
     guard::Call,
     keys::Grant,
     latency::{FIRST, LIMITS, Latencies, Totals},
 };
 use crate::{
+    clock::Time,
     devices::{DeviceCounts, DeviceLoop},
     service::{Loop, Service},
 };
@@ -39,6 +41,8 @@ use crate::{
 pub(super) struct Metrics {
     times: BTreeMap<String, Times>,
     requests: Family<RequestLabels, Counter>,
+    /// When the service was started.
+    started: Time,
 }
 
 /// How long the calls of a loop took.
@@ -90,7 +94,7 @@ impl Metrics {
             activate: Timed::default(),
         };
         let times = service.loops().map(|each| (each.plan.name.clone(), times())).collect();
-        Metrics { times, requests: Family::default() }
+        Metrics { times, requests: Family::default(), started: service.now() }
     }
 
     /// A call of a loop succeeded and took so long.
@@ -123,13 +127,20 @@ impl Metrics {
         self.requests.get_or_create(&labels).inc();
     }
 
-    /// What the holder of a key may see.
-    pub(super) fn text(&self, service: &Service, grant: &Grant) -> Result<String, fmt::Error> {
+    /// What the holder of a key may see. `health` says whether the service is ready, and whether its store can be read.
+    pub(super) fn text(
+        &self,
+        service: &Service,
+        grant: &Grant,
+        health: (bool, bool),
+    ) -> Result<String, fmt::Error> {
         let curator = grant.is_admin();
         let loops = service.loops().filter(|each| grant.covers(&each.plan.name));
         let loops = loops
             .filter_map(|each| Some((Arc::clone(each), self.times.get(&each.plan.name)?.clone())));
         let mut registry = Registry::with_prefix("reticent");
+        let gauges = Gauges::new(service, grant, self.started, health);
+        registry.register_collector(Box::new(gauges));
         registry.register_collector(Box::new(View { loops: loops.collect(), curator }));
         let devices = service.devices().loops().filter(|each| grant.covers(&each.plan.name));
         let devices: Vec<Arc<DeviceLoop>> = devices.cloned().collect();
@@ -219,9 +230,6 @@ impl Collector for View {
         })?;
         self.gauge(&mut encoder, "release", "The number of the last release", |each| {
             each.answering().served.number
-        })?;
-        self.gauge(&mut encoder, "halted", "1 if releases are stopped", |each| {
-            u64::from(each.halted().is_some())
         })?;
         if self.curator {
             self.encode_for_curator(&mut encoder)?;

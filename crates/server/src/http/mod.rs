@@ -11,7 +11,7 @@
 //! | `device` | the calls of devices, from pages of any origin |
 //! | `pages` | pages for people, with the keys of this service |
 //! | `personalizer` | Personalizer's calls, with its own fields, statuses and errors |
-//! | `health`, `metrics`, `latency` | whether the service works, how much it does, and how fast |
+//! | `health`, `gauges`, `metrics`, `latency` | whether the service works, how it is doing, how much it does, and how fast |
 //! | `openapi` | the calls as OpenAPI 3.1 |
 //! | `watch`, `headers` | logs without data, and headers of every answer |
 //! | `serve` | sockets, TLS, a graceful stop |
@@ -19,6 +19,7 @@
 mod body;
 mod device;
 mod export;
+mod gauges;
 mod guard;
 mod headers;
 mod health;

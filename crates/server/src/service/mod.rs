@@ -302,6 +302,16 @@ impl Service {
         &self.limits
     }
 
+    /// Whether there is a witness on another filesystem than the data.
+    pub fn has_witness_apart(&self) -> bool {
+        self.watch.witness == WitnessPlace::Apart
+    }
+
+    /// Why nothing is closed, if the clock is not believed.
+    pub fn clock_doubt(&self) -> Option<String> {
+        self.clock.doubt()
+    }
+
     /// Why something is not as it should be, by loop; empty if everything is.
     pub fn troubles(&self) -> Vec<String> {
         let counts = |each: &&Arc<Loop>| matches!(each.plan.ledger, Ledger::Person { .. });
@@ -426,6 +436,11 @@ impl Loop {
     pub fn halted(&self) -> Option<String> {
         let halted = self.halt_state().as_ref().map(|halt| halt.why.clone());
         halted.or_else(|| self.clock.doubt())
+    }
+
+    /// Whether the last tick failed and is tried again.
+    pub fn is_failing(&self) -> bool {
+        self.ticker.failure().is_some()
     }
 
     fn halt_state(&self) -> std::sync::MutexGuard<'_, Option<Halt>> {

@@ -173,7 +173,21 @@ async fn metrics_of_rewards_activations_and_errors_are_for_admin_only() {
     let before = public.body.clone();
     assert_eq!(
         names(&before).into_iter().collect::<Vec<_>>(),
-        ["reticent_halted", "reticent_open_events", "reticent_ranks", "reticent_release"]
+        [
+            "reticent_clock_doubted",
+            "reticent_epsilon",
+            "reticent_finished",
+            "reticent_halted",
+            "reticent_open_events",
+            "reticent_ranks",
+            "reticent_ready",
+            "reticent_release",
+            "reticent_released_timestamp_seconds",
+            "reticent_store_readable",
+            "reticent_tick_failing",
+            "reticent_tick_seconds",
+            "reticent_witness_apart",
+        ]
     );
     let all = names(&server.get(&server.admin_key, "/metrics").await.expect(200).body);
     let hidden: Vec<_> = all.difference(&names(&before)).cloned().collect();

@@ -6,6 +6,7 @@ mod common;
 mod dashboard;
 mod device;
 mod export;
+mod golden;
 mod limits;
 mod logs;
 mod neighbours;

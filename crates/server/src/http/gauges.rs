@@ -1,0 +1,139 @@
+//! How a service and its loops are doing, as gauges. All of them are public: /readyz, certificates and `GET /v1/loops` say the same, and nothing in them
+//! follows from rewards, activations or features.
+
+use std::fmt;
+
+use prometheus_client::{
+    collector::Collector,
+    encoding::{DescriptorEncoder, EncodeMetric},
+    metrics::{MetricType, gauge::ConstGauge},
+    registry::Unit,
+};
+
+use super::keys::Grant;
+use crate::{clock::Time, service::Service};
+
+/// Everything that is shown as a gauge, at one moment.
+#[derive(Debug)]
+pub(super) struct Gauges {
+    ready: bool,
+    store_readable: bool,
+    clock_doubted: bool,
+    witness_apart: bool,
+    loops: Vec<Ticking>,
+}
+
+/// What the ticks of a loop have come to, whoever adds its noise.
+#[derive(Debug)]
+struct Ticking {
+    name: String,
+    /// Milliseconds between two releases.
+    tick: Time,
+    /// When the last release was made.
+    released: Time,
+    halted: bool,
+    failing: bool,
+    finished: bool,
+    epsilon: Option<f64>,
+}
+
+impl Gauges {
+    /// The loops that a key is for, and the service. Before the first release of a loop its time is that at which the service was `started`.
+    pub(super) fn new(
+        service: &Service,
+        grant: &Grant,
+        started: Time,
+        (ready, store_readable): (bool, bool),
+    ) -> Self {
+        let curated = service.loops().map(|each| {
+            let answering = each.answering();
+            let served = &answering.served;
+            Ticking {
+                name: each.plan.name.clone(),
+                tick: each.plan.tick,
+                released: served.time.unwrap_or(started),
+                halted: each.halted().is_some(),
+                failing: each.is_failing(),
+                finished: served.over,
+                epsilon: Some(served.epsilon),
+            }
+        });
+        let devices = service.devices().loops().map(|each| Ticking {
+            name: each.plan.name.clone(),
+            tick: each.plan.tick,
+            released: each.served().time.unwrap_or(started),
+            halted: each.halted().is_some(),
+            failing: each.is_failing(),
+            finished: false,
+            // That of an installation never changes: a copy of the store that is put back costs it nothing.
+            epsilon: None,
+        });
+        let loops = curated.chain(devices).filter(|each| grant.covers(&each.name)).collect();
+        Gauges {
+            ready,
+            store_readable,
+            clock_doubted: service.clock_doubt().is_some(),
+            witness_apart: service.has_witness_apart(),
+            loops,
+        }
+    }
+
+    fn of_loops(
+        &self,
+        encoder: &mut DescriptorEncoder,
+        (name, unit, help): (&str, Option<&Unit>, &str),
+        value: impl Fn(&Ticking) -> Option<f64>,
+    ) -> fmt::Result {
+        let mut family = encoder.encode_descriptor(name, help, unit, MetricType::Gauge)?;
+        for each in &self.loops {
+            if let Some(value) = value(each) {
+                let gauge = ConstGauge::new(value);
+                gauge.encode(family.encode_family(&[("loop", each.name.as_str())])?)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn seconds(time: Time) -> f64 {
+    time as f64 / 1000.0
+}
+
+impl Collector for Gauges {
+    fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
+        let of_service = [
+            ("ready", "1 if /readyz answers 200", self.ready),
+            ("store_readable", "1 if the store can be read", self.store_readable),
+            (
+                "clock_doubted",
+                "1 if the clock is not believed, so that nothing is closed or released",
+                self.clock_doubted,
+            ),
+            (
+                "witness_apart",
+                "1 if there is a witness on a filesystem of its own",
+                self.witness_apart,
+            ),
+        ];
+        for (name, help, holds) in of_service {
+            let gauge = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+            ConstGauge::new(u64::from(holds)).encode(gauge)?;
+        }
+        let unit = Some(&Unit::Seconds);
+        let flag = |holds: bool| Some(f64::from(u8::from(holds)));
+        let help = "Time between two releases or models";
+        self.of_loops(&mut encoder, ("tick", unit, help), |each| Some(seconds(each.tick)))?;
+        let help = "When the last release or model was made, or before the first the service was started, in seconds since 1970";
+        self.of_loops(&mut encoder, ("released_timestamp", unit, help), |each| {
+            Some(seconds(each.released))
+        })?;
+        let help = "1 if releases or models are stopped";
+        self.of_loops(&mut encoder, ("halted", None, help), |each| flag(each.halted))?;
+        let help = "1 if the last tick failed and is tried again";
+        self.of_loops(&mut encoder, ("tick_failing", None, help), |each| flag(each.failing))?;
+        let help = "1 if the last release of the horizon has been made";
+        self.of_loops(&mut encoder, ("finished", None, help), |each| flag(each.finished))?;
+        let help = "Epsilon of one unit, with every replay that was charged";
+        self.of_loops(&mut encoder, ("epsilon", None, help), |each| each.epsilon)
+    }
+}

@@ -1,0 +1,190 @@
+//! The Debian package, made of files with `dpkg-deb`, and its test.
+//!
+//! `cargo deb` would make the same from a table in `Cargo.toml`, and takes minutes to compile on every clean machine; `dpkg-deb` is on every Debian
+//! already. The test packs the binary that the other tests have built, as it is, so that it costs seconds.
+
+use std::{
+    env, fs,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use crate::tools::{binary, cargo, debian_packages, on_path, root, root_command, skip, step};
+
+/// The files of the package: where they are here, where they go, and their mode.
+const FILES: [(&str, &str, u32); 15] = [
+    ("packaging/debian/conffiles", "DEBIAN/conffiles", 0o644),
+    ("packaging/debian/postinst", "DEBIAN/postinst", 0o755),
+    ("packaging/debian/prerm", "DEBIAN/prerm", 0o755),
+    ("packaging/debian/postrm", "DEBIAN/postrm", 0o755),
+    ("packaging/debian/reticent.service", "usr/lib/systemd/system/reticent.service", 0o644),
+    ("packaging/debian/reticent.sysusers", "usr/lib/sysusers.d/reticent.conf", 0o644),
+    ("packaging/debian/reticent.default", "etc/default/reticent", 0o644),
+    ("examples/loops.toml", "etc/reticent/loops.toml", 0o644),
+    (
+        "packaging/prometheus/reticent.rules.yml",
+        "usr/share/doc/reticent/examples/reticent.rules.yml",
+        0o644,
+    ),
+    ("packaging/debian/copyright", "usr/share/doc/reticent/copyright", 0o644),
+    ("LICENSE-MIT", "usr/share/doc/reticent/LICENSE-MIT", 0o644),
+    ("CHANGELOG.md", "usr/share/doc/reticent/CHANGELOG.md", 0o644),
+    ("docs/service.md", "usr/share/doc/reticent/service.md", 0o644),
+    ("docs/devices.md", "usr/share/doc/reticent/devices.md", 0o644),
+    ("docs/operations.md", "usr/share/doc/reticent/operations.md", 0o644),
+];
+
+/// The version of the workspace.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Builds the package for people: `target/debian/reticent_VERSION_ARCHITECTURE.deb`.
+pub fn build() -> Result<(), String> {
+    cargo("binary", &["build", "--release", "--quiet", "--package", "reticent-cli"])?;
+    let release = binary().with_file_name("../release/reticent");
+    let tree = tree(&release, VERSION)?;
+    step("strip", Command::new("strip").arg(tree.join("usr/bin/reticent")))?;
+    let package = pack(&tree, VERSION, "xz")?;
+    eprintln!("== {}", package.display());
+    Ok(())
+}
+
+/// Installs what the test needs and a machine may lack.
+pub fn fetch() -> Result<(), String> {
+    if on_path("systemd-analyze") { Ok(()) } else { debian_packages(&["systemd"]) }
+}
+
+/// Installs, starts, upgrades, removes and purges packages of the built binary, where this is a Debian and we are root.
+pub fn test(fetched: Result<(), String>) -> Result<(), String> {
+    let name = "Debian package";
+    if let Err(problem) = fetched {
+        return skip(name, &problem);
+    }
+    if !on_path("dpkg-deb") {
+        return skip(name, "dpkg-deb is missing: this is no Debian");
+    }
+    if output(Command::new("id").arg("--user"))? != "0" {
+        return skip(name, "it is installed, which only root may do");
+    }
+    let first = tree(&binary(), VERSION)?;
+    let old = pack(&first, VERSION, "none")?;
+    let later = format!("{VERSION}+upgrade");
+    let second = tree(&binary(), &later)?;
+    let loops = second.join("etc/reticent/loops.toml");
+    let changed = fs::read_to_string(&loops).map_err(|error| told(&loops, &error))?;
+    write(&loops, &format!("# Of the new version.\n{changed}"), 0o644)?;
+    let new = pack(&second, &later, "none")?;
+    step(name, root_command("python3").arg("packaging/debian/test.py").args([old, new]))
+}
+
+/// All files of a package in a folder of its version.
+fn tree(binary: &Path, version: &str) -> Result<PathBuf, String> {
+    let tree = root().join("target/debian").join(version);
+    if tree.exists() {
+        fs::remove_dir_all(&tree).map_err(|error| told(&tree, &error))?;
+    }
+    for (from, to, mode) in FILES {
+        copy(&root().join(from), &tree.join(to), mode)?;
+    }
+    let program = tree.join("usr/bin/reticent");
+    copy(binary, &program, 0o755)?;
+    let bytes = fs::read(&program).map_err(|error| told(&program, &error))?;
+    let template = root().join("packaging/debian/control");
+    let template = fs::read_to_string(&template).map_err(|error| told(&template, &error))?;
+    let control = template
+        .replace("VERSION", version)
+        .replace("ARCHITECTURE", &architecture()?)
+        .replace("AUTHORS", env!("CARGO_PKG_AUTHORS"))
+        .replace("SIZE", &bytes.len().div_ceil(1024).to_string())
+        .replace("GLIBC", &format!("2.{}", newest_glibc(&bytes)));
+    write(&tree.join("DEBIAN/control"), &control, 0o644)?;
+    Ok(tree)
+}
+
+/// Packs a folder; the files are root's, whoever packs them.
+fn pack(tree: &Path, version: &str, compression: &str) -> Result<PathBuf, String> {
+    let name = format!("reticent_{version}_{}.deb", architecture()?);
+    let package = root().join("target/debian").join(name);
+    let mut command = Command::new("dpkg-deb");
+    command.args(["--root-owner-group", &format!("-Z{compression}"), "--build"]);
+    step("dpkg-deb", command.arg(tree).arg(&package))?;
+    Ok(package)
+}
+
+/// The newest minor version of glibc 2 whose symbols a program names.
+fn newest_glibc(program: &[u8]) -> u32 {
+    let prefix = b"GLIBC_2.";
+    let names = program.windows(prefix.len()).enumerate().filter(|(_, window)| window == prefix);
+    let minor = |(at, _): (usize, &[u8])| {
+        let digits = program[at + prefix.len()..].iter().take_while(|byte| byte.is_ascii_digit());
+        digits.fold(0, |number, digit| 10 * number + u32::from(digit - b'0'))
+    };
+    // Longer runs of digits are no version.
+    names.map(minor).filter(|minor| *minor < 1000).max().unwrap_or(31)
+}
+
+fn architecture() -> Result<String, String> {
+    output(Command::new("dpkg").arg("--print-architecture"))
+}
+
+fn output(command: &mut Command) -> Result<String, String> {
+    let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_string())
+}
+
+fn copy(from: &Path, to: &Path, mode: u32) -> Result<(), String> {
+    make_folder(to)?;
+    fs::copy(from, to).map_err(|error| told(from, &error))?;
+    set_mode(to, mode)
+}
+
+fn write(to: &Path, text: &str, mode: u32) -> Result<(), String> {
+    make_folder(to)?;
+    fs::write(to, text).map_err(|error| told(to, &error))?;
+    set_mode(to, mode)
+}
+
+/// Makes the folders of a file. Their mode does not depend on the umask of whoever packs.
+fn make_folder(path: &Path) -> Result<(), String> {
+    let folder = path.parent().ok_or("a file has a folder")?;
+    fs::create_dir_all(folder).map_err(|error| told(folder, &error))?;
+    let base = root().join("target/debian");
+    folder
+        .ancestors()
+        .take_while(|folder| *folder != base)
+        .try_for_each(|folder| set_mode(folder, 0o755))
+}
+
+fn set_mode(path: &Path, mode: u32) -> Result<(), String> {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).map_err(|error| told(path, &error))
+}
+
+fn told(path: &Path, error: &std::io::Error) -> String {
+    format!("{}: {error}", path.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_glibc_is_found_among_symbols() {
+        let program = b"..GLIBC_2.2.5\0GLIBC_2.35\0GLIBC_2.9\0GLIBC_2.99999\0GLIBC_PRIVATE";
+        assert_eq!(newest_glibc(program), 35);
+        assert_eq!(newest_glibc(b""), 31);
+    }
+
+    #[test]
+    fn every_file_of_the_package_is_here_and_every_conffile_is_packed() {
+        for (from, _, _) in FILES {
+            assert!(root().join(from).is_file(), "{from}");
+        }
+        let conffiles = fs::read_to_string(root().join("packaging/debian/conffiles")).unwrap();
+        for conffile in conffiles.lines() {
+            let packed = |(_, to, _): &(&str, &str, u32)| format!("/{to}") == conffile;
+            assert!(FILES.iter().any(packed), "{conffile}");
+        }
+        let packed = FILES.iter().filter(|(_, to, _)| to.starts_with("etc/")).count();
+        assert_eq!(packed, conffiles.lines().count(), "what is in /etc is the operator's");
+    }
+}
