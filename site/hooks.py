@@ -7,12 +7,16 @@ import re
 
 import command_line
 import http_calls
+import program
 import python_names
 import repository
 import toml_keys
 from mkdocs.structure.files import File
 
+CERTIFICATE = "figures/certificate.html"
+
 GENERATED = {
+    "certificate": lambda: f"[The whole page](../{CERTIFICATE}), as the command writes it.",
     "command_line": command_line.text,
     "experiments": toml_keys.experiments,
     "http": http_calls.text,
@@ -24,6 +28,7 @@ GENERATED = {
 def on_files(files, config):
     for uri, text in repository.pages().items():
         files.append(File.generated(config, uri, content=text))
+    files.append(File.generated(config, CERTIFICATE, content=program.certificate_page()))
     return files
 
 

@@ -43,6 +43,14 @@ def remedy(refusal, name):
     return asked[1] if asked else None
 
 
+def certificate_page():
+    """The certificate of the loop in the examples, as a page."""
+    with tempfile.TemporaryDirectory() as folder:
+        page = Path(folder, "certificate.html")
+        printed("certify", "examples/loops.toml", "--page", page)
+        return page.read_text()
+
+
 @functools.cache
 def calls():
     """The OpenAPI document that a service serves on this machine."""
