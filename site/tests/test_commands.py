@@ -69,3 +69,18 @@ def test_a_command_names_what_exists(where, command):
     if path[:1] == ["reproduce"] and (names := [word for word in command[2:] if not word.startswith("--") and command[command.index(word) - 1] != "--out"]):
         known = program.printed("reproduce", "nonsense")
         assert names[0] in known, f"{where}: {names[0]} is not in {known}"
+
+
+def printed_files():
+    """Whole files of loops and whole experiments that pages print, with where they stand."""
+    for page in ALL:
+        for block in blocks(page.read_text()):
+            whole = block.language == "toml" and re.search(r"^\[loop\.|^name = [^[]*^\[environment\]", block.text, re.MULTILINE | re.DOTALL)
+            # A file that reads another one is run with its page.
+            if whole and "file = " not in block.text:
+                yield pytest.param(block.text, id=f"{page.relative_to(ROOT)}:{block.line}")
+
+
+@pytest.mark.parametrize("text", list(printed_files()))
+def test_a_printed_file_is_usable(text):
+    assert program.refusal(text) == ""
