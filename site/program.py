@@ -39,7 +39,7 @@ def remedy(refusal, name):
     """Which values of this key a refusal asks for: what stands after `give`. None if it speaks of another key."""
     if found := re.search(r"must be (at least 1 ms and at most \d+ years)", refusal):
         return found[1]
-    asked = re.search(rf"\b{name} (?:is|=) [^:]+: (?:[^:]*: )?give ((?:an? |the |at least |finite |radians |\d)[^:;]*)", refusal.strip())
+    asked = re.search(rf"\b{name} (?:is|=) [^:]+: (?:[^:]*: )?give ((?:an? |the |at least \d|finite |radians |\d)[^:;=]*)(?:[:;]|$)", refusal.strip())
     return asked[1] if asked else None
 
 
