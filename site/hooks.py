@@ -25,6 +25,16 @@ GENERATED = {
 }
 
 
+def on_config(config):
+    """A page that the settings do not name stands under "More", so that every page can be reached."""
+    named = set(re.findall(r"[\w./-]+\.md", repr(config.nav)))
+    docs = repository.ROOT / "docs"
+    others = sorted(page.relative_to(docs).as_posix() for page in docs.rglob("*.md"))
+    if more := [page for page in others if page not in named]:
+        config.nav.append({"More": more})
+    return config
+
+
 def on_files(files, config):
     for uri, text in repository.pages().items():
         files.append(File.generated(config, uri, content=text))

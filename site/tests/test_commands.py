@@ -12,7 +12,7 @@ from session import Session, files
 DOCS = ROOT / "docs"
 
 # Pages whose commands are run. The others have experiments of minutes.
-RUN = ["index.md", "guide.md", "service.md", *(f"{folder}/{page.name}" for folder in ("for", "guides", "reference") for page in sorted((DOCS / folder).glob("*.md")))]
+RUN = ["index.md", "guide.md", "privacy.md", "service.md", *(f"{folder}/{page.name}" for folder in ("for", "guides", "reference") for page in sorted((DOCS / folder).glob("*.md")))]
 ALL = [*sorted(DOCS.rglob("*.md")), ROOT / "README.md", *sorted(ROOT.glob("examples/**/README.md"))]
 
 
