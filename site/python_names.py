@@ -4,6 +4,7 @@ The compiled classes have their documentation in `crates/python/src`, the others
 """
 
 import ast
+import functools
 import re
 
 import rust
@@ -11,26 +12,34 @@ from repository import ROOT
 
 PACKAGE = ROOT / "crates/python/python/reticent"
 
-# Modules as a caller imports them, with what is not compiled in them.
-MODULES = [
-    ("reticent", ["client.py", "_device.py", "_http.py", "_limits.py"]),
-    ("reticent.privacy", ["privacy.py"]),
-    ("reticent.lab", ["lab/experiment.py", "lab/own.py", "lab/results.py", "lab/progress.py", "lab/engines.py"]),
-]
+# Letters of a line of code that is seen without scrolling.
+LINE = 76
+
+# Modules as a caller imports them.
+MODULES = {"reticent": "__init__.py", "reticent.privacy": "privacy.py", "reticent.lab": "lab/__init__.py"}
 
 
 def exported(module):
-    """The names in `__all__` of a module."""
-    file = PACKAGE / ("privacy.py" if module.endswith("privacy") else "lab/__init__.py" if module.endswith("lab") else "__init__.py")
-    for node in ast.parse(file.read_text()).body:
-        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__":
-            return [entry.value for entry in node.value.elts]
-    raise ValueError(f"{file} has no __all__")
+    """The names in `__all__` of a module, each with its definition in a stub or a module; submodules have none."""
+    file = PACKAGE / MODULES[module]
+    names = next(node.value for node in ast.parse(file.read_text()).body if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__")
+    known = definitions(file)
+    return {name.value: known.get(name.value) for name in names.elts}
 
 
+@functools.cache
 def definitions(file):
-    """Classes and functions of a file by name."""
-    return {node.name: node for node in ast.parse(file.read_text()).body if isinstance(node, ast.ClassDef | ast.FunctionDef)}
+    """Classes and functions of a file by name, with those that it imports from other files of the package."""
+    known = {}
+    for node in ast.parse(file.read_text()).body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef):
+            known[node.name] = node
+        elif isinstance(node, ast.ImportFrom) and node.level:
+            folder = file.parent if node.level == 1 else file.parent.parent
+            source = folder / f"{node.module}.{'pyi' if node.module == '_core' else 'py'}"
+            found = definitions(source) if source.exists() else {}
+            known |= {name.asname or name.name: found[name.name] for name in node.names if name.name in found}
+    return known
 
 
 PYCLASS = re.compile(r'pyclass\(.*name = "(\w+)"')
@@ -51,12 +60,15 @@ def rust_texts():
     found = {}
     for file in sorted((ROOT / "crates/python/src").glob("*.rs")):
         lines = file.read_text().split("\n")
-        python, doc, owner = classes(lines), [], None
+        python, doc, owner, renamed = classes(lines), [], None, None
+        found |= dict(re.findall(r'create_exception!\(\s*\w+,\s*(\w+),\s*\w+,\s*"(.*)"\s*\)', file.read_text()))
         for line in lines:
             text = line.strip()
             if text.startswith("///"):
                 doc.append(text)
                 continue
+            if given := re.match(r'#\[pyo3\(name = "(\w+)"', text):
+                renamed = given[1]
             if named := PYCLASS.search(text):
                 found[named[1]] = rust.documentation(doc)
             elif implementation := re.match(r"impl (\w+) \{", line):
@@ -64,7 +76,7 @@ def rust_texts():
             elif line == "}":
                 owner = None
             elif function := re.match(r"(?:pub(?:\(\w+\))? )?fn (\w+)", text):
-                name = re.sub(r"^(get_|py_)", "", function[1])
+                name, renamed = renamed or re.sub(r"^(get_|py_)", "", function[1]), None
                 # A method in a macro belongs to all classes of its file.
                 owners = [owner] if owner else list(python.values()) if line.startswith("        ") else [None]
                 for owned in owners if doc else []:
@@ -74,18 +86,31 @@ def rust_texts():
     return found
 
 
+COLUMN = re.compile(r"(\w[\w, ]*?) {2,}(\S.*)")
+
+
 def with_examples(text):
-    """A docstring as Markdown: examples of a session become blocks of code."""
-    lines, code = [], False
-    for line in (text or "").split("\n"):
-        if line.startswith(">>>") and not code:
-            lines += ["", "```pycon"]
-            code = True
-        elif code and not line.strip():
-            lines.append("```")
-            code = False
-        lines.append(line)
-    return "\n".join(lines + ["```"] * code)
+    """A docstring as Markdown: examples of a session become blocks of code, and parameters in columns a table."""
+    return "\n\n".join(paragraph(part) for part in re.split(r"\n\s*\n", text or "") if part.strip())
+
+
+def paragraph(text):
+    """One paragraph of a docstring."""
+    lines = text.strip("\n").split("\n")
+    session = next((number for number, line in enumerate(lines) if line.startswith(">>>")), None)
+    if session is not None:
+        before = "\n".join(lines[:session])
+        return f"{before}\n\n```pycon\n" + "\n".join(lines[session:]) + "\n```"
+    if not COLUMN.fullmatch(lines[0]) or not all(COLUMN.fullmatch(line) or line.startswith("  ") for line in lines):
+        return text
+    rows = []
+    for line in lines:
+        if line.startswith("  "):
+            rows[-1][1] += f" {line.strip()}"
+        else:
+            rows.append(list(COLUMN.fullmatch(line).groups()))
+    cells = "\n".join(f"| `{name}` | {said.replace('|', chr(92) + '|')} |" for name, said in rows)
+    return f"| argument | what it is |\n| --- | --- |\n{cells}"
 
 
 def signature(node):
@@ -93,6 +118,23 @@ def signature(node):
     arguments = re.sub(r"\bself(, )?|\bcls(, )?", "", ast.unparse(node.args), count=1).removeprefix("/, ")
     answer = f" -> {ast.unparse(node.returns)}" if node.returns else ""
     return f"{node.name}({arguments}){answer}"
+
+
+def in_lines(call):
+    """A call of more than a line's length, with a line for each argument."""
+    if len(call) <= LINE:
+        return call
+    # Commas inside brackets belong to types.
+    depth, lines, start = 0, [], call.index("(") + 1
+    for position, letter in enumerate(call):
+        depth += (letter in "([") - (letter in ")]")
+        if letter == "," and depth == 1:
+            lines.append(f"    {call[start : position + 1].strip()}")
+            start = position + 1
+        if depth == 0 and letter == ")":
+            lines.append(f"    {call[start:position].strip()},\n{call[position:]}")
+            break
+    return "\n".join([call[: call.index("(") + 1], *lines])
 
 
 def first_sentence(text):
@@ -107,7 +149,8 @@ def class_section(name, node, texts):
     methods = [part for part in node.body if isinstance(part, ast.FunctionDef)]
     made = next((method for method in methods if method.name in ("__new__", "__init__")), None)
     if made:
-        parts.append(f"```python\n{signature(made).replace(made.name, name, 1).split(' -> ')[0]}\n```\n")
+        made_as = signature(made).replace(made.name, name, 1).split(" -> ")[0]
+        parts.append(f"```python\n{in_lines(made_as)}\n```\n")
     parts.append(with_examples(doc) + "\n")
     rows = []
     for method in methods:
@@ -126,18 +169,15 @@ def class_section(name, node, texts):
 
 def function_section(name, node, texts):
     doc = ast.get_docstring(node) or texts.get(name, "")
-    return f"### {name}\n\n```python\n{signature(node)}\n```\n\n{with_examples(doc)}\n"
+    return f"### {name}\n\n```python\n{in_lines(signature(node))}\n```\n\n{with_examples(doc)}\n"
 
 
 def text():
-    compiled, texts, parts = definitions(PACKAGE / "_core.pyi"), rust_texts(), []
-    for module, files in MODULES:
-        known = dict(compiled)
-        for file in files:
-            known |= definitions(PACKAGE / file)
+    """Every name of every module."""
+    texts, parts = rust_texts(), []
+    for module in MODULES:
         parts.append(f"## {module}\n")
-        for name in exported(module):
-            node = known.get(name)
+        for name, node in exported(module).items():
             if isinstance(node, ast.ClassDef):
                 parts.append(class_section(name, node, texts))
             elif node is not None:

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+import python_names
 import repository
 from repository import ROOT
 
@@ -41,3 +42,15 @@ def test_nothing_is_loaded_from_other_hosts():
     for page in pages:
         loaded = re.findall(r"<(?:script|img|iframe|link)\b[^>]*(?:src|href)=\"?((?:https?:)?//[^\" >]+)", page.read_text())
         assert loaded == [], page
+
+
+def test_every_name_in_python_has_a_text():
+    for section in python_names.text().split("\n### ")[1:]:
+        name, _, rest = section.partition("\n")
+        assert re.sub(r"```python.*?```", "", rest, flags=re.DOTALL).strip(), name
+
+
+def test_parameters_in_columns_become_a_table():
+    assert python_names.with_examples("Runs.\n\nfile      a path\nrounds    how many,\n          at least 1") == (
+        "Runs.\n\n| argument | what it is |\n| --- | --- |\n| `file` | a path |\n| `rounds` | how many, at least 1 |"
+    )
