@@ -52,7 +52,7 @@ def with_space_before_lists(markdown):
     lines, fenced = [], False
     for line in markdown.split("\n"):
         fenced ^= line.startswith("```")
-        item = re.match(r"(- |\d+\. )", line)
+        item = re.match(r"(- |1\. )", line)
         after_text = lines and lines[-1].strip() and not re.match(r"\s|- |\d+\. |#|<!--", lines[-1])
         if item and after_text and not fenced:
             lines.append("")

@@ -5,7 +5,6 @@ text in Markdown as it is, a notebook as its cells, a source file as a listing, 
 """
 
 import json
-import os
 import posixpath
 import re
 import subprocess

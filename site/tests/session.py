@@ -8,7 +8,6 @@ import os
 import re
 import subprocess
 import threading
-from pathlib import Path
 
 import program
 from repository import ROOT

@@ -19,13 +19,15 @@ ALL = [*sorted(DOCS.rglob("*.md")), ROOT / "README.md", *sorted(ROOT.glob("examp
 
 
 @pytest.mark.parametrize("page", RUN)
-def test_commands_of_a_page(page, tmp_path):
-    session = Session(tmp_path)
+def test_commands_of_a_page(page, tmp_path_factory):
+    # The path of a control socket has at most 107 bytes, so the folder is short.
+    folder = tmp_path_factory.mktemp("p")
+    session = Session(folder)
     try:
         found = list(blocks((DOCS / page).read_text()))
         for block, after in zip(found, [*found[1:], None]):
             if name := files(block):
-                (tmp_path / name).write_text(block.text + "\n")
+                (folder / name).write_text(block.text + "\n")
             elif block.is_command and not block.has_blanks and not block.note.startswith("not run: "):
                 shown = after.text if after and after.language == "text" and not after.before else None
                 session.run(block, shown)
