@@ -18,7 +18,7 @@ LINK = re.compile(r"^```.*?^```|`[^`\n]+`|(?<=\]\()(?P<target>[^)\s]+)(?=\))", r
 # Lines of a data file that are shown.
 HEAD = 20
 
-LANGUAGES = {".rs": "rust", ".py": "python", ".toml": "toml", ".js": "javascript", ".mjs": "javascript", ".json": "json"}
+LANGUAGES = {".rs": "rust", ".py": "python", ".toml": "toml", ".js": "javascript", ".mjs": "javascript", ".json": "json", ".yml": "yaml", ".yaml": "yaml"}
 
 
 def linked(markdown, source):
