@@ -5,6 +5,7 @@
 //! | `cargo xtask test` | the whole test suite, on a machine that has only cargo and Python: see `test` |
 //! | `cargo xtask oracles`, `python` | the Python oracles; the Python package |
 //! | `cargo xtask clients`, `browser` | other people's clients of the service; its pages in a browser |
+//! | `cargo xtask docs` | the documentation as a site in `target/site`; runs the commands of its pages |
 //! | `cargo xtask wasm` | core for the browser |
 //! | `cargo xtask web` | the npm package with a person's half |
 //! | `cargo xtask deb [--test]` | the Debian package in `target/debian`; with `--test` installs, upgrades and purges one of the built binary, as root |
@@ -15,6 +16,7 @@
 
 mod browser;
 mod debian;
+mod docs;
 mod npm;
 mod packages;
 mod python;
@@ -36,6 +38,7 @@ fn main() -> ExitCode {
         Some("python") => build().and_then(|()| python::package()),
         Some("clients") => build().and_then(|()| python::clients()),
         Some("browser") => build().and_then(|()| browser::pages(browser::fetch())),
+        Some("docs") => build().and_then(|()| docs::build_and_test()),
         Some("audit") => audit(env::args().any(|argument| argument == "--quick")),
         Some("fuzz") => fuzz(&minutes()),
         Some("deb") if env::args().any(|argument| argument == "--test") => {
@@ -46,7 +49,7 @@ fn main() -> ExitCode {
         Some("rooms") => print_rooms(),
         Some("wasm") => wasm::build(wasm::fetch()),
         Some("web") => web(),
-        _ => Err("usage: cargo xtask test | oracles | python | clients | browser | wasm | web | deb [--test] | package | rooms | audit [--quick] | fuzz [--minutes 10]"
+        _ => Err("usage: cargo xtask test | oracles | python | clients | browser | docs | wasm | web | deb [--test] | package | rooms | audit [--quick] | fuzz [--minutes 10]"
             .to_string()),
     };
     match result {

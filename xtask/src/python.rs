@@ -3,7 +3,10 @@
 
 use std::{env, path::PathBuf};
 
-use crate::tools::{binary, debian_file, root, root_command, step};
+use crate::{
+    docs,
+    tools::{binary, debian_file, root, root_command, step},
+};
 
 /// Name and requirements of the oracles' environment.
 const ORACLES: (&str, &str) = ("oracles", "oracles/requirements.txt");
@@ -19,7 +22,7 @@ const CLIENTS: (&str, &str) = ("clients", "crates/server/tests/python/requiremen
 
 /// Makes all environments: their packages come over the network.
 pub fn fetch() -> Result<(), String> {
-    for environment in [ORACLES, PACKAGE, CLIENTS] {
+    for environment in [ORACLES, PACKAGE, CLIENTS, docs::ENVIRONMENT] {
         python_with(environment)?;
     }
     Ok(())
@@ -82,7 +85,7 @@ pub fn package() -> Result<(), String> {
 }
 
 /// The interpreter of a virtual environment in `target` that holds exactly these requirements, and what is installed later.
-fn python_with((name, requirements): (&str, &str)) -> Result<PathBuf, String> {
+pub fn python_with((name, requirements): (&str, &str)) -> Result<PathBuf, String> {
     let environment = root().join("target").join(name);
     let python = environment.join("bin/python");
     let requirements = root().join(requirements);

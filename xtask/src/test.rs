@@ -1,7 +1,7 @@
 //! The whole test suite: what must pass before a change is merged.
 //!
 //! ```text
-//! lints -> tests -> documentation -> audit -> oracles -> Python package      on the compiler's side
+//! lints -> tests -> documentation -> audit -> oracles -> site -> Python package  on the compiler's side
 //! packages of Debian, npm and Python -> WebAssembly, packages for a registry  meanwhile
 //! pages in a browser -> JavaScript package -> clients of the service -> Debian package   from when the binary is built
 //! ```
@@ -12,7 +12,7 @@
 use std::thread;
 
 use crate::{
-    browser, debian, packages, python,
+    browser, debian, docs, packages, python,
     tools::{binary, cargo, root, root_command, skip, step},
     web,
 };
@@ -74,6 +74,7 @@ pub fn run() -> Result<(), String> {
     )?;
     step("audit, the quick part", root_command(binary()).args(["audit", "--quick"]))?;
     python::oracles()?;
+    docs::build_and_test()?;
     join("browser, JavaScript and clients", service)?;
     python::package()
 }

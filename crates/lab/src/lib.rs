@@ -70,3 +70,7 @@ mod contributing {}
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/features.md")]
 mod features {}
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/online_ucb.md")]
+mod online_ucb {}

@@ -1,0 +1,60 @@
+"""What mkdocs calls while it builds the site: pages from outside docs/, and the generated parts of reference pages.
+
+A reference page has a line `<!-- generated: name -->`; the text that `GENERATED[name]` makes stands there in the site.
+"""
+
+import re
+
+import command_line
+import http_calls
+import program
+import python_names
+import repository
+import toml_keys
+from mkdocs.structure.files import File
+
+CERTIFICATE = "figures/certificate.html"
+
+GENERATED = {
+    "certificate": lambda: f"[The whole page](../{CERTIFICATE}), as the command writes it.",
+    "command_line": command_line.text,
+    "experiments": toml_keys.experiments,
+    "http": http_calls.text,
+    "loops": toml_keys.loops,
+    "python": python_names.text,
+}
+
+
+def on_config(config):
+    """A page that the settings do not name stands under "More", so that every page can be reached."""
+    named = set(re.findall(r"[\w./-]+\.md", repr(config.nav)))
+    docs = repository.ROOT / "docs"
+    others = sorted(page.relative_to(docs).as_posix() for page in docs.rglob("*.md"))
+    if more := [page for page in others if page not in named]:
+        config.nav.append({"More": more})
+    return config
+
+
+def on_files(files, config):
+    for uri, text in repository.pages().items():
+        files.append(File.generated(config, uri, content=text))
+    files.append(File.generated(config, CERTIFICATE, content=program.certificate_page()))
+    return files
+
+
+def on_page_markdown(markdown, page, config, files):
+    markdown = re.sub(r"^<!-- generated: (\w+) -->$", lambda found: GENERATED[found[1]](), markdown, flags=re.MULTILINE)
+    return repository.with_links_of_the_site(with_space_before_lists(markdown), page.file.src_uri)
+
+
+def with_space_before_lists(markdown):
+    """GitHub begins a list in the line after a paragraph, Python-Markdown after an empty one only."""
+    lines, fenced = [], False
+    for line in markdown.split("\n"):
+        fenced ^= line.startswith("```")
+        item = re.match(r"(- |1\. )", line)
+        after_text = lines and lines[-1].strip() and not re.match(r"\s|- |\d+\. |#|<!--", lines[-1])
+        if item and after_text and not fenced:
+            lines.append("")
+        lines.append(line)
+    return "\n".join(lines)

@@ -1,0 +1,66 @@
+"""The built program, asked for what it says of itself: help, refusals of keys and values, and the document of its calls."""
+
+import functools
+import json
+import os
+import re
+import subprocess
+import tempfile
+import urllib.request
+from pathlib import Path
+
+from repository import ROOT
+
+BINARY = Path(os.environ.get("RETICENT", ROOT / "target" / "debug" / "reticent"))
+
+
+def printed(*arguments):
+    """What a command prints, stdout and stderr."""
+    done = subprocess.run([BINARY, *arguments], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    return done.stdout + done.stderr
+
+
+def refusal(text, *arguments):
+    """How `reticent certify` refuses a file with this text; empty if it does not."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "file.toml")
+        file.write_text(text)
+        done = subprocess.run([BINARY, "certify", file, *arguments], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    return done.stderr if done.returncode else ""
+
+
+def expected(refusal):
+    """The names that a refusal says are expected."""
+    listed = re.search(r"expected (?:one of )?((?:`\w+`(?:, | or )?)+)", refusal)
+    return re.findall(r"`(\w+)`", listed[1]) if listed else []
+
+
+def remedy(refusal, name):
+    """Which values of this key a refusal asks for: what stands after `give`. None if it speaks of another key."""
+    if found := re.search(r"must be (at least 1 ms and at most \d+ years)", refusal):
+        return found[1]
+    asked = re.search(rf"\b{name} (?:is|=) [^:]+: (?:[^:]*: )?give ((?:an? |the |at least \d|finite |radians |\d)[^:;=]*)(?:[:;]|$)", refusal.strip())
+    return asked[1] if asked else None
+
+
+def certificate_page():
+    """The certificate of the loop in the examples, as a page."""
+    with tempfile.TemporaryDirectory() as folder:
+        page = Path(folder, "certificate.html")
+        printed("certify", "examples/loops.toml", "--page", page)
+        return page.read_text()
+
+
+@functools.cache
+def calls():
+    """The OpenAPI document that a service serves on this machine."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [BINARY, "serve", "--config", "examples/loops.toml", "--data", f"{folder}/data", "--listen", "127.0.0.1:0"]
+        with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as service:
+            try:
+                address = next(found for line in service.stderr if (found := re.search(r"http://127\.0\.0\.1:\d+", line)))
+                with urllib.request.urlopen(f"{address[0]}/openapi.json", timeout=30) as answer:
+                    return json.load(answer)
+            finally:
+                service.terminate()
+                service.stderr.read()

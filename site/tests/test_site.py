@@ -1,0 +1,56 @@
+"""The built site: links between pages and files of the repository, and nothing from other hosts."""
+
+import re
+
+import pytest
+import python_names
+import repository
+from repository import ROOT
+
+SITE = ROOT / "target" / "site"
+
+
+@pytest.mark.parametrize(
+    "target, page, link",
+    [
+        ("service.md#figures", "guide.md", "service.md#figures"),
+        ("../examples/loops.toml", "guide.md", "repository/examples/loops.toml.md"),
+        ("../../SECURITY.md", "for/operator.md", "../repository/SECURITY.md"),
+        ("docs/guide.md", "repository/README.md", "../guide.md"),
+        ("examples/web", "repository/README.md", "examples/web/README.md"),
+        ("crates/core/src/noise", "repository/README.md", "crates/core/src/noise/index.md"),
+        ("#here", "guide.md", "#here"),
+        ("https://example.org/a.md", "guide.md", "https://example.org/a.md"),
+    ],
+)
+def test_a_link_leads_to_a_page_of_the_site(target, page, link):
+    assert repository.with_links_of_the_site(f"[text]({target})", page) == f"[text]({link})"
+
+
+def test_a_link_that_leads_nowhere_is_left_for_mkdocs_to_refuse():
+    assert repository.with_links_of_the_site("[text](../examples/none.toml)", "guide.md") == "[text](../examples/none.toml)"
+
+
+def test_code_is_left_alone():
+    for code in ("`[a](../examples/loops.toml)`", "```\n[a](../examples/loops.toml)\n```"):
+        assert repository.with_links_of_the_site(code, "guide.md") == code
+
+
+def test_nothing_is_loaded_from_other_hosts():
+    pages = sorted(SITE.rglob("*.html"))
+    assert len(pages) > 50, "cargo xtask docs builds the site before its tests"
+    for page in pages:
+        loaded = re.findall(r"<(?:script|img|iframe|link)\b[^>]*(?:src|href)=\"?((?:https?:)?//[^\" >]+)", page.read_text())
+        assert loaded == [], page
+
+
+def test_every_name_in_python_has_a_text():
+    for section in python_names.text().split("\n### ")[1:]:
+        name, _, rest = section.partition("\n")
+        assert re.sub(r"```python.*?```", "", rest, flags=re.DOTALL).strip(), name
+
+
+def test_parameters_in_columns_become_a_table():
+    assert python_names.with_examples("Runs.\n\nfile      a path\nrounds    how many,\n          at least 1") == (
+        "Runs.\n\n| argument | what it is |\n| --- | --- |\n| `file` | a path |\n| `rounds` | how many, at least 1 |"
+    )

@@ -1,0 +1,32 @@
+//! The documentation as a site in `target/site`, and the tests of what its pages print.
+//!
+//! mkdocs reads `docs/`; `site/` has its settings, and makes the reference pages from the types, the help and the calls of the built binary. A link or a
+//! heading that does not exist fails the build.
+
+use crate::{
+    python::python_with,
+    tools::{binary, root_command, step},
+};
+
+/// Name and requirements of the environment.
+pub const ENVIRONMENT: (&str, &str) = ("docs", "site/requirements.txt");
+
+/// Builds the site, and runs the commands of its pages.
+pub fn build_and_test() -> Result<(), String> {
+    let python = python_with(ENVIRONMENT)?;
+    let task = |name: &str, arguments: &[&str]| {
+        let mut command = root_command(&python);
+        // The theme announces its successor on every run.
+        command
+            .args(["-m"])
+            .args(arguments)
+            .env("RETICENT", binary())
+            .env("NO_MKDOCS_2_WARNING", "1");
+        step(name, &mut command)
+    };
+    task(
+        "documentation as a site",
+        &["mkdocs", "build", "--strict", "--config-file", "site/mkdocs.yml"],
+    )?;
+    task("commands of the documentation", &["pytest", "-q", "-rs", "site/tests"])
+}
