@@ -42,9 +42,10 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub fn build() -> Result<(), String> {
     cargo("binary", &["build", "--release", "--quiet", "--package", "reticent-cli"])?;
     let release = binary().with_file_name("../release/reticent");
-    let tree = tree(&release, VERSION)?;
-    step("strip", Command::new("strip").arg(tree.join("usr/bin/reticent")))?;
-    let package = pack(&tree, VERSION, "xz")?;
+    let stripped = root().join("target/debian/reticent");
+    make_folder(&stripped)?;
+    step("strip", Command::new("strip").arg("-o").arg(&stripped).arg(release))?;
+    let package = pack(&tree(&stripped, VERSION)?, VERSION, "xz")?;
     eprintln!("== {}", package.display());
     Ok(())
 }
@@ -57,18 +58,19 @@ pub fn fetch() -> Result<(), String> {
 /// Installs, starts, upgrades, removes and purges packages of the built binary, where this is a Debian and we are root.
 pub fn test(fetched: Result<(), String>) -> Result<(), String> {
     let name = "Debian package";
-    if let Err(problem) = fetched {
-        return skip(name, &problem);
-    }
     if !on_path("dpkg-deb") {
         return skip(name, "dpkg-deb is missing: this is no Debian");
     }
     if output(Command::new("id").arg("--user"))? != "0" {
         return skip(name, "it is installed, which only root may do");
     }
-    let first = tree(&binary(), VERSION)?;
-    let old = pack(&first, VERSION, "none")?;
-    let later = format!("{VERSION}+upgrade");
+    if let Err(problem) = fetched {
+        return skip(name, &problem);
+    }
+    // A version of its own: the package for people stays where it is.
+    let earlier = format!("{VERSION}~test");
+    let old = pack(&tree(&binary(), &earlier)?, &earlier, "none")?;
+    let later = format!("{VERSION}~test+upgrade");
     let second = tree(&binary(), &later)?;
     let loops = second.join("etc/reticent/loops.toml");
     let changed = fs::read_to_string(&loops).map_err(|error| told(&loops, &error))?;
@@ -94,7 +96,6 @@ fn tree(binary: &Path, version: &str) -> Result<PathBuf, String> {
     let control = template
         .replace("VERSION", version)
         .replace("ARCHITECTURE", &architecture()?)
-        .replace("AUTHORS", env!("CARGO_PKG_AUTHORS"))
         .replace("SIZE", &bytes.len().div_ceil(1024).to_string())
         .replace("GLIBC", &format!("2.{}", newest_glibc(&bytes)));
     write(&tree.join("DEBIAN/control"), &control, 0o644)?;

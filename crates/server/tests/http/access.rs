@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use reticent_server::http::{Role, openapi};
 
-use crate::common::{Server, question};
+use crate::common::{LOOPS, START, Server, Setup, question};
 
 /// Every route that needs a key: method, template, the roles that may call it.
 const GUARDED: [(&str, &str, &[Role]); 24] = [
@@ -235,4 +235,54 @@ async fn health_needs_no_key_and_readiness_tells_troubles() {
     let key = format!("Authorization: Bearer {}", server.app_key);
     let headers = [key.as_str(), "Content-Type: application/json; charset=utf-8"];
     server.send("POST", "/v1/loops/home/rank", &headers, &question("e", "p")).await.expect(200);
+}
+
+/// What alerts look at: `packaging/prometheus`.
+#[tokio::test]
+async fn gauges_follow_releases_readiness_and_the_clock() {
+    let (home, other) = LOOPS.split_once("[loop.other]").unwrap();
+    let other = other.replace("forget = \"1 day\"", "horizon = 2");
+    let loops = format!("{home}[loop.other]{other}");
+    let server = Server::set_up(Setup { loops, ..Setup::default() }).await;
+    let metrics = async || server.get(&server.admin_key, "/metrics").await.expect(200).body;
+    let expect = |text: &str, lines: &[&str]| {
+        for line in lines {
+            assert!(text.lines().any(|found| found.starts_with(line)), "{line}: {text}");
+        }
+    };
+    let start = format!("reticent_released_timestamp_seconds{{loop=\"home\"}} {}", START / 1000);
+    let well = ["reticent_ready 1", "reticent_store_readable 1", "reticent_clock_doubted 0"];
+    expect(&metrics().await, &well);
+    expect(
+        &metrics().await,
+        &[
+            "reticent_witness_apart 0",
+            "reticent_tick_seconds{loop=\"home\"} 10",
+            "reticent_tick_failing{loop=\"home\"} 0",
+            "reticent_halted{loop=\"home\"} 0",
+            "reticent_epsilon{loop=\"home\"} 0.99",
+            "reticent_finished{loop=\"other\"} 0",
+            &start,
+        ],
+    );
+    for _ in 0..3 {
+        server.pass(10_000).await;
+    }
+    let released =
+        format!("reticent_released_timestamp_seconds{{loop=\"home\"}} {}", START / 1000 + 30);
+    expect(&metrics().await, &well);
+    expect(
+        &metrics().await,
+        &[
+            "reticent_finished{loop=\"other\"} 1",
+            "reticent_finished{loop=\"home\"} 0",
+            "reticent_release{loop=\"home\"} 3",
+            &released,
+        ],
+    );
+    // Nobody believes a clock that is two days ahead.
+    server.clock.jump(START + 2 * 86_400_000);
+    let doubted =
+        ["reticent_ready 0", "reticent_clock_doubted 1", "reticent_halted{loop=\"home\"} 1"];
+    expect(&metrics().await, &doubted);
 }

@@ -196,9 +196,11 @@ async fn a_panic_in_a_tick_is_told_and_tried_again_and_nothing_is_consumed() {
     world.store.fail_next(Fault::Panic);
     let told = || world.service.troubles().iter().any(|trouble| trouble.contains("fault"));
     ticking_until(&world, told).await;
+    assert!(world.service.find("home").unwrap().is_failing());
     assert_eq!(world.number(), 0);
     ticking_until(&world, || world.number() == 1).await;
     ticking_until(&world, || world.service.troubles().is_empty()).await;
+    assert!(!world.service.find("home").unwrap().is_failing());
     world.assert_learnt(1.0, 1.0);
 }
 
