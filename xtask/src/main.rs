@@ -15,6 +15,7 @@
 mod browser;
 mod npm;
 mod packages;
+mod postgres;
 mod python;
 mod rooms;
 mod test;

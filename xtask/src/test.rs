@@ -12,7 +12,7 @@
 use std::thread;
 
 use crate::{
-    browser, packages, python,
+    browser, packages, postgres, python,
     tools::{binary, cargo, root, root_command, skip, step},
     web,
 };
@@ -25,9 +25,10 @@ pub fn run() -> Result<(), String> {
     cargo("format", &["fmt", "--all", "--check"])?;
     // Debian's packages one after another: apt-get has one lock.
     let debian = thread::spawn(|| {
+        let postgres = postgres::fetch();
         let browser = browser::fetch();
         let web = web::fetch();
-        (browser, web)
+        (postgres, browser, web)
     });
     let environments: Lane = thread::spawn(python::fetch);
     cargo(
@@ -44,7 +45,9 @@ pub fn run() -> Result<(), String> {
             "warnings",
         ],
     )?;
-    let (browser, web) = debian.join().map_err(|_| "Debian's packages: a thread failed")?;
+    let (postgres, browser, web) =
+        debian.join().map_err(|_| "Debian's packages: a thread failed")?;
+    postgres::expect(&postgres)?;
     let fetched = web.clone();
     let builds: Lane = thread::spawn(move || {
         web::build(&fetched)?;

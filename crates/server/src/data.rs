@@ -1,4 +1,4 @@
-//! The folder of a service's data: its store and its keys, and the witness elsewhere.
+//! Where a service's data are: a folder with its keys and, unless there is a database, the store; the witness stands elsewhere.
 
 use std::{
     fs,
@@ -8,16 +8,62 @@ use std::{
 
 use crate::{
     Error, Result,
+    clock::{Clock, SystemClock},
     sealed::SealKey,
     secret::Secret,
-    store::{RedbStore, Store},
+    store::{Portable, PostgresStore, RedbStore, Store},
 };
 
-/// The file of the store.
-const STORE: &str = "store.redb";
+/// The file of the store in its folder.
+pub const STORE: &str = "store.redb";
+
+/// Where the data of a service are.
+#[derive(Debug, Clone)]
+pub struct Data {
+    /// The folder of the keys and of the control socket, and of the store unless there is a database.
+    pub folder: PathBuf,
+    /// The address of a PostgreSQL database.
+    pub database: Option<String>,
+}
+
+impl Data {
+    /// Everything in one folder.
+    pub fn in_folder(folder: impl Into<PathBuf>) -> Self {
+        Data { folder: folder.into(), database: None }
+    }
+
+    /// Opens the store, with the clock that decides for it. The folder is made, open to its owner only, if there is none.
+    pub async fn open(&self) -> Result<(Arc<dyn Store>, Arc<dyn Clock>)> {
+        match &self.database {
+            Some(url) => {
+                make_folder(&self.folder)?;
+                let store = PostgresStore::open(url).await?;
+                let clock = store.clock();
+                Ok((Arc::new(store), clock))
+            }
+            None => {
+                let store = open_file(&self.folder)?;
+                if let Some(place) = store.retired_to().await? {
+                    let remedy = format!("its store was moved to {place}: serve from there");
+                    return Err(Error::invalid("data", self.folder.display(), remedy));
+                }
+                Ok((Arc::new(store), Arc::new(SystemClock::default())))
+            }
+        }
+    }
+
+    /// Whether there is a store; that of a database is made when it is opened.
+    pub fn is_store(&self) -> bool {
+        self.database.is_some() || self.folder.join(STORE).exists()
+    }
+}
 
 /// Opens the store in a folder, which is made, open to its owner only, if there is none.
 pub fn open_store(folder: &Path) -> Result<Arc<dyn Store>> {
+    Ok(Arc::new(open_file(folder)?))
+}
+
+fn open_file(folder: &Path) -> Result<RedbStore> {
     make_folder(folder)?;
     let file = folder.join(STORE);
     // A service makes this key when it has a store.
@@ -26,12 +72,7 @@ pub fn open_store(folder: &Path) -> Result<Arc<dyn Store>> {
         let remedy = "it is missing or empty beside the keys of a store, and a new one would forget all visits, costs and keys: restore a copy, or give a new folder";
         return Err(Error::invalid("store", file.display(), remedy));
     }
-    Ok(Arc::new(RedbStore::open(file)?))
-}
-
-/// Whether there is a store in a folder.
-pub fn is_store(folder: &Path) -> bool {
-    folder.join(STORE).exists()
+    RedbStore::open(file)
 }
 
 /// The file of the keys of the people's hashes, unless another one is given.

@@ -20,7 +20,7 @@
 //! | [`service`] | all loops of one process with their store: what HTTP calls |
 //! | [`loops`] | pure decisions about a loop's state: what is chosen, what an event contributes, what a release is, what is certified |
 //! | `lives` | a loop's lives, one for each generation: begun and told in the log |
-//! | [`store`] | what is kept, by named transactions: in memory and in redb |
+//! | [`store`] | what is kept, by named transactions: in memory, in redb and in PostgreSQL |
 //! | [`mod@bench`] | the figures of the embedded store |
 //! | [`history`] | whether a store holds what its clients were told, after accidents |
 //! | [`config`] | the file of loops, checked |

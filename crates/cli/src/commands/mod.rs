@@ -14,6 +14,7 @@ pub mod key;
 pub mod learn;
 mod listen;
 pub mod merge;
+pub mod place;
 pub mod plan;
 pub mod privacy;
 pub mod reproduce;

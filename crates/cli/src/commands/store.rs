@@ -6,6 +6,8 @@ use clap::{Args, Subcommand};
 use reticent_server::{
     clock::{Clock, SystemClock, date_time},
     control::{Command, Reply, command},
+    data::{Data, STORE},
+    store::{Location, move_store},
 };
 use serde_json::json;
 
@@ -53,6 +55,19 @@ enum Action {
         /// A file that does not exist yet.
         #[arg(long, value_name = "FILE")]
         to: PathBuf,
+    },
+    /// Moves everything from one store to another: releases, visits, open events, keys, settings. The source ends: two living copies would each
+    /// release the same people.
+    #[command(
+        after_help = "Example: reticent store copy --from data --to postgres://reticent@localhost/reticent"
+    )]
+    Copy {
+        /// The folder of a service that is stopped, or the address of a database, whose services are then not answered any more.
+        #[arg(long, value_name = "FOLDER|URL")]
+        from: String,
+        /// A folder without a store, or the address of an empty database.
+        #[arg(long, value_name = "FOLDER|URL")]
+        to: String,
     },
     /// Writes what a loop has released to a file that another loop may begin with (`warm_start`), with what it has cost, while the service runs or while
     /// it does not.
@@ -125,6 +140,15 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
                 reply => Err(unexpected(reply)),
             }
         }
+        Action::Copy { from, to } => {
+            let moved = runtime()?.block_on(move_store(&location(&from), &location(&to)))?;
+            let text = format!(
+                "moved {} entries, SHA-256 {} in both; the source has ended and is refused from now on",
+                moved.entries, moved.hash
+            );
+            let note = "people.key, events.key and seal.key stay where they are: every process needs them in its folder";
+            Ok(Report::new(text, &moved).note([note.to_string()]))
+        }
         Action::Model { data, r#loop, witness, to } => {
             match ask(&data, Command::Model { loop_name: r#loop, witness })? {
                 Reply::Model(text) => {
@@ -138,8 +162,17 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
     }
 }
 
+/// An address of a database, or the file in a folder.
+fn location(text: &str) -> Location {
+    match text.starts_with("postgres://") || text.starts_with("postgresql://") {
+        true => Location::Database(text.into()),
+        false => Location::File(Path::new(text).join(STORE)),
+    }
+}
+
 fn ask(data: &Path, question: Command) -> Result<Reply, Error> {
-    Ok(runtime()?.block_on(command(data, question, SystemClock::default().now()))?)
+    let data = Data::in_folder(data);
+    Ok(runtime()?.block_on(command(&data, question, SystemClock::default().now()))?)
 }
 
 /// What is said when a service answers something else.

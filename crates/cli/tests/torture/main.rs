@@ -6,6 +6,7 @@
 #![cfg(unix)]
 
 mod client;
+mod replicas;
 mod server;
 
 use std::{
@@ -22,7 +23,7 @@ use reticent_server::{
     config::{LoopPlan, ServiceFile},
     history::{Attempt, Contents, History, Keys, Reply, check},
     secret::Secret,
-    store::RedbStore,
+    store::{RedbStore, Store},
 };
 
 use client::{Client, Random, Shared};
@@ -58,8 +59,9 @@ fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
-fn folder() -> PathBuf {
-    let folder = std::env::temp_dir().join(format!("reticent-torture-{}", std::process::id()));
+fn folder(name: &str) -> PathBuf {
+    let folder =
+        std::env::temp_dir().join(format!("reticent-torture-{name}-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).unwrap();
     folder
@@ -70,7 +72,7 @@ fn killed_at_random_under_load_it_keeps_everything_it_acknowledged() {
     let kills = setting("RETICENT_TORTURE_KILLS", 50);
     let seed = setting("RETICENT_TORTURE_SEED", 19);
     println!("{kills} kills, seed {seed}");
-    let folder = folder();
+    let folder = folder("one");
     let (config, data) = (folder.join("loops.toml"), folder.join("data"));
     std::fs::write(&config, LOOPS).unwrap();
     // Keys are made before the first start, in a folder that there is.
@@ -92,19 +94,19 @@ fn killed_at_random_under_load_it_keeps_everything_it_acknowledged() {
     let start = Instant::now();
     let mut random = Random::new(seed);
     for _ in 0..kills {
-        let server = Server::start(&config, &data);
+        let mut server = Server::start(&config, &data, None);
         // Some die before they answer anybody.
         if random.below(8) == 0 {
             std::thread::sleep(Duration::from_millis(random.below(120)));
         } else {
-            shared.serve_at(Some(server.address()));
+            shared.serve_at(&[server.address()]);
             std::thread::sleep(Duration::from_millis(random.below(700)));
         }
         server.kill();
-        shared.serve_at(None);
+        shared.serve_at(&[]);
     }
-    let server = Server::start(&config, &data);
-    shared.serve_at(Some(server.address()));
+    let server = Server::start(&config, &data, None);
+    shared.serve_at(&[server.address()]);
     std::thread::sleep(Duration::from_millis(500));
     stop.store(true, Ordering::SeqCst);
     let mut histories: BTreeMap<&str, History> = BTreeMap::new();
@@ -118,23 +120,30 @@ fn killed_at_random_under_load_it_keeps_everything_it_acknowledged() {
     server.stop();
     println!("{:.1} s with {CLIENTS} clients", start.elapsed().as_secs_f64());
 
-    for plan in ServiceFile::parse(LOOPS).unwrap().check().unwrap() {
-        let history = &histories[plan.name.as_str()];
-        verify(&plan, history, &data);
-    }
+    runtime().block_on(async {
+        verify(&RedbStore::open(data.join("store.redb")).unwrap(), &histories, &data).await;
+    });
     let _ = std::fs::remove_dir_all(folder);
 }
 
-fn verify(plan: &LoopPlan, history: &History, data: &Path) {
-    let runtime = tokio::runtime::Builder::new_multi_thread().build().unwrap();
-    let contents = runtime.block_on(async {
-        let store = RedbStore::open(data.join("store.redb")).unwrap();
-        Contents::read(&store, plan).await.unwrap()
-    });
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap()
+}
+
+/// Compares what the clients know of all loops with the store.
+async fn verify(store: &dyn Store, histories: &BTreeMap<&str, History>, data: &Path) {
+    for plan in ServiceFile::parse(LOOPS).unwrap().check().unwrap() {
+        let history = &histories[plan.name.as_str()];
+        let contents = Contents::read(store, &plan).await.unwrap();
+        verify_loop(&plan, history, &contents, data);
+    }
+}
+
+fn verify_loop(plan: &LoopPlan, history: &History, contents: &Contents, data: &Path) {
     let secret = |name: &str| Secret::in_file(&data.join(name)).unwrap();
     let keys = Keys { events: secret("events.key"), people: secret("people.key") };
-    let violations = check(plan, &keys, history, &contents);
-    let happened = Happened::of(history, &contents);
+    let violations = check(plan, &keys, history, contents);
+    let happened = Happened::of(history, contents);
     println!("loop {}: {happened:?}, {} violations", plan.name, violations.len());
     for violation in violations.iter().take(20) {
         println!("  {violation}");

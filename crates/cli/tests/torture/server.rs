@@ -14,7 +14,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What a command prints.
 pub fn run(arguments: &[&str]) -> String {
-    let output = Command::new(env!("CARGO_BIN_EXE_reticent")).args(arguments).output().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_reticent"));
+    let output = command.args(arguments).env_remove("RETICENT_DATABASE").output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap().trim().to_string()
 }
@@ -26,8 +27,12 @@ pub struct Server {
 }
 
 impl Server {
-    pub fn start(config: &Path, data: &Path) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_reticent"))
+    /// On its own store, or on a database.
+    pub fn start(config: &Path, data: &Path, database: Option<&str>) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_reticent"));
+        command.env_remove("RETICENT_DATABASE");
+        command.envs(database.map(|url| ("RETICENT_DATABASE", url)));
+        let mut child = command
             .args(["serve", "--listen", "127.0.0.1:0", "--config"])
             .arg(config)
             .arg("--data")
@@ -56,15 +61,20 @@ impl Server {
     }
 
     /// SIGKILL.
-    pub fn kill(mut self) {
+    pub fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
+    /// SIGSTOP or SIGCONT, by name.
+    pub fn signal(&self, name: &str) {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args([name, &id]).status().unwrap().success());
+    }
+
     /// SIGTERM, after which it ends in peace.
     pub fn stop(mut self) {
-        let id = self.child.id().to_string();
-        assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+        self.signal("-TERM");
         assert_eq!(self.child.wait().unwrap().code(), Some(0));
     }
 }

@@ -11,10 +11,10 @@ use crate::{
     loops::{
         ChainHeader, ChainLine, Folded, HeadName, contribute, first_chain, learner, verify_chain,
     },
-    store::{Place, StoredEvent},
 };
 
-/// The first k events of a person in a period are learnt from, in the order in which they were committed, and the ledger counts them.
+/// Of a person's events in a period as many are learnt from as k allows, and the ledger counts them. Which of those that came at the same time is not
+/// decided by their numbers.
 pub(super) fn ledger(plan: &LoopPlan, contents: &Contents, violations: &mut Vec<Violation>) {
     let mut report = |found: String| violations.push(Violation::new(Promise::Ledger, found));
     let Ledger::Person { most, .. } = plan.ledger else {
@@ -23,25 +23,30 @@ pub(super) fn ledger(plan: &LoopPlan, contents: &Contents, violations: &mut Vec<
         }
         return;
     };
-    let mut rows: Vec<&(Place, StoredEvent)> = contents.rows.iter().collect();
-    rows.sort_by_key(|(place, _)| place.number);
-    let mut counts = BTreeMap::new();
-    for (place, row) in rows {
-        let granted = match row.person {
-            None => false,
-            Some(person) => {
-                let count: &mut u32 =
-                    counts.entry((plan.ledger.period(row.time), person)).or_default();
-                let granted = *count < most;
-                *count += u32::from(row.learnt);
-                granted
+    // By period and person: events, and those that are learnt from.
+    let mut events = BTreeMap::<_, (u32, u32)>::new();
+    for (place, row) in &contents.rows {
+        match row.person {
+            None if row.learnt => {
+                report(format!("event number {} is learnt from without a person", place.number));
             }
-        };
-        if row.learnt != granted {
-            let what = if row.learnt { "beyond what is allowed" } else { "before k visits" };
-            report(format!("event number {} is learnt = {}, {what}", place.number, row.learnt));
+            None => {}
+            Some(person) => {
+                let (all, learnt) =
+                    events.entry((plan.ledger.period(row.time), person)).or_default();
+                *all += 1;
+                *learnt += u32::from(row.learnt);
+            }
         }
     }
+    for ((period, _), (all, learnt)) in &events {
+        if *learnt != (*all).min(most) {
+            let what = if *learnt > most { "beyond what is allowed" } else { "before k visits" };
+            report(format!("period {period}: {learnt} of somebody's {all} events count, {what}"));
+        }
+    }
+    let counts: BTreeMap<_, u32> =
+        events.into_iter().map(|(whose, (_, learnt))| (whose, learnt)).collect();
     for (period, people) in &contents.visits {
         for (visits, counted) in (1..=most).zip(people) {
             let truth =

@@ -64,6 +64,17 @@ impl Witnessing {
         self.record.time
     }
 
+    /// Notes people who are erased, keys that are revoked and lives that have begun, whoever did it.
+    async fn note_others(&mut self, store: &dyn Store) -> Result<()> {
+        self.record.erased.extend(store.erased().await?);
+        let keys = store.keys().await?;
+        let revoked = keys.into_iter().filter(|key| key.revoked.is_some());
+        self.record.revoked_keys.extend(revoked.map(|key| key.id));
+        let lives = store.lives().await?;
+        self.record.lives.extend(lives.into_iter().map(|life| (life.id, life)));
+        Ok(())
+    }
+
     fn write(&mut self, now: Time) -> Result<()> {
         self.record.time = self.record.time.max(now);
         self.file.write(&self.record)
@@ -215,13 +226,18 @@ impl Service {
             let Head { epoch, number, chain, .. } = self.head(each).await?;
             witness.record.heads.insert(each.life, WitnessHead { epoch, number, chain });
         }
-        witness.record.erased.extend(self.store.erased().await?);
-        let keys = self.store.keys().await?;
-        let revoked = keys.into_iter().filter(|key| key.revoked.is_some());
-        witness.record.revoked_keys.extend(revoked.map(|key| key.id));
-        let lives = self.store.lives().await?;
-        witness.record.lives = lives.into_iter().map(|life| (life.id, life)).collect();
+        witness.note_others(self.store.as_ref()).await?;
         witness.write(self.clock.now())
+    }
+
+    /// Lets the witness know whom other processes have erased, which keys they have revoked and what they have begun. Heads are noted when they are served, and
+    /// not here: of a database that goes back meanwhile they would be older ones.
+    pub(super) async fn inform_witness_of_others(&self) -> Result<()> {
+        let Some(witness) = &self.witness else { return Ok(()) };
+        let mut witness = witness.lock().await;
+        let before = witness.record.clone();
+        witness.note_others(self.store.as_ref()).await?;
+        if witness.record == before { Ok(()) } else { witness.write(self.clock.now()) }
     }
 
     /// What a life has cost one person, replays that only the witness knows of included.
@@ -283,6 +299,7 @@ impl Service {
         let number = self.head(each).await?.number;
         if each.halt(why, Some(number)) {
             self.note_doubt(each.life).await?;
+            self.end_epoch(each).await?;
         }
         Ok(())
     }
@@ -315,6 +332,7 @@ impl Service {
             let replays = loops::learner(&self.head(each).await?)?.replays();
             let note = note_name(each.life, replays);
             self.store.keep_setting(note, seen.to_le_bytes().to_vec()).await?;
+            self.end_epoch(each).await?;
         }
         Ok(())
     }
@@ -322,21 +340,39 @@ impl Service {
     /// Stops the releases of loops that had gone back when the last process ended. It is called at a start, when what is served has just been read from the store.
     pub(super) async fn recall_halts(&self) -> Result<()> {
         for each in self.loops() {
-            let replays = each.answering().served.replays;
-            let note = self.store.setting(note_name(each.life, replays)).await?;
-            let Some(seen) = note.and_then(|bytes| bytes.try_into().ok()) else {
-                if self.store.setting(doubt_name(each.life, replays)).await?.is_some() {
-                    self.doubt(each).await?;
-                }
-                continue;
-            };
-            let seen = u64::from_le_bytes(seen);
-            match seen > self.head(each).await?.number {
-                true => self.gone_back(each, seen).await?,
-                false => self.forked(each, seen).await?,
-            }
+            self.recall_halt(each).await?;
         }
         Ok(())
+    }
+
+    /// Stops the releases of a loop that is noted to have gone back, by this process or another one.
+    pub(super) async fn recall_halt(&self, each: &Loop) -> Result<()> {
+        if each.halt_state().as_ref().is_some_and(|halt| halt.seen.is_some()) {
+            return Ok(());
+        }
+        let replays = each.answering().served.replays;
+        let note = self.store.setting(note_name(each.life, replays)).await?;
+        let Some(seen) = note.and_then(|bytes| bytes.try_into().ok()) else {
+            if self.store.setting(doubt_name(each.life, replays)).await?.is_some() {
+                self.doubt(each).await?;
+            }
+            return Ok(());
+        };
+        let seen = u64::from_le_bytes(seen);
+        match seen > self.head(each).await?.number {
+            true => self.gone_back(each, seen).await,
+            false => self.forked(each, seen).await,
+        }
+    }
+
+    /// Notes replays that another process has charged.
+    pub(super) async fn witness_replays(&self, life: LifeId, replays: u64) -> Result<()> {
+        let Some(witness) = &self.witness else { return Ok(()) };
+        let mut witness = witness.lock().await;
+        let replays = u32::try_from(replays).unwrap_or(u32::MAX);
+        let known = witness.record.replays.entry(life).or_default();
+        *known = replays.max(*known);
+        witness.write(self.clock.now())
     }
 
     /// Shows the charges that only the witness knows of in what is served: a copy from before an accepted rollback does not hold them.

@@ -29,14 +29,14 @@ pub const MOST_REWARD_KEYS: usize = 64;
 /// Earlier keys of the people's hashes whose counts add up, at most.
 pub const MOST_EARLIER_KEYS: usize = 8;
 
-/// Where an event stands: its slot, and its number within its life.
+/// Where an event stands: its slot, and its number. Numbers of a life grow in the order in which its events are added; they may have gaps.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
 )]
 pub struct Place {
     /// The slot.
     pub slot: u64,
-    /// Its number within the life, from 1.
+    /// Its number, at least 1.
     pub number: u64,
 }
 
@@ -185,6 +185,24 @@ pub struct NewReward {
     pub key: Option<u64>,
     /// Whether rewards add up; else the first one counts.
     pub sum: bool,
+}
+
+impl NewReward {
+    /// Adds it to the sum and the keys of an open event, unless it was added before or another one was first.
+    pub(super) fn add_to(&self, sum: &mut Option<i64>, keys: &mut Vec<u64>) -> Outcome {
+        let repeated = self.key.is_some_and(|key| keys.contains(&key));
+        if repeated || (!self.sum && sum.is_some()) {
+            return Outcome::Unchanged;
+        }
+        *sum = Some(sum.unwrap_or(0).saturating_add(self.units));
+        if let Some(key) = self.key {
+            if keys.len() >= MOST_REWARD_KEYS {
+                keys.remove(0);
+            }
+            keys.push(key);
+        }
+        Outcome::Taken
+    }
 }
 
 /// What became of a reward or an activation.

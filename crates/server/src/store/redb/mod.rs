@@ -7,6 +7,7 @@
 //! | `behind` | event ids and the ledger, journalled and merged behind |
 //! | `events`, `heads`, `removal` | operations that write |
 //! | `reads` | operations that read, on a snapshot in a thread of their own |
+//! | `portable` | everything out of a file, and into a new one |
 //! | `file` | opening and copying the file |
 //! | `damage` | a file that is damaged |
 //!
@@ -24,6 +25,7 @@ mod file;
 #[cfg(test)]
 mod golden;
 mod heads;
+mod portable;
 mod reads;
 mod removal;
 mod tables;
