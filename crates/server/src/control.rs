@@ -14,7 +14,7 @@ use crate::{
     http::{KeyRing, Role, check_trust, make_key},
     secret::CheckValue,
     service::{Service, needed_keys, stored_model},
-    store::Store,
+    store::{COPY_OF_DATABASE, Store},
 };
 
 #[cfg(unix)]
@@ -158,8 +158,8 @@ pub async fn execute(store: &dyn Store, command: Command, now: Time) -> Result<R
 /// A command that only a service that runs can carry out.
 fn needs_service(why: &str) -> Error {
     Error::Unavailable(format!(
-        "no service runs on this folder, and {why}: start it as usual (`reticent serve --config LOOPS --data DIR`, with --witness if it has one), and run \
-         this command again while it runs"
+        "no service runs on this folder, and {why}: start it as usual (`reticent serve --config LOOPS --data DIR`, with --witness and --database if it has them), and run \
+         this command again while it runs; where several processes use one database, on the machine of one of them with its folder"
     ))
 }
 
@@ -204,6 +204,9 @@ pub async fn execute_live(service: &Service, keys: &KeyRing, command: Command) -
 /// Carries out a command where data are: in the process that serves from their folder, or on their store if none does.
 pub async fn command(data: &Data, command: Command, now: Time) -> Result<Reply> {
     let folder = &data.folder;
+    if data.database.is_some() && matches!(command, Command::Backup { .. }) {
+        return Err(Error::Unavailable(COPY_OF_DATABASE.into()));
+    }
     #[cfg(unix)]
     if let Some(reply) = socket::ask(folder, &command).await? {
         return match reply {
@@ -213,7 +216,7 @@ pub async fn command(data: &Data, command: Command, now: Time) -> Result<Reply> 
     }
     // Keys may be made before the first start; everything else is about a store that there is.
     if !matches!(command, Command::NewKey { .. }) && !data.is_store() {
-        let remedy = "there is no store in this folder: give that of `reticent serve --data`";
+        let remedy = "there is no store in this folder: give that of `reticent serve --data`, and --database too if the service has one";
         return Err(Error::invalid("data", folder.display(), remedy));
     }
     // A mistyped folder would get a store of its own, with a key that no service knows.
@@ -221,6 +224,8 @@ pub async fn command(data: &Data, command: Command, now: Time) -> Result<Reply> 
         let remedy = "there is no such folder: give that of `reticent serve --data`, or make it before the first start";
         return Err(Error::invalid("data", folder.display(), remedy));
     }
-    let (store, _) = data.open().await?;
+    let (store, clock) = data.open().await?;
+    // Where several machines use one store, its clock decides.
+    let now = if store.is_shared() { clock.now() } else { now };
     execute(store.as_ref(), command, now).await
 }

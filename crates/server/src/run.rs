@@ -15,11 +15,11 @@ use crate::{
     Error, Result,
     clock::Time,
     config::{DevicePlan, LoopPlan},
-    data::{Data, open_seal_key, people_key_in},
+    data::{Data, open_events_key, open_people_keys, open_seal_key, people_key_in},
     http::{App, HttpLimits, KeyRing, Role, Tls, make_key, serve},
     loops::Limits,
-    secret::{PeopleKeys, Secret},
-    service::{EVENTS_CHECK, Options, Service, WATCHED, WITNESS_LOST, WITNESSED},
+    secret::PeopleKeys,
+    service::{Options, Service, WATCHED, WITNESS_LOST, WITNESSED},
     store::{Store, Witness, WitnessPlace, WitnessRecord},
 };
 
@@ -157,15 +157,6 @@ async fn is_watched(store: &dyn Store) -> Result<bool> {
     Ok(false)
 }
 
-/// Refuses to make a new key of events for a store that has one: it would be refused at the next start too, and the place of the right one would be taken.
-async fn check_events_key(path: &Path, store: &dyn Store) -> Result<()> {
-    if path.exists() || store.setting(EVENTS_CHECK.into()).await?.is_none() {
-        return Ok(());
-    }
-    let remedy = "the file is missing: restore the one that this store was made with; under another key a repeated question would be a second event";
-    Err(Error::invalid("events.key", path.display(), remedy))
-}
-
 /// Serves from a folder of data until `stop`. When it answers, `ready` is told the address and, where visitors are simulated, a new key to sign
 /// in with.
 pub async fn run(
@@ -176,18 +167,17 @@ pub async fn run(
     let (listener, tls) = options.listen.open().await?;
     let (store, clock) = options.data.open().await?;
     let folder = &options.data.folder;
-    let events = folder.join("events.key");
-    check_events_key(&events, store.as_ref()).await?;
+    let events = open_events_key(folder, store.as_ref()).await?;
     let witness = open_witness(&options, store.as_ref(), clock.now()).await?;
     let people = options.people_key.unwrap_or_else(|| people_key_in(folder));
-    let PeopleKeys { current, earlier } = PeopleKeys::in_file(&people)?;
+    let PeopleKeys { current, earlier } = open_people_keys(&people, store.as_ref()).await?;
     let loops = Options {
         plans: options.plans,
         store: Arc::clone(&store),
         clock: Arc::clone(&clock),
         people: current,
         earlier_people: earlier,
-        events: Secret::in_file(&events)?,
+        events,
         witness,
         limits: Limits::default(),
     };
@@ -221,12 +211,18 @@ const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
 /// Takes up keys that other processes have made or revoked, and looks at what else they have done.
 async fn follow_others(store: Arc<dyn Store>, service: Arc<Service>, keys: Arc<KeyRing>) {
+    let mut last = Instant::now();
     loop {
         tokio::select! {
             () = tokio::time::sleep(LOOK_AGAIN) => {}
             _ = store.changed() => {}
         }
-        let looked = keys.reload(store.as_ref()).await.and(service.follow_others().await);
+        let mut looked = keys.reload(store.as_ref()).await;
+        // Changes may come with every tick, and the rest is as much to read as there are people who were erased.
+        if last.elapsed() >= LOOK_AGAIN {
+            looked = looked.and(service.follow_others().await);
+            last = Instant::now();
+        }
         if let Err(error) = looked {
             tracing::warn!("what other processes did is not known at present: {error}");
         }
@@ -269,6 +265,7 @@ pub async fn serve_until(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{secret::Secret, store::PostgresStore};
 
     fn options(folder: &Path, witness: Option<&str>, witness_lost: bool) -> RunOptions {
         RunOptions {
@@ -307,15 +304,53 @@ mod tests {
         assert_eq!(noted, Some(7_u64.to_le_bytes().to_vec()), "it is never forgotten");
     }
 
+    /// A further process on a database begins with a witness of its own while one with a witness runs, and nothing is said to be lost.
     #[tokio::test]
-    async fn a_missing_key_of_events_is_not_replaced() {
-        let folder = tempfile::tempdir().unwrap();
-        let store = crate::data::open_store(&folder.path().join("data")).unwrap();
-        let key = folder.path().join("data/events.key");
-        assert!(check_events_key(&key, store.as_ref()).await.is_ok(), "a new store");
-        store.keep_setting(EVENTS_CHECK.into(), vec![1]).await.unwrap();
-        let refused = check_events_key(&key, store.as_ref()).await.err().unwrap().to_string();
-        assert!(refused.contains("restore the one") && !key.exists(), "{refused}");
+    async fn a_further_process_begins_with_a_new_witness_while_another_watches() {
+        let Some(cluster) = crate::store::postgres::testing::cluster() else { return };
+        let (folder, url) = (tempfile::tempdir().unwrap(), cluster.empty());
+        let start = async |witness: Option<&str>| {
+            let mut options = options(folder.path(), witness, false);
+            options.data.database = Some(url.clone());
+            let store = Arc::new(PostgresStore::open(&url).await?);
+            let clock = store.clock();
+            let witness = open_witness(&options, store.as_ref(), clock.now()).await?;
+            Service::open(Options {
+                plans: crate::demo::plans()?,
+                store,
+                clock,
+                people: Secret::from_bytes([3; 32]),
+                earlier_people: Vec::new(),
+                events: Secret::from_bytes([5; 32]),
+                witness,
+                limits: Limits::default(),
+            })
+            .await
+        };
+        let lost = async |service: &Service| {
+            service.store().setting(WITNESS_LOST.into()).await.unwrap().is_some()
+        };
+        let first = start(Some("first")).await.unwrap();
+        assert!(!lost(&first).await);
+        // Nobody shows that it watches: a process that was stopped, or a copy of the database that was put back with nobody on it.
+        let refused = start(Some("second")).await.err().unwrap().to_string();
+        assert!(refused.contains("--witness-lost") && refused.contains("while one with a witness runs"));
+        assert!(!folder.path().join("second").exists(), "it would be taken for a known one");
+        let watching = Arc::clone(&first);
+        let watching = tokio::spawn(async move {
+            loop {
+                watching.follow_others().await.unwrap();
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        });
+        let second = start(Some("second")).await.unwrap();
+        assert!(!lost(&second).await, "no witness is lost");
+        assert!(start(None).await.is_err(), "without one it is not served");
+        watching.abort();
+        let known = Witness::read(&folder.path().join("second")).unwrap().unwrap();
+        assert_eq!(known.lives.len(), 1, "it knows what the store has");
+        drop((first, second));
+        start(Some("second")).await.unwrap();
     }
 
     #[test]

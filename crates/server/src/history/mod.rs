@@ -10,7 +10,7 @@
 //!
 //! ```text
 //! history  ->  rows       every acknowledged event, reward and activation is there exactly once; what was never answered is there once or not at all
-//! rows     ->  ledger     of each person's events as many are learnt from as k allows, and are counted
+//! rows     ->  ledger     each person's first k events are learnt from, any k of them where several processes add events, and are counted
 //! rows     ->  sums       contributions are integers: folded again tick by tick, they are the learner's exact sums to the last unit
 //! tokens   ->  chain      every head that a client saw lies on the one chain of releases, which has each number once
 //! ```
@@ -126,7 +126,7 @@ pub enum Promise {
     EventOnce,
     /// An acknowledged reward or activation counts once, and one that was refused does not.
     RewardOnce,
-    /// As many of a person's events are learnt from as k allows, and the ledger says so.
+    /// As many of a person's events are learnt from as k allows, the first ones where one process adds them, and the ledger says so.
     Ledger,
     /// There is one chain of releases, and all heads that were seen lie on it.
     OneChain,

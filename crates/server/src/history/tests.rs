@@ -285,6 +285,18 @@ async fn contents_that_were_changed_are_found() {
         ("a third visit is learnt from", &[Promise::Ledger, Promise::ExactSums], |contents, _| {
             contents.rows[4].1.learnt = true;
         }),
+        ("a later visit is learnt from in place of an earlier one", &[Promise::Ledger], |contents, _| {
+            contents.rows[1].1.learnt = false;
+            contents.rows[4].1.learnt = true;
+        }),
+        ("several processes learn from too many", &[Promise::Ledger], |contents, _| {
+            contents.is_shared = true;
+            contents.rows[4].1.learnt = true;
+        }),
+        ("several processes learn from too few", &[Promise::Ledger], |contents, _| {
+            contents.is_shared = true;
+            contents.rows[1].1.learnt = false;
+        }),
         ("the ledger is below the truth", &[Promise::Ledger], |contents, _| {
             contents.visits.values_mut().for_each(|people| people[1] -= 1);
         }),
@@ -312,4 +324,23 @@ async fn contents_that_were_changed_are_found() {
             assert!(has(&found, *promise), "{fault}: {promise:?} is not among {found:?}");
         }
     }
+}
+
+/// The order of numbers is not that of charges where several processes add events.
+#[tokio::test]
+async fn several_processes_may_learn_from_any_k_of_a_persons_events() {
+    let store = Arc::new(MemoryStore::new([1; 16]));
+    let world = story(store.clone()).await;
+    let (_, mut contents) = world.check(store.as_ref()).await;
+    contents.is_shared = true;
+    let ledger = |contents: &Contents| {
+        let mut violations = Vec::new();
+        totals::ledger(&plan(), contents, &mut violations);
+        violations
+    };
+    contents.rows[1].1.learnt = false;
+    contents.rows[4].1.learnt = true;
+    assert_eq!(ledger(&contents), []);
+    contents.is_shared = false;
+    assert!(has(&ledger(&contents), Promise::Ledger));
 }

@@ -11,10 +11,14 @@ use crate::{
     loops::{
         ChainHeader, ChainLine, Folded, HeadName, contribute, first_chain, learner, verify_chain,
     },
+    store::{Place, StoredEvent},
 };
 
-/// Of a person's events in a period as many are learnt from as k allows, and the ledger counts them. Which of those that came at the same time is not
-/// decided by their numbers.
+/// Of a person's events in a period as many are learnt from as k allows, and the ledger counts them.
+///
+/// One process commits events one after the other in the order of their numbers, so that it learns from the first k. Where several processes add events, or groups of one, a number is drawn
+/// from a sequence before the person's row in the ledger is locked: of two that come at the same time the one with the higher number may be charged first. Both orders are ones in
+/// which the person may have come, and the guarantee is about how many count: min(k, n) of n exactly, whichever they are. Fewer would be a visit lost, more would break it.
 pub(super) fn ledger(plan: &LoopPlan, contents: &Contents, violations: &mut Vec<Violation>) {
     let mut report = |found: String| violations.push(Violation::new(Promise::Ledger, found));
     let Ledger::Person { most, .. } = plan.ledger else {
@@ -23,34 +27,38 @@ pub(super) fn ledger(plan: &LoopPlan, contents: &Contents, violations: &mut Vec<
         }
         return;
     };
+    let mut rows: Vec<&(Place, StoredEvent)> = contents.rows.iter().collect();
+    rows.sort_by_key(|(place, _)| place.number);
     // By period and person: events, and those that are learnt from.
-    let mut events = BTreeMap::<_, (u32, u32)>::new();
-    for (place, row) in &contents.rows {
-        match row.person {
-            None if row.learnt => {
-                report(format!("event number {} is learnt from without a person", place.number));
-            }
-            None => {}
+    let mut counts = BTreeMap::<_, (u32, u32)>::new();
+    for (place, row) in rows {
+        let granted = match row.person {
+            None => false,
             Some(person) => {
                 let (all, learnt) =
-                    events.entry((plan.ledger.period(row.time), person)).or_default();
+                    counts.entry((plan.ledger.period(row.time), person)).or_default();
+                let granted = *learnt < most;
                 *all += 1;
                 *learnt += u32::from(row.learnt);
+                // Which of them is not decided by their numbers; how many is, below.
+                if contents.is_shared { row.learnt } else { granted }
             }
+        };
+        if row.learnt != granted {
+            let what = if row.learnt { "beyond what is allowed" } else { "before k visits" };
+            report(format!("event number {} is learnt = {}, {what}", place.number, row.learnt));
         }
     }
-    for ((period, _), (all, learnt)) in &events {
+    for ((period, _), (all, learnt)) in &counts {
         if *learnt != (*all).min(most) {
             let what = if *learnt > most { "beyond what is allowed" } else { "before k visits" };
             report(format!("period {period}: {learnt} of somebody's {all} events count, {what}"));
         }
     }
-    let counts: BTreeMap<_, u32> =
-        events.into_iter().map(|(whose, (_, learnt))| (whose, learnt)).collect();
     for (period, people) in &contents.visits {
         for (visits, counted) in (1..=most).zip(people) {
             let truth =
-                counts.iter().filter(|((own, _), count)| own == period && **count >= visits);
+                counts.iter().filter(|((own, _), (_, count))| own == period && *count >= visits);
             let truth = truth.count() as u64;
             if *counted != truth {
                 let side = if *counted < truth { "below" } else { "above" };

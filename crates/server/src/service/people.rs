@@ -146,10 +146,13 @@ impl People {
     }
 }
 
+/// The setting that tells the first key of the people's hashes of a store.
+pub(crate) const PEOPLE_CHECK: &str = "people check";
+
 /// The name of a line of the log, from 1. The first one has the name that stores without rotation gave it.
 fn name_of(line: usize) -> String {
     match line {
-        1 => "people check".into(),
+        1 => PEOPLE_CHECK.into(),
         line => format!("people key {line}"),
     }
 }

@@ -10,7 +10,26 @@
 use std::sync::Arc;
 
 use super::{Loop, Service, WATCHED};
-use crate::{Result, loops::HeadName, store::Head};
+use crate::{
+    Result,
+    loops::HeadName,
+    store::{Head, ReleaseRecord},
+};
+
+/// Whether a loop is stopped because its store has gone back.
+fn known_to_be_back(each: &Loop) -> bool {
+    each.halt_state().as_ref().is_some_and(|halt| halt.seen.is_some())
+}
+
+/// Whether a head, of this number or a later one, follows another release than the one that is served here. `found` is the first record from its number on.
+fn is_other_chain(head: &Head, served: HeadName, found: Option<&ReleaseRecord>) -> bool {
+    if head.number == served.number {
+        return HeadName::new(head.number, &head.chain) != served;
+    }
+    // A number that was left out after an accepted rollback has no record.
+    let record = found.filter(|record| record.number == served.number);
+    record.is_some_and(|record| HeadName::new(record.number, &record.chain) != served)
+}
 
 impl Service {
     /// Looks at what other processes have done to the whole store: people they have erased, keys they have revoked, keys of people's hashes they have begun with.
@@ -37,30 +56,27 @@ impl Service {
         }
         let answering = each.answering();
         let served = HeadName::new(answering.served.number, &answering.served.chain);
-        let known = each.halt_state().as_ref().is_some_and(|halt| halt.seen.is_some());
+        let known = known_to_be_back(each);
         if !known && head.number < served.number {
             return self.gone_back(each, served.number).await;
         }
-        if !known && self.is_other_chain(each, head, served).await? {
+        let found = match head.number > served.number {
+            true => self.record_from(each, served.number).await?,
+            false => None,
+        };
+        if !known && is_other_chain(head, served, found.as_ref()) {
             return self.forked(each, served.number).await;
         }
+        let before = answering.served.replays;
+        let charged = self.witnessed_replays(each.life).await.max(before);
+        let last = (charged, served.number);
+        let lacks = self.compare_charges(each, head, last, found.as_ref()).await?;
         self.publish(each, head, None).await?;
         let replays = each.answering().served.replays;
-        if replays > answering.served.replays {
+        if replays > before && !lacks {
             self.go_on(each, head, replays).await?;
         }
         self.recall_halt(each).await
-    }
-
-    /// Whether a head, of this number or a later one, follows another release than the one that is served here.
-    async fn is_other_chain(&self, each: &Loop, head: &Head, served: HeadName) -> Result<bool> {
-        if head.number == served.number {
-            return Ok(HeadName::new(head.number, &head.chain) != served);
-        }
-        // A number that was left out after an accepted rollback has no record.
-        let records = self.store.releases(each.life, served.number.max(1), 1).await?;
-        let record = records.first().filter(|record| record.number == served.number);
-        Ok(record.is_some_and(|record| HeadName::new(record.number, &record.chain) != served))
     }
 
     /// Another process has accepted a rollback.

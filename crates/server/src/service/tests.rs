@@ -151,7 +151,7 @@ async fn open(
 /// The same with a witness.
 fn witnessed_options(
     text: &str,
-    store: &Arc<MemoryStore>,
+    store: &Arc<impl Store>,
     clock: &Arc<ManualClock>,
     path: &std::path::Path,
 ) -> Options {

@@ -45,7 +45,7 @@ pub(crate) use fault::FaultAfter;
 pub(crate) use lease::Lease;
 pub use memory::MemoryStore;
 pub use portable::{Entry, Location, Moved, Portable, move_store};
-pub use postgres::PostgresStore;
+pub use postgres::{COPY_OF_DATABASE, PostgresStore};
 pub use records::*;
 pub use redb::RedbStore;
 #[cfg(test)]
@@ -139,10 +139,9 @@ pub trait Store: Send + Sync + 'static {
         Box::pin(std::future::pending())
     }
 
-    /// Replaces a head after a rollback that an operator accepted, with the replay charged in its state. Its number, epoch, closed and folded
-    /// slots may only grow, and a number that stays keeps its chain: no second release of one number, no slot that opens again. `link` is what the
-    /// chain of releases says about it, under the new number.
-    fn replace_state(&self, life: LifeId, head: Head, link: Option<ReleaseRecord>) -> Pending<()>;
+    /// Replaces a head after a rollback that an operator accepted, with the replay charged in its state, if nothing has changed since it was made. Its number, epoch, closed and
+    /// folded slots may only grow, and a number that stays keeps its chain: no second release of one number, no slot that opens again.
+    fn replace_state(&self, life: LifeId, replacement: Replacement) -> Pending<()>;
 
     /// Records of releases with numbers of `from` on, at most `limit`.
     fn releases(&self, life: LifeId, from: u64, limit: usize) -> Pending<Vec<ReleaseRecord>>;
@@ -203,6 +202,11 @@ pub trait Store: Send + Sync + 'static {
 
     /// How many events are open in each slot. Erased ones count until it closes, so that a limit on open events does not show an erasure.
     fn open_events(&self, life: LifeId) -> Pending<Vec<(u64, u64)>>;
+}
+
+/// Where a named floor is.
+pub(crate) async fn floor(store: &dyn Store, name: String) -> Result<u64> {
+    refusal::floor_of(store.setting(name).await?.as_deref())
 }
 
 /// Removes everything that [`Store::collect`] would, a part at a time, so that others are answered in between.

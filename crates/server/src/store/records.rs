@@ -251,6 +251,37 @@ pub struct Step {
     pub release: ReleaseRecord,
 }
 
+/// A head that takes the place of the stored one after a rollback that an operator accepted.
+#[derive(Clone)]
+pub struct Replacement {
+    /// Number, chain and epoch of the head that it was made from: where another one is stored by now, nothing happens.
+    pub from: (u64, Digest, u64),
+    /// The new head, with the replay charged in its state.
+    pub head: Head,
+    /// What the chain of releases says about it, under the new number.
+    pub link: Option<ReleaseRecord>,
+    /// What was charged before and is charged by it: where more has been charged by now, nothing happens.
+    pub charge: Option<Raise>,
+}
+
+/// A floor that has been read, and what it is raised to.
+#[derive(Clone)]
+pub struct Raise {
+    /// Its name.
+    pub name: String,
+    /// What it was.
+    pub from: u64,
+    /// What it becomes.
+    pub to: u64,
+}
+
+impl Head {
+    /// What tells this head from others.
+    pub fn key(&self) -> (u64, Digest, u64) {
+        (self.number, self.chain, self.epoch)
+    }
+}
+
 /// What became of a step.
 #[derive(Clone, PartialEq)]
 pub enum Committed {

@@ -7,15 +7,38 @@ use crate::store::{Committed, PostgresStore, Step, postgres::testing::cluster};
 struct Replica {
     world: World,
     database: Arc<PostgresStore>,
+    url: String,
 }
 
 impl Replica {
     async fn open(url: &str, text: &str, clock: &Arc<ManualClock>) -> Self {
         let database = Arc::new(PostgresStore::open(url).await.unwrap());
         let service = open(text, &database, clock, Secret::from_bytes([3; 32])).await.unwrap();
+        Self::of(service, database, url, clock)
+    }
+
+    /// The same with a witness.
+    async fn witnessed(
+        url: &str,
+        text: &str,
+        clock: &Arc<ManualClock>,
+        path: &std::path::Path,
+    ) -> Self {
+        let database = Arc::new(PostgresStore::open(url).await.unwrap());
+        let options = witnessed_options(text, &database, clock, path);
+        Self::of(Service::open(options).await.unwrap(), database, url, clock)
+    }
+
+    fn of(
+        service: Arc<Service>,
+        database: Arc<PostgresStore>,
+        url: &str,
+        clock: &Arc<ManualClock>,
+    ) -> Self {
         // The store of a world is not used here.
         let store = Arc::new(MemoryStore::new([0; 16]));
-        Replica { world: World { service, store, clock: clock.clone() }, database }
+        let world = World { service, store, clock: clock.clone() };
+        Replica { world, database, url: url.into() }
     }
 
     async fn tick(&self) -> Ticked {
@@ -252,4 +275,126 @@ async fn a_process_without_the_new_key_of_people_learns_nothing_from_them() {
     assert!(troubles[0].contains("another process has begun with other keys"), "{troubles:?}");
     new.follow_others().await.unwrap();
     assert!(new.troubles().is_empty(), "{:?}", new.troubles());
+}
+
+/// Puts the database back to what it was when `keep` was called, under another epoch.
+const KEEP: &str = "create table old_heads as select * from heads; create table old_releases as select * from releases; create table old_settings as select * from settings";
+const PUT_BACK: &str = "delete from heads; insert into heads select * from old_heads; update heads set epoch = epoch + 100, leased = 0; \
+                        delete from releases; insert into releases select * from old_releases; delete from settings; insert into settings select * from old_settings";
+
+/// The head as an operator names it.
+async fn named(replica: &Replica) -> String {
+    let head = replica.world.service.head(replica.each()).await.unwrap();
+    HeadName::new(head.number, &head.chain).text()
+}
+
+async fn accept(replica: &Replica) -> u64 {
+    replica.world.service.accept_rollback("home", &named(replica).await).await.unwrap()
+}
+
+/// Three copies have released: the first, the one that was put back and accepted, and the one that is put back after that. The witness of one process knows of the first two.
+#[tokio::test]
+async fn an_acceptance_is_charged_with_what_the_witness_of_any_process_knows() {
+    let text = file("epsilon = 1.0, delta = 1e-6, visits = 1, per = \"ever\"", "");
+    for comes_first in [true, false] {
+        let Some(cluster) = cluster() else { return };
+        let (url, clock) = (cluster.empty(), Arc::new(ManualClock::at(START)));
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("witness");
+        let one = Replica::witnessed(&url, &text, &clock, &path).await;
+        clock.pass(TICK);
+        assert_eq!(one.tick().await, Ticked::Released(1));
+        one.database.tamper(KEEP).await;
+        one.show(7).await;
+        assert_eq!(accept(&one).await, 1);
+        clock.pass(TICK);
+        assert_eq!(one.tick().await, Ticked::Released(9));
+        drop(one);
+        let tamperer = PostgresStore::open(&url).await.unwrap();
+        tamperer.tamper(PUT_BACK).await;
+        // Another process, without a witness, is shown a release of the lost copy.
+        let other = Replica::open(&url, &text, &clock).await;
+        let aware = match comes_first {
+            true => Some(Replica::witnessed(&url, &text, &clock, &path).await),
+            false => None,
+        };
+        other.show(12).await;
+        clock.pass(TICK);
+        assert_eq!(other.tick().await, Ticked::Halted);
+        let charged = accept(&other).await;
+        assert_eq!(charged, if comes_first { 2 } else { 1 });
+        let aware = match aware {
+            Some(aware) => aware,
+            None => {
+                // It comes after the acceptance, of which it finds that it was charged with too little.
+                let aware = Replica::witnessed(&url, &text, &clock, &path).await;
+                clock.pass(TICK);
+                assert_eq!((aware.tick().await, other.tick().await), (Ticked::Halted, Ticked::Halted));
+                assert!(aware.each().halted().unwrap().contains("did not know of all replays"));
+                // It has told the store: it is charged once, whoever accepts it, and whenever the witness comes back.
+                drop(aware);
+                assert_eq!(accept(&other).await, 2);
+                Replica::witnessed(&url, &text, &clock, &path).await
+            }
+        };
+        aware.world.service.find("home").unwrap().lease.give_up(aware.database.as_ref(), 1).await;
+        clock.pass(TICK);
+        let released = other.tick().await;
+        assert!(matches!(released, Ticked::Released(_)), "{released:?}");
+        aware.tick().await;
+        assert_eq!((aware.each().halted(), aware.world.number()), (None, other.world.number()));
+        let epsilon = async |replica: &Replica| {
+            replica.world.service.certificate("home").await.unwrap().guarantee.epsilon()
+        };
+        // mu sqrt(3), in every process.
+        assert!((1.75..1.9).contains(&epsilon(&aware).await), "{}", epsilon(&aware).await);
+        assert_eq!(epsilon(&aware).await, epsilon(&other).await);
+    }
+}
+
+/// A witness that begins late knows what is charged in the store: an older copy that is put back later lacks it.
+#[tokio::test]
+async fn a_new_witness_knows_what_was_charged_before_it() {
+    let text = file("epsilon = 1.0, delta = 1e-6, visits = 1, per = \"ever\"", "");
+    let Some((one, _, clock)) = two(&text).await else { return };
+    clock.pass(TICK);
+    one.tick().await;
+    one.show(7).await;
+    assert_eq!(accept(&one).await, 1);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("witness");
+    let url = one.url.clone();
+    drop(Replica::witnessed(&url, &text, &clock, &path).await);
+    let record = Witness::read(&path).unwrap().unwrap();
+    assert_eq!((record.replays[&1], record.heads[&1].number), (1, 8));
+}
+
+/// Two operators accept one rollback on two processes at the same time: it is charged once for each head, and no charge is lost.
+#[tokio::test]
+async fn two_acceptances_at_once_are_not_charged_as_one() {
+    let text = file(EXACT, "");
+    let Some((one, other, clock)) = two(&text).await else { return };
+    clock.pass(TICK);
+    one.tick().await;
+    other.tick().await;
+    // The second has seen a later release, and would go on under another number.
+    one.show(7).await;
+    other.show(20).await;
+    let named = named(&one).await;
+    let (first, second) = tokio::join!(
+        one.world.service.accept_rollback("home", &named),
+        other.world.service.accept_rollback("home", &named),
+    );
+    assert!(first.is_err() || second.is_err(), "both are charged as one: {first:?} {second:?}");
+    clock.pass(TICK);
+    for replica in [&one, &other] {
+        replica.tick().await;
+    }
+    let records = one.database.releases(1, 1, 99).await.unwrap();
+    let header = serde_json::to_string(&one.world.service.chain_header(one.each())).unwrap();
+    let line = |record| {
+        serde_json::to_string(&crate::loops::ChainLine::new(record).unwrap()).unwrap()
+    };
+    let lines = std::iter::once(header).chain(records.iter().map(line)).map(Ok::<_, String>);
+    crate::loops::verify_chain(lines, None).unwrap();
 }

@@ -122,11 +122,12 @@ pub(super) async fn apply(store: &dyn Store, operation: &Operation) -> Result<Ve
         }
         Operation::TakeEpoch(life) => bytes(&store.take_epoch(life).await?),
         Operation::Replace(life, number, slots) => {
-            let mut head = store.head(life).await?;
+            let old = store.head(life).await?;
+            let mut head = old.clone();
             head.number += number;
             head.closed += slots;
             head.state.push(number as u8);
-            bytes(&store.replace_state(life, head, None).await?)
+            bytes(&store.replace_state(life, sample::replacement(&old, head, None)).await?)
         }
         Operation::Collect(life, what) => bytes(&store.collect(life, what).await?),
         Operation::Erase(persons) => {

@@ -7,12 +7,14 @@ use super::{
     follow::NOW,
     locks::{ALL_LIVES, check_living, lock_alone, notify},
     number::{hash, life_number, signed, unsigned},
-    settings::is_text,
+    settings::{self, is_text},
     transaction::{Attempt, Failure, execute, optional},
 };
 use crate::{
     Result,
-    store::{Committed, Digest, Head, Life, LifeId, NewLife, ReleaseRecord, Step, refusal},
+    store::{
+        Committed, Digest, Head, Life, LifeId, NewLife, ReleaseRecord, Replacement, Step, refusal,
+    },
 };
 
 /// Closes all slots up to this one, when everything that is on its way into them is committed.
@@ -186,10 +188,16 @@ pub(super) async fn replace_state(
     key: i32,
     channel: &str,
     life: LifeId,
-    (new, link): &(Head, Option<ReleaseRecord>),
+    replacement: &Replacement,
 ) -> Attempt<()> {
     let number = life_number(life)?;
     check_living(on, key).await?;
+    let Replacement { head: new, link, charge, .. } = replacement;
+    // Floors first, as everybody takes these locks in this order.
+    let charged = match charge {
+        Some(charge) => settings::locked_floor(on, key, &charge.name).await?,
+        None => 0,
+    };
     lock_alone(on, key, number).await?;
     let old = read_head(
         on,
@@ -197,7 +205,7 @@ pub(super) async fn replace_state(
         "select number, chain, epoch, closed, folded, state from heads where life = $1 for update",
     )
     .await?;
-    refusal::check_replacement(new, &old, link.as_ref())?;
+    refusal::check_replacement(replacement, &old, charged)?;
     execute(
         on,
         "update heads set number = $2, chain = $3, epoch = $4, closed = $5, folded = $6, state = $7 where life = $1",
@@ -214,6 +222,9 @@ pub(super) async fn replace_state(
     .await?;
     if let Some(link) = link {
         insert_release(on, number, link).await?;
+    }
+    if let Some(charge) = charge {
+        settings::put_floor(on, &charge.name, charge.to.max(charged)).await?;
     }
     notify(on, channel).await
 }

@@ -102,15 +102,26 @@ pub(super) async fn raise_floor(
     name: &str,
     floor: u64,
 ) -> Attempt<u64> {
-    is_text(name)?;
     check_living(on, lock).await?;
-    lock_alone(on, lock, FLOORS).await?;
-    let kept = refusal::floor_of(reads::setting(on, name).await?.as_deref())?;
+    let kept = locked_floor(on, lock, name).await?;
     if floor > kept {
-        let sql = "insert into settings (name, value) values ($1, $2) on conflict (name) do update set value = excluded.value";
-        execute(on, sql, &[&name, &&floor.to_le_bytes()[..]]).await?;
+        put_floor(on, name, floor).await?;
     }
     Ok(kept.max(floor))
+}
+
+/// Where a floor is, which nobody else raises or looks at until the transaction ends.
+pub(super) async fn locked_floor(on: &Transaction<'_>, lock: i32, name: &str) -> Attempt<u64> {
+    is_text(name)?;
+    lock_alone(on, lock, FLOORS).await?;
+    Ok(refusal::floor_of(reads::setting(on, name).await?.as_deref())?)
+}
+
+/// Moves a floor up, whose lock is held.
+pub(super) async fn put_floor(on: &Transaction<'_>, name: &str, floor: u64) -> Attempt<()> {
+    let sql = "insert into settings (name, value) values ($1, $2) on conflict (name) do update set value = excluded.value";
+    execute(on, sql, &[&name, &&floor.to_le_bytes()[..]]).await?;
+    Ok(())
 }
 
 /// Refuses what PostgreSQL cannot keep as text.

@@ -140,8 +140,7 @@ impl Store for RedbStore {
         self.queue.submit(move |group| {
             let kept = events::floor(group, &name)?;
             if floor > kept {
-                let row = SettingRow(floor.to_le_bytes().to_vec());
-                put(&mut group.tables.settings, name.as_str(), &row)?;
+                events::put_floor(group, &name, floor)?;
             }
             Ok(kept.max(floor))
         })
@@ -184,8 +183,8 @@ impl Store for RedbStore {
         self.queue.submit(move |group| heads::take_epoch(group, life))
     }
 
-    fn replace_state(&self, life: LifeId, head: Head, link: Option<ReleaseRecord>) -> Pending<()> {
-        self.queue.submit(move |group| heads::replace_state(group, life, head, link))
+    fn replace_state(&self, life: LifeId, replacement: Replacement) -> Pending<()> {
+        self.queue.submit(move |group| heads::replace_state(group, life, replacement))
     }
 
     fn releases(&self, life: LifeId, from: u64, limit: usize) -> Pending<Vec<ReleaseRecord>> {
