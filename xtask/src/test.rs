@@ -38,7 +38,7 @@ pub fn run() -> Result<(), String> {
             "--workspace",
             "--all-targets",
             "--features",
-            "reticent-lab/clarabel,reticent-web/sealed",
+            "reticent-lab/clarabel,reticent-web/sealed,reticent-cli/failpoints",
             "--quiet",
             "--",
             "--deny",

@@ -27,6 +27,7 @@
 //! | [`run`], [`data`] | one process with its folder of data |
 //! | [`control`] | commands to a process that runs |
 //! | [`clock`] | the time, from the system or set by a test |
+//! | `failpoint` | steps at which a torture lets the process die |
 //! | [`tasks`] | work that goes on when its caller goes away |
 //! | `ticking` | ticks by the clock, tried again where they fail |
 //! | [`secret`] | keyed hashes of persons and events, and the key they are made with |
@@ -52,6 +53,10 @@ pub mod data;
 pub mod demo;
 pub mod devices;
 pub mod error;
+#[cfg(feature = "failpoints")]
+pub mod failpoint;
+#[cfg(not(feature = "failpoints"))]
+mod failpoint;
 pub mod history;
 pub mod http;
 mod lives;

@@ -1,30 +1,20 @@
-//! Two processes on one PostgreSQL database, of which one is killed, or stopped for longer than its lease and continued, while the database crashes now and then.
+//! Two processes on one PostgreSQL database, of which one is killed, or stopped for longer than its lease and continued, while the database crashes, and answers of commits
+//! are lost.
 
 #[path = "../../../server/src/store/postgres/testing.rs"]
-mod testing;
+pub mod testing;
 
-use std::{
-    collections::BTreeMap,
-    net::SocketAddr,
-    path::Path,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::{Duration, Instant},
-};
+use std::{net::SocketAddr, sync::Arc, time::{Duration, Instant}};
 
-use reticent_server::{
-    history::History,
-    store::{PostgresStore, RedbStore},
-};
+use reticent_server::store::{PostgresStore, RedbStore};
 
 use super::{
-    CLIENTS, Client, LOOPS, Random, Server, Shared, folder, run, runtime, setting, verify,
+    CLIENTS, Clients, Found, LOOPS, Random, Server, Shared, Start, examine, folder, keys,
+    proxy::Proxy, run, runtime, setting,
 };
 
 /// Longer than the right to release lasts.
-const PAST_THE_LEASE: Duration = Duration::from_millis(4500);
+pub const PAST_THE_LEASE: Duration = Duration::from_millis(4500);
 
 /// What happens to the service.
 #[derive(Debug, Clone, Copy)]
@@ -33,6 +23,7 @@ enum Accident {
     Stopped,
     DatabaseCrashes,
     DatabaseRestarts,
+    AnswersLost,
 }
 
 /// A process with where it answers.
@@ -42,8 +33,8 @@ struct Replica {
 }
 
 impl Replica {
-    fn start(config: &Path, data: &Path, url: &str) -> Self {
-        let server = Server::start(config, data, Some(url));
+    fn start(start: &Start) -> Self {
+        let server = Server::start(start);
         let address = server.address();
         Replica { server, address }
     }
@@ -59,20 +50,22 @@ fn two_processes_on_one_database_keep_everything_that_either_acknowledged() {
     let config = folder.join("loops.toml");
     std::fs::write(&config, LOOPS).unwrap();
     let data = [folder.join("one"), folder.join("other")];
-    let key = |name: &str| {
-        let place = ["--data", data[0].to_str().unwrap(), "--database", &url];
-        let what = ["--loop", name, "--role", "decide,reward"];
-        run(&[&["key", "new"][..], &place, &what].concat())
-    };
-    let keys = BTreeMap::from(["home", "other"].map(|name| (name, key(name))));
-    let start = |which: usize| Replica::start(&config, &data[which], &url);
-    let first = start(0);
-    // Every process needs the keys of the first one.
+    let keys = keys(&["--data", data[0].to_str().unwrap(), "--database", &url]);
+    // The second one has another way to the database, on which answers are lost.
+    let proxy = Proxy::start(folder.join("way"), cluster.folder());
+    let ways = [url.clone(), cluster.through(&url, &proxy.folder)];
+    let starts = [0, 1].map(|which| Start {
+        database: Some(ways[which].clone()),
+        witness: Some(folder.join(format!("witness-{which}"))),
+        ..Start::new(&config, &data[which])
+    });
+    let first = Replica::start(&starts[0]);
+    // Every process needs the keys of the first one, and begins with a witness of its own.
     std::fs::create_dir(&data[1]).unwrap();
     for name in ["people.key", "events.key", "seal.key"] {
         std::fs::copy(data[0].join(name), data[1].join(name)).unwrap();
     }
-    let mut replicas = [first, start(1)];
+    let mut replicas = [first, Replica::start(&starts[1])];
 
     let shared = Arc::new(Shared::new(keys));
     let serve = |replicas: &[Replica]| {
@@ -80,22 +73,17 @@ fn two_processes_on_one_database_keep_everything_that_either_acknowledged() {
         shared.serve_at(&addresses);
     };
     serve(&replicas);
-    let stop = Arc::new(AtomicBool::new(false));
-    let clients: Vec<_> = (0..CLIENTS)
-        .map(|number| {
-            let (shared, stop) = (Arc::clone(&shared), Arc::clone(&stop));
-            std::thread::spawn(move || Client::new(number, seed, shared).run(&stop))
-        })
-        .collect();
+    let clients = Clients::start(&shared, 0..CLIENTS, seed);
 
     let begun = Instant::now();
     let mut random = Random::new(seed);
     for number in 0..accidents {
         std::thread::sleep(Duration::from_millis(300 + random.below(700)));
         let accident = match number % 5 {
-            0 | 3 => Accident::Killed,
+            0 => Accident::Killed,
             1 => Accident::Stopped,
             2 => Accident::DatabaseCrashes,
+            3 => Accident::AnswersLost,
             _ => Accident::DatabaseRestarts,
         };
         let which = random.below(2) as usize;
@@ -107,7 +95,7 @@ fn two_processes_on_one_database_keep_everything_that_either_acknowledged() {
                 let killed = &mut replicas[which];
                 killed.server.kill();
                 std::thread::sleep(Duration::from_millis(random.below(500)));
-                *killed = start(which);
+                *killed = Replica::start(&starts[which]);
                 serve(&replicas);
             }
             Accident::Stopped => {
@@ -118,29 +106,34 @@ fn two_processes_on_one_database_keep_everything_that_either_acknowledged() {
             }
             Accident::DatabaseCrashes => cluster.crash(),
             Accident::DatabaseRestarts => cluster.restart(),
+            Accident::AnswersLost => {
+                proxy.lose(8);
+                std::thread::sleep(Duration::from_millis(700));
+            }
         }
     }
     std::thread::sleep(Duration::from_millis(1500));
-    stop.store(true, Ordering::SeqCst);
-    let mut histories: BTreeMap<&str, History> = BTreeMap::new();
-    for client in clients {
-        for (name, history) in client.join().unwrap() {
-            histories.entry(name).or_default().merge(history);
-        }
-    }
+    let histories = clients.stop();
     // A lease may have to end, windows end, and the last events are folded.
     std::thread::sleep(PAST_THE_LEASE);
     replicas.into_iter().for_each(|replica| replica.server.stop());
-    println!("{:.1} s with {CLIENTS} clients", begun.elapsed().as_secs_f64());
+    println!(
+        "{:.1} s with {CLIENTS} clients, {} answers of commits lost",
+        begun.elapsed().as_secs_f64(),
+        proxy.lost()
+    );
+    assert!(accidents < 4 || proxy.lost() > 0, "no answer of a commit was lost");
     runtime().block_on(async {
-        verify(&PostgresStore::open(&url).await.unwrap(), &histories, &data[0]).await;
+        let store = PostgresStore::open(&url).await.unwrap();
+        examine(&store, &histories, &data[0], true).await.iter().for_each(Found::assert);
     });
 
     // Moved to the embedded store, it holds the same, and the database has ended.
     let moved = folder.join("moved");
     println!("{}", run(&["store", "copy", "--from", &url, "--to", moved.to_str().unwrap()]));
     runtime().block_on(async {
-        verify(&RedbStore::open(moved.join("store.redb")).unwrap(), &histories, &data[0]).await;
+        let store = RedbStore::open(moved.join("store.redb")).unwrap();
+        examine(&store, &histories, &data[0], true).await.iter().for_each(Found::assert);
         let refused = PostgresStore::open(&url).await.err().unwrap().to_string();
         assert!(refused.contains("was moved to"), "{refused}");
     });

@@ -17,7 +17,9 @@
 //!
 //! What was never answered is resolved by the store: an event by its row, a reward by its idempotency key, a body by its hash.
 //!
-//! **What it needs.** The loop retains its rows for longer than the history lasts and has had one life; nobody was erased, no rollback accepted. One
+//! After an accepted rollback the history is that of the copy, with what came after it.
+//!
+//! **What it needs.** The loop retains its rows for longer than the history lasts and has had one life; nobody was erased. One
 //! idempotency key always comes with one value, and an event has fewer than [`MOST_REWARD_KEYS`](crate::store::MOST_REWARD_KEYS) of them.
 
 mod check;
@@ -132,7 +134,7 @@ pub enum Promise {
     OneChain,
     /// The learner's exact sums are those of the rows.
     ExactSums,
-    /// What people were promised has not changed.
+    /// What people were promised has not changed, but for rollbacks that were accepted and charged.
     Certificate,
 }
 

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use reticent::noise::SecureNoise;
+use reticent::{bandit::Curator, noise::SecureNoise};
 
 use super::{Contents, History, Promise, Violation};
 use crate::{
     Result,
     config::{Ledger, LoopPlan},
     loops::{
-        ChainHeader, ChainLine, Folded, HeadName, contribute, first_chain, learner, verify_chain,
+        ChainHeader, ChainLine, Folded, HeadName, Rollback, contribute, first_chain, learner,
+        verify_chain,
     },
     store::{Place, StoredEvent},
 };
@@ -132,7 +133,16 @@ fn folded_again(plan: &LoopPlan, contents: &Contents) -> Result<Vec<Violation>> 
     let mut folded = Folded::default();
     // A release sums the slots that have passed at its time.
     let mut last = plan.slot(contents.life.began).saturating_sub(1);
+    let mut replays = 0;
     for record in &contents.releases {
+        // A link of the chain that stands for no release.
+        if let Some(accepted) = Rollback::read(&record.release) {
+            if accepted.replays <= replays {
+                wrong(Promise::Certificate, "an accepted rollback was not charged");
+            }
+            replays = accepted.replays;
+            continue;
+        }
         let slot = plan.slot(record.time).saturating_sub(1);
         if slot <= last {
             wrong(Promise::OneChain, "a release was made without a slot of its own");
@@ -153,8 +163,10 @@ fn folded_again(plan: &LoopPlan, contents: &Contents) -> Result<Vec<Violation>> 
     if stored.has_exact_sums_of(&again) != Some(true) {
         wrong(Promise::ExactSums, "the rows do not add up to the learner's sums");
     }
-    if stored.guarantee()?.epsilon() != again.guarantee()?.epsilon() {
-        wrong(Promise::Certificate, "epsilon has changed");
+    let charged =
+        Curator::<SecureNoise>::resume_charged(&again.save(), again.releases(), replays)?;
+    if stored.guarantee()?.epsilon() != charged.guarantee()?.epsilon() {
+        wrong(Promise::Certificate, "epsilon is not what it was, with what is charged");
     }
     Ok(violations)
 }

@@ -50,7 +50,7 @@ use crate::{
     clock::{Clock, Time},
     config::{DevicePlan, Ledger, LoopPlan, Period},
     devices::Devices,
-    lives,
+    failpoint, lives,
     loops::{self, HeadName, Limits, Served, Token, first_chain},
     sealed::SealKey,
     secret::Secret,
@@ -256,6 +256,7 @@ impl Service {
             stopping: AtomicBool::new(false),
             tasks: Tasks::default(),
         };
+        failpoint::pass("start: read");
         service.recall_halts().await?;
         service.compare_with_witness().await?;
         service.show_charges().await?;

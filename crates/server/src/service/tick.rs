@@ -14,6 +14,7 @@ use crate::{
     Result,
     clock::{Clock, Time},
     config::{LoopPlan, REMEMBERED},
+    failpoint,
     loops::{self, Folded, contribute, first_chain},
     store::{Collect, Committed, Head, Place, Step, collect_all},
 };
@@ -76,6 +77,9 @@ impl Service {
         // First, so that what others note from now on ends this epoch.
         let store = self.store.as_ref();
         let leased = each.halted().is_none() && each.lease.keep(store, each.life).await? > 0;
+        if leased {
+            failpoint::pass("tick: leased");
+        }
         let head = self.head(each).await?;
         self.follow(each, &head).await?;
         self.recount(each, &head, &mut progress.counted).await?;
@@ -102,13 +106,16 @@ impl Service {
             }
         };
         each.open.change(closing, |slots, ()| slots.retain(|slot, _| *slot > due)).await?;
+        failpoint::pass("tick: closed");
         if each.answering().served.over {
             self.collect(each, due, now).await?;
             return Ok(Ticked::Over);
         }
         let ticked = self.release(each, head, due, now).await?;
         if matches!(ticked, Ticked::Released(_)) {
+            failpoint::pass("tick: served");
             self.collect(each, due, now).await?;
+            failpoint::pass("tick: collected");
         }
         Ok(ticked)
     }
@@ -143,7 +150,9 @@ impl Service {
             tracing::error!(r#loop = %each.plan.name, "{} rows could not be used and contribute zeros", folded.unusable);
             Counts::add(&each.counts.unusable, folded.unusable);
         }
+        failpoint::pass("tick: summed");
         let stepped = loops::step(&head, curator, sums, now)?;
+        failpoint::pass("tick: stepped");
         let step = Step {
             life: each.life,
             epoch,
@@ -153,6 +162,7 @@ impl Service {
         };
         match self.store.release(step).await? {
             Committed::Yes => {
+                failpoint::pass("tick: committed");
                 let record = stepped.record;
                 let head = Head {
                     number: record.number,
@@ -190,6 +200,7 @@ impl Service {
             return Ok(());
         }
         self.witness_head(each, head).await?;
+        failpoint::pass("tick: witnessed");
         let time = match time {
             Some(time) => Some(time),
             None => {

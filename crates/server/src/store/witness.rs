@@ -18,7 +18,7 @@ use super::{
     disk::{make_folder, private, rename, unusable},
     row::{self, Record},
 };
-use crate::{Error, Result, clock::Time};
+use crate::{Error, Result, clock::Time, failpoint};
 
 /// Where a life stood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -173,6 +173,7 @@ impl Witness {
                 file.sync_all()
             })
             .map_err(|error| unusable(&unfinished, error))?;
+        failpoint::pass("witness: written");
         rename(&unfinished, &self.path)
     }
 }

@@ -19,6 +19,7 @@ use super::{connect::Address, transaction::database_error};
 use crate::{
     Result,
     clock::{Clock, SystemClock, Time},
+    failpoint,
 };
 
 /// How often the time is asked for.
@@ -36,6 +37,7 @@ pub(super) struct DatabaseClock {
 
 impl DatabaseClock {
     fn set(&self, now: i64) {
+        let now = now.saturating_add(failpoint::clock_offset());
         self.ahead.store(now.saturating_sub_unsigned(self.own.steady()), Ordering::SeqCst);
     }
 }

@@ -205,6 +205,16 @@ impl Cluster {
         )
     }
 
+    /// The folder of its socket.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The address of the same schema by a socket in another folder.
+    pub(crate) fn through(&self, url: &str, folder: &Path) -> String {
+        url.replace(&self.folder.display().to_string(), &folder.display().to_string())
+    }
+
     /// The address of a new, empty schema.
     pub(crate) fn empty(&self) -> String {
         let schema = format!("s{}", self.schemas.fetch_add(1, Ordering::SeqCst));

@@ -9,7 +9,7 @@ use deadpool_postgres::{Pool, Transaction};
 use futures_util::future::BoxFuture;
 use tokio_postgres::{IsolationLevel, Row, error::SqlState, types::ToSql};
 
-use crate::{Error, Result, store::Pending};
+use crate::{Error, Result, failpoint, store::Pending};
 
 /// How often a transaction is tried.
 const ATTEMPTS: u32 = 12;
@@ -200,7 +200,9 @@ impl Connections {
         }
         #[cfg(test)]
         self.faults.before_commit()?;
+        failpoint::pass("store: before the commit");
         transaction.commit().await.map_err(|error| database_error(&error))?;
+        failpoint::pass("store: committed");
         #[cfg(test)]
         self.faults.after_commit()?;
         Ok(Ok(value))
