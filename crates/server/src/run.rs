@@ -334,7 +334,9 @@ mod tests {
         assert!(!lost(&first).await);
         // Nobody shows that it watches: a process that was stopped, or a copy of the database that was put back with nobody on it.
         let refused = start(Some("second")).await.err().unwrap().to_string();
-        assert!(refused.contains("--witness-lost") && refused.contains("while one with a witness runs"));
+        assert!(
+            refused.contains("--witness-lost") && refused.contains("while one with a witness runs")
+        );
         assert!(!folder.path().join("second").exists(), "it would be taken for a known one");
         let watching = Arc::clone(&first);
         let watching = tokio::spawn(async move {

@@ -17,7 +17,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Found, Random, examine, runtime, setting};
+use super::{Found, Random, setting};
 use accident::accidents;
 use copies::copies;
 use place::Kind;

@@ -54,12 +54,10 @@ impl Proxy {
 }
 
 /// Joins two connections until one ends, or an answer is lost.
-fn join(
-    client: UnixStream,
-    server: UnixStream,
-    (left, lost): &(Arc<AtomicU64>, Arc<AtomicU64>),
-) {
-    let (Ok(mut from_client), Ok(mut to_server)) = (client.try_clone(), server.try_clone()) else { return };
+fn join(client: UnixStream, server: UnixStream, (left, lost): &(Arc<AtomicU64>, Arc<AtomicU64>)) {
+    let (Ok(mut from_client), Ok(mut to_server)) = (client.try_clone(), server.try_clone()) else {
+        return;
+    };
     // Set while the answer of a commit is to be lost.
     let losing = Arc::new(AtomicU64::new(0));
     let (mark, left, lost) = (Arc::clone(&losing), Arc::clone(left), Arc::clone(lost));

@@ -4,7 +4,11 @@
 #[path = "../../../server/src/store/postgres/testing.rs"]
 pub mod testing;
 
-use std::{net::SocketAddr, sync::Arc, time::{Duration, Instant}};
+use std::{
+    net::SocketAddr,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use reticent_server::store::{PostgresStore, RedbStore};
 

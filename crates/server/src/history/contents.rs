@@ -77,7 +77,16 @@ impl Contents {
         let head = store.head(life.id).await?;
         let remembered = remembered(store, life.id, &rows).await?;
         let is_shared = store.is_shared();
-        Ok(Contents { store: store.id(), life, head, releases, rows, remembered, visits, is_shared })
+        Ok(Contents {
+            store: store.id(),
+            life,
+            head,
+            releases,
+            rows,
+            remembered,
+            visits,
+            is_shared,
+        })
     }
 }
 

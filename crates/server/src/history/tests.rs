@@ -285,10 +285,14 @@ async fn contents_that_were_changed_are_found() {
         ("a third visit is learnt from", &[Promise::Ledger, Promise::ExactSums], |contents, _| {
             contents.rows[4].1.learnt = true;
         }),
-        ("a later visit is learnt from in place of an earlier one", &[Promise::Ledger], |contents, _| {
-            contents.rows[1].1.learnt = false;
-            contents.rows[4].1.learnt = true;
-        }),
+        (
+            "a later visit is learnt from in place of an earlier one",
+            &[Promise::Ledger],
+            |contents, _| {
+                contents.rows[1].1.learnt = false;
+                contents.rows[4].1.learnt = true;
+            },
+        ),
         ("several processes learn from too many", &[Promise::Ledger], |contents, _| {
             contents.is_shared = true;
             contents.rows[4].1.learnt = true;

@@ -163,8 +163,7 @@ fn folded_again(plan: &LoopPlan, contents: &Contents) -> Result<Vec<Violation>> 
     if stored.has_exact_sums_of(&again) != Some(true) {
         wrong(Promise::ExactSums, "the rows do not add up to the learner's sums");
     }
-    let charged =
-        Curator::<SecureNoise>::resume_charged(&again.save(), again.releases(), replays)?;
+    let charged = Curator::<SecureNoise>::resume_charged(&again.save(), again.releases(), replays)?;
     if stored.guarantee()?.epsilon() != charged.guarantee()?.epsilon() {
         wrong(Promise::Certificate, "epsilon is not what it was, with what is charged");
     }

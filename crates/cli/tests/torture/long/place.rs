@@ -38,7 +38,15 @@ pub struct Place {
 
 /// What a copy of a database is made of, each in the order in which it is written.
 const TABLES: [&str; 10] = [
-    "store", "lives", "heads", "remembered", "events", "ledger", "releases", "keys", "settings",
+    "store",
+    "lives",
+    "heads",
+    "remembered",
+    "events",
+    "ledger",
+    "releases",
+    "keys",
+    "settings",
     "erased",
 ];
 

@@ -329,7 +329,10 @@ async fn an_acceptance_is_charged_with_what_the_witness_of_any_process_knows() {
                 // It comes after the acceptance, of which it finds that it was charged with too little.
                 let aware = Replica::witnessed(&url, &text, &clock, &path).await;
                 clock.pass(TICK);
-                assert_eq!((aware.tick().await, other.tick().await), (Ticked::Halted, Ticked::Halted));
+                assert_eq!(
+                    (aware.tick().await, other.tick().await),
+                    (Ticked::Halted, Ticked::Halted)
+                );
                 assert!(aware.each().halted().unwrap().contains("did not know of all replays"));
                 // It has told the store: it is charged once, whoever accepts it, and whenever the witness comes back.
                 drop(aware);
@@ -392,9 +395,8 @@ async fn two_acceptances_at_once_are_not_charged_as_one() {
     }
     let records = one.database.releases(1, 1, 99).await.unwrap();
     let header = serde_json::to_string(&one.world.service.chain_header(one.each())).unwrap();
-    let line = |record| {
-        serde_json::to_string(&crate::loops::ChainLine::new(record).unwrap()).unwrap()
-    };
+    let line =
+        |record| serde_json::to_string(&crate::loops::ChainLine::new(record).unwrap()).unwrap();
     let lines = std::iter::once(header).chain(records.iter().map(line)).map(Ok::<_, String>);
     crate::loops::verify_chain(lines, None).unwrap();
 }

@@ -10,8 +10,8 @@ use super::{
     writer::{Attempt, Group},
 };
 use crate::store::{
-    Committed, Digest, Head, Life, LifeId, NewLife, PersonHash, Raise, Replacement, Step, refusal,
-    row,
+    Committed, Digest, Head, Life, LifeId, NewLife, PersonHash, Raise, ReleaseRecord, Replacement,
+    Step, refusal, row,
 };
 
 /// Closes all slots up to this one.
