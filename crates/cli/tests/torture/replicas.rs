@@ -6,6 +6,7 @@ pub mod testing;
 
 use std::{
     net::SocketAddr,
+    path::Path,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -14,7 +15,7 @@ use reticent_server::store::{PostgresStore, RedbStore};
 
 use super::{
     CLIENTS, Clients, Found, LOOPS, Random, Server, Shared, Start, examine, folder, keys,
-    proxy::Proxy, run, runtime, setting,
+    proxy::Proxy, run, runtime, server::refused, setting,
 };
 
 /// Longer than the right to release lasts.
@@ -42,6 +43,30 @@ impl Replica {
         let address = server.address();
         Replica { server, address }
     }
+}
+
+/// Commands about a store find it in a database, or say what to do.
+fn commands_take_a_database(data: &Path, url: &str, witness: &Path) {
+    let place = ["--data", data.to_str().unwrap(), "--database", url];
+    let (copy, model) = (data.join("copy"), data.join("model.json"));
+    let (copy, model) = (copy.to_str().unwrap(), model.to_str().unwrap());
+    assert!(run(&[&["key", "list"][..], &place].concat()).contains("decide"));
+    let told = refused(&[&["store", "backup"][..], &place, &["--to", copy]].concat());
+    assert!(told.contains("pg_dump"), "{told}");
+    let head = ["--loop", "home", "--head", "1.00112233445566778899aabbccddeeff"];
+    for (name, more) in [
+        (&["store", "accept-rollback"][..], &head[..]),
+        (&["store", "accept-time"], &["--date", "2026-01-31"]),
+    ] {
+        let told = refused(&[name, &place, more].concat());
+        assert!(
+            told.contains("no service runs on this folder") && told.contains("--database"),
+            "{told}"
+        );
+    }
+    let witness = ["--loop", "home", "--witness", witness.to_str().unwrap(), "--to", model];
+    run(&[&["store", "model"][..], &place, &witness].concat());
+    assert!(std::fs::read_to_string(model).unwrap().contains("epsilon"));
 }
 
 #[test]
@@ -120,7 +145,11 @@ fn two_processes_on_one_database_keep_everything_that_either_acknowledged() {
     let histories = clients.stop();
     // A lease may have to end, windows end, and the last events are folded.
     std::thread::sleep(PAST_THE_LEASE);
-    replicas.into_iter().for_each(|replica| replica.server.stop());
+    for replica in replicas {
+        replica.server.stop();
+        // The other one sees the last release of this one.
+        std::thread::sleep(Duration::from_millis(700));
+    }
     println!(
         "{:.1} s with {CLIENTS} clients, {} answers of commits lost",
         begun.elapsed().as_secs_f64(),
@@ -132,6 +161,7 @@ fn two_processes_on_one_database_keep_everything_that_either_acknowledged() {
         examine(&store, &histories, &data[0], true).await.iter().for_each(Found::assert);
     });
 
+    commands_take_a_database(&data[0], &url, &folder.join("witness-1"));
     // Moved to the embedded store, it holds the same, and the database has ended.
     let moved = folder.join("moved");
     println!("{}", run(&["store", "copy", "--from", &url, "--to", moved.to_str().unwrap()]));

@@ -23,6 +23,14 @@ pub fn run(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_string()
 }
 
+/// What a command says that is refused.
+pub fn refused(arguments: &[&str]) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_reticent"));
+    let output = command.args(arguments).env_remove("RETICENT_DATABASE").output().unwrap();
+    assert!(!output.status.success() && output.stdout.is_empty(), "{arguments:?}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
 /// How a service is started.
 #[derive(Clone, Default)]
 pub struct Start {
@@ -57,7 +65,7 @@ impl Server {
     pub fn start(start: &Start) -> Self {
         let mut command = Command::new("sh");
         command.args(["-c", WITHOUT_LIMIT_SIGNAL, "sh", env!("CARGO_BIN_EXE_reticent")]);
-        command.env_remove("RETICENT_DATABASE");
+        command.env_remove("RETICENT_DATABASE").env("RETICENT_LOG", "error");
         command.envs(start.database.as_ref().map(|url| ("RETICENT_DATABASE", url)));
         command.envs(start.environment.iter().map(|(name, value)| (name, value)));
         command.args(["serve", "--listen", "127.0.0.1:0", "--config"]);
@@ -65,12 +73,7 @@ impl Server {
         if let Some(witness) = &start.witness {
             command.arg("--witness").arg(witness);
         }
-        let mut child = command
-            .env("RETICENT_LOG", "error")
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let stderr = BufReader::new(child.stderr.take().unwrap());
         let (tell, addresses) = mpsc::channel();
         std::thread::spawn(move || {

@@ -70,7 +70,9 @@ impl Service {
         let before = answering.served.replays;
         let charged = self.witnessed_replays(each.life).await.max(before);
         let last = (charged, served.number);
-        let lacks = self.compare_charges(each, head, last, found.as_ref()).await?;
+        // A loop that is stopped stays so until somebody accepts it, which moves the head.
+        let lacks = (!known || head.number > served.number)
+            && self.compare_charges(each, head, last, found.as_ref()).await?;
         self.publish(each, head, None).await?;
         let replays = each.answering().served.replays;
         if replays > before && !lacks {

@@ -436,8 +436,8 @@ impl Service {
         if each.halt(why, Some(seen)) {
             // As stored, and not as served: another process may have accepted a rollback since.
             let replays = loops::learner(&self.head(each).await?)?.replays();
-            let note = note_name(each.life, replays);
-            self.store.keep_setting(note, seen.to_le_bytes().to_vec()).await?;
+            // The latest that any process has seen.
+            self.store.raise_floor(note_name(each.life, replays), seen).await?;
             self.end_epoch(each).await?;
         }
         Ok(())
@@ -507,6 +507,9 @@ impl Service {
             let remedy = format!("the head of this store is {}: name that one", stored.text());
             return Err(Error::invalid("head", named, remedy));
         }
+        // Another process may have seen a later one.
+        let note = note_name(each.life, loops::learner(&head)?.replays());
+        let seen = seen.max(floor(self.store.as_ref(), note).await?);
         // Numbers up to `seen` have been used. One more is left out, because its release may have been committed in the lost copy and not noted.
         let number = seen.max(head.number) + 1;
         let known = self.witnessed_replays(each.life).await.max(each.answering().served.replays);

@@ -75,7 +75,11 @@ impl Place {
                 _ => cluster.through(url, &proxy.folder),
             }),
             witness: Some(folder.join(format!("witness-{which}/heads"))),
-            environment: vec![("RETICENT_CLOCK_FILE", clock.display().to_string())],
+            // What fails is many lines, and the checker says what is wrong.
+            environment: vec![
+                ("RETICENT_CLOCK_FILE", clock.display().to_string()),
+                ("RETICENT_LOG", "off".into()),
+            ],
             ..Start::new(&config, &folder.join(format!("data-{which}")))
         };
         let mut replicas = vec![Replica::start(start(0))];
@@ -172,7 +176,10 @@ impl Place {
                 std::fs::copy(self.folder.join("copy.redb"), store).unwrap();
             }
             Some((cluster, url, _)) => {
-                let mut sql = format!("set search_path = {}; begin;", schema(url));
+                // What a process was killed in ends first.
+                let all = TABLES.join(", ");
+                let mut sql =
+                    format!("set search_path = {}; begin; lock table {all};", schema(url));
                 for table in TABLES.iter().rev() {
                     sql += &format!("delete from {table};");
                 }

@@ -321,6 +321,14 @@ async fn an_acceptance_is_charged_with_what_the_witness_of_any_process_knows() {
         other.show(12).await;
         clock.pass(TICK);
         assert_eq!(other.tick().await, Ticked::Halted);
+        if let Some(aware) = &aware {
+            // It is stopped, and does not stop itself again with every look, which would end the epoch under whoever accepts.
+            let epoch = async || aware.database.head(1).await.unwrap().epoch;
+            aware.tick().await;
+            let before = epoch().await;
+            aware.tick().await;
+            assert_eq!((aware.tick().await, epoch().await), (Ticked::Halted, before));
+        }
         let charged = accept(&other).await;
         assert_eq!(charged, if comes_first { 2 } else { 1 });
         let aware = match aware {
@@ -399,4 +407,19 @@ async fn two_acceptances_at_once_are_not_charged_as_one() {
         |record| serde_json::to_string(&crate::loops::ChainLine::new(record).unwrap()).unwrap();
     let lines = std::iter::once(header).chain(records.iter().map(line)).map(Ok::<_, String>);
     crate::loops::verify_chain(lines, None).unwrap();
+}
+
+/// The numbers that any process has seen are left out, whichever process is asked.
+#[tokio::test]
+async fn an_acceptance_leaves_out_what_the_others_have_seen() {
+    let Some((one, other, clock)) = two(&file(EXACT, "")).await else { return };
+    clock.pass(TICK);
+    one.tick().await;
+    other.tick().await;
+    one.show(7).await;
+    other.show(20).await;
+    assert_eq!(accept(&one).await, 1);
+    assert_eq!(one.tick().await, Ticked::Released(22));
+    other.tick().await;
+    assert_eq!((other.each().halted(), other.world.number()), (None, 22));
 }
