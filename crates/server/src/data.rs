@@ -232,17 +232,22 @@ mod tests {
         let Some(cluster) = crate::store::postgres::testing::cluster() else { return };
         let (folder, url) = (tempfile::tempdir().unwrap(), cluster.empty());
         let names = ["people.key", "events.key", "seal.key"];
-        let start = |number: usize| {
+        let meet = Arc::new(tokio::sync::Barrier::new(6));
+        let start = |number: usize, meet: Option<Arc<tokio::sync::Barrier>>| {
             let (folder, url) = (folder.path().join(number.to_string()), url.clone());
             async move {
                 fs::create_dir_all(&folder).unwrap();
                 let store = PostgresStore::open(&url).await?;
+                if let Some(meet) = meet {
+                    meet.wait().await;
+                }
                 open_events_key(&folder, &store).await?;
                 open_people_keys(&folder.join("people.key"), &store).await?;
                 open_seal_key(&folder, &store, true).await
             }
         };
-        let tasks: Vec<_> = (0..6).map(|number| tokio::spawn(start(number))).collect();
+        let tasks = (0..6).map(|number| tokio::spawn(start(number, Some(Arc::clone(&meet)))));
+        let tasks: Vec<_> = tasks.collect();
         let mut first = Vec::new();
         for (number, task) in tasks.into_iter().enumerate() {
             let folder = folder.path().join(number.to_string());
@@ -260,7 +265,7 @@ mod tests {
                 let from = folder.path().join(first.to_string()).join(name);
                 fs::copy(from, folder.path().join(other.to_string()).join(name)).unwrap();
             }
-            assert_eq!(start(other).await.unwrap().public(), key.public());
+            assert_eq!(start(other, None).await.unwrap().public(), key.public());
         }
     }
 

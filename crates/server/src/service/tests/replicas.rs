@@ -419,6 +419,7 @@ async fn an_acceptance_leaves_out_what_the_others_have_seen() {
     one.show(7).await;
     other.show(20).await;
     assert_eq!(accept(&one).await, 1);
+    clock.pass(TICK);
     assert_eq!(one.tick().await, Ticked::Released(22));
     other.tick().await;
     assert_eq!((other.each().halted(), other.world.number()), (None, 22));
