@@ -259,7 +259,8 @@ mod tests {
                 }
             }
         }
-        let [(first, key)] = first.try_into().ok().expect("one of them");
+        assert_eq!(first.len(), 1, "one of them");
+        let (first, key) = first.remove(0);
         for other in (0..6).filter(|number| *number != first) {
             for name in names {
                 let from = folder.path().join(first.to_string()).join(name);

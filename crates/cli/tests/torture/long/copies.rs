@@ -98,8 +98,8 @@ pub fn copies(kind: Kind, random: &mut Random, table: &mut Table) {
         let found = place.examine(&history);
         wrong += released.add(&found);
         for Found { plan, contents, .. } in &found {
-            let links = contents.releases.iter().filter_map(|one| Rollback::read(&one.release));
-            if links.last().map(|link| link.replays) != Some(replays) {
+            let mut links = contents.releases.iter().filter_map(|one| Rollback::read(&one.release));
+            if links.next_back().map(|link| link.replays) != Some(replays) {
                 println!("  loop {}: {replays} replays are due", plan.name);
                 wrong += 1;
             }

@@ -68,7 +68,7 @@ pub(super) fn floor(group: &Group<'_>, name: &str) -> Attempt<u64> {
 
 /// Moves a floor up.
 pub(super) fn put_floor(group: &mut Group<'_>, name: &str, floor: u64) -> Attempt<()> {
-    Ok(put(&mut group.tables.settings, name, &SettingRow(floor.to_le_bytes().to_vec()))?)
+    put(&mut group.tables.settings, name, &SettingRow(floor.to_le_bytes().to_vec()))
 }
 
 /// The request and the answer of an event that was added before, or earlier in the batch.
