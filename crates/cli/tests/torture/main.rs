@@ -12,6 +12,10 @@
 //! `RETICENT_TORTURE_KILLS` and `RETICENT_TORTURE_SEED` set the number of kills and the seed, which is printed.
 
 #![cfg(unix)]
+#![cfg_attr(
+    not(feature = "failpoints"),
+    allow(dead_code, reason = "the long torture uses all of it")
+)]
 
 mod client;
 #[cfg(feature = "failpoints")]
@@ -270,12 +274,10 @@ impl Happened {
         }
     }
 
-    #[cfg(feature = "failpoints")]
     fn acknowledged(&self) -> usize {
         self.ranks + self.rewards + self.activations
     }
 
-    #[cfg(feature = "failpoints")]
     fn refused(&self) -> usize {
         self.conflicts + self.late
     }
