@@ -66,7 +66,7 @@ fn commands_take_a_database(data: &Path, url: &str, witness: &Path) {
     }
     let witness = ["--loop", "home", "--witness", witness.to_str().unwrap(), "--to", model];
     run(&[&["store", "model"][..], &place, &witness].concat());
-    assert!(std::fs::read_to_string(model).unwrap().contains("\"generation\""));
+    assert!(std::fs::read_to_string(model).unwrap().contains("\"origin\""));
 }
 
 #[test]
