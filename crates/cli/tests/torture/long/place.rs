@@ -149,7 +149,7 @@ impl Place {
         arguments
     }
 
-    /// Makes a copy of the store while nobody adds anything.
+    /// Makes a copy of the store while nobody asks anything.
     pub fn copy(&self) {
         match &self.database {
             None => {
@@ -159,7 +159,9 @@ impl Place {
                 run(&[&["store", "backup"][..], &place, &["--to", &copy]].concat());
             }
             Some((cluster, url, _)) => {
-                let mut sql = format!("set search_path = {}; begin;", schema(url));
+                // One snapshot, as a dump is: releases go on meanwhile.
+                let begin = "begin isolation level repeatable read";
+                let mut sql = format!("set search_path = {}; {begin};", schema(url));
                 for table in TABLES {
                     sql += &format!("create table copy_{table} as select * from {table};");
                 }
