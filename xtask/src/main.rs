@@ -12,6 +12,7 @@
 //! | `cargo xtask package` | packs what is published and compiles it |
 //! | `cargo xtask audit [--quick]` | attacks every guarantee, detects every known mistake, tests the coverage of confidence sets |
 //! | `cargo xtask fuzz [--minutes 10]` | fuzzes every reader of external bytes |
+//! | `cargo xtask torture [--minutes 10]` | the service under every accident, on both stores, and a checker over its clients' history |
 //! | `cargo xtask rooms` | prints which module uses which |
 
 mod browser;
@@ -19,6 +20,7 @@ mod debian;
 mod docs;
 mod npm;
 mod packages;
+mod postgres;
 mod python;
 mod rooms;
 mod test;
@@ -45,11 +47,12 @@ fn main() -> ExitCode {
             build().and_then(|()| debian::test(debian::fetch()))
         }
         Some("deb") => debian::build(),
+        Some("torture") => torture(&minutes()),
         Some("package") => packages::pack(true),
         Some("rooms") => print_rooms(),
         Some("wasm") => wasm::build(wasm::fetch()),
         Some("web") => web(),
-        _ => Err("usage: cargo xtask test | oracles | python | clients | browser | docs | wasm | web | deb [--test] | package | rooms | audit [--quick] | fuzz [--minutes 10]"
+        _ => Err("usage: cargo xtask test | oracles | python | clients | browser | docs | wasm | web | deb [--test] | package | rooms | audit [--quick] | fuzz [--minutes 10] | torture [--minutes 10]"
             .to_string()),
     };
     match result {
@@ -100,6 +103,17 @@ fn fuzz(minutes: &str) -> Result<(), String> {
         .args(["--ignored", "--nocapture"])
         .env("RETICENT_FUZZ_MINUTES", minutes);
     step("fuzzing", &mut command)
+}
+
+/// Minutes of accidents to a build of the service that has failpoints; a broken promise is printed and fails.
+fn torture(minutes: &str) -> Result<(), String> {
+    postgres::expect(&postgres::fetch())?;
+    let mut command = root_command("cargo");
+    command
+        .args(["test", "--quiet", "--package", "reticent-cli", "--features", "failpoints"])
+        .args(["--test", "torture", "minutes_of_torture", "--", "--ignored", "--nocapture"])
+        .env("RETICENT_TORTURE_MINUTES", minutes);
+    step("torture", &mut command)
 }
 
 /// The value of `--minutes`, or 10.

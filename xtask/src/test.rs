@@ -12,7 +12,7 @@
 use std::thread;
 
 use crate::{
-    browser, debian, docs, packages, python,
+    browser, debian, docs, packages, postgres, python,
     tools::{binary, cargo, root, root_command, skip, step},
     web,
 };
@@ -25,11 +25,12 @@ pub fn run() -> Result<(), String> {
     cargo("format", &["fmt", "--all", "--check"])?;
     // Debian's packages one after another: apt-get has one lock.
     let debian = thread::spawn(|| {
+        let postgres = postgres::fetch();
         let browser = browser::fetch();
         let web = web::fetch();
         // If it fails, the tests of the alerts say what they lack.
         let _ = python::promtool();
-        (browser, web, debian::fetch())
+        (postgres, browser, web, debian::fetch())
     });
     let environments: Lane = thread::spawn(python::fetch);
     cargo(
@@ -39,15 +40,16 @@ pub fn run() -> Result<(), String> {
             "--workspace",
             "--all-targets",
             "--features",
-            "reticent-lab/clarabel,reticent-web/sealed",
+            "reticent-lab/clarabel,reticent-web/sealed,reticent-cli/failpoints",
             "--quiet",
             "--",
             "--deny",
             "warnings",
         ],
     )?;
-    let (browser, web, packaged) =
+    let (postgres, browser, web, packaged) =
         debian.join().map_err(|_| "Debian's packages: a thread failed")?;
+    postgres::expect(&postgres)?;
     let fetched = web.clone();
     let builds: Lane = thread::spawn(move || {
         web::build(&fetched)?;

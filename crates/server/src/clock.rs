@@ -5,6 +5,8 @@ use std::{
     time::{Instant, SystemTime, UNIX_EPOCH},
 };
 
+use crate::failpoint;
+
 /// Milliseconds since 1970.
 pub type Time = u64;
 
@@ -46,7 +48,9 @@ impl Default for SystemClock {
 impl Clock for SystemClock {
     fn now(&self) -> Time {
         // A clock before 1970 counts as 1970.
-        SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as Time)
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now = now.map_or(0, |since| since.as_millis() as Time);
+        now.saturating_add_signed(failpoint::clock_offset())
     }
 
     fn steady(&self) -> u64 {

@@ -3,18 +3,18 @@
 //!
 //! One line of JSON is a [`Command`], one line a [`Reply`]. The socket has mode 0600: whoever may open it may read the store too.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
     Error, Result,
     clock::Time,
-    data::{is_store, open_store},
+    data::Data,
     http::{KeyRing, Role, check_trust, make_key},
     secret::CheckValue,
     service::{Service, needed_keys, stored_model},
-    store::Store,
+    store::{COPY_OF_DATABASE, Store},
 };
 
 #[cfg(unix)]
@@ -158,8 +158,8 @@ pub async fn execute(store: &dyn Store, command: Command, now: Time) -> Result<R
 /// A command that only a service that runs can carry out.
 fn needs_service(why: &str) -> Error {
     Error::Unavailable(format!(
-        "no service runs on this folder, and {why}: start it as usual (`reticent serve --config LOOPS --data DIR`, with --witness if it has one), and run \
-         this command again while it runs"
+        "no service runs on this folder, and {why}: start it as usual (`reticent serve --config LOOPS --data DIR`, with --witness and --database if it has them), and run \
+         this command again while it runs; where several processes use one database, on the machine of one of them with its folder"
     ))
 }
 
@@ -201,8 +201,12 @@ pub async fn execute_live(service: &Service, keys: &KeyRing, command: Command) -
     }
 }
 
-/// Carries out a command in a folder of data: in the process that serves from it, or on its store if none does.
-pub async fn command(folder: &Path, command: Command, now: Time) -> Result<Reply> {
+/// Carries out a command where data are: in the process that serves from their folder, or on their store if none does.
+pub async fn command(data: &Data, command: Command, now: Time) -> Result<Reply> {
+    let folder = &data.folder;
+    if data.database.is_some() && matches!(command, Command::Backup { .. }) {
+        return Err(Error::Unavailable(COPY_OF_DATABASE.into()));
+    }
     #[cfg(unix)]
     if let Some(reply) = socket::ask(folder, &command).await? {
         return match reply {
@@ -211,14 +215,17 @@ pub async fn command(folder: &Path, command: Command, now: Time) -> Result<Reply
         };
     }
     // Keys may be made before the first start; everything else is about a store that there is.
-    if !matches!(command, Command::NewKey { .. }) && !is_store(folder) {
-        let remedy = "there is no store in this folder: give that of `reticent serve --data`";
+    if !matches!(command, Command::NewKey { .. }) && !data.is_store() {
+        let remedy = "there is no store in this folder: give that of `reticent serve --data`, and --database too if the service has one";
         return Err(Error::invalid("data", folder.display(), remedy));
     }
     // A mistyped folder would get a store of its own, with a key that no service knows.
-    if !folder.is_dir() {
+    if data.database.is_none() && !folder.is_dir() {
         let remedy = "there is no such folder: give that of `reticent serve --data`, or make it before the first start";
         return Err(Error::invalid("data", folder.display(), remedy));
     }
-    execute(open_store(folder)?.as_ref(), command, now).await
+    let (store, clock) = data.open().await?;
+    // Where several machines use one store, its clock decides.
+    let now = if store.is_shared() { clock.now() } else { now };
+    execute(store.as_ref(), command, now).await
 }

@@ -1,4 +1,4 @@
-//! The folder of a service's data: its store and its keys, and the witness elsewhere.
+//! Where a service's data are: a folder with its keys and, unless there is a database, the store; the witness stands elsewhere.
 
 use std::{
     fs,
@@ -8,16 +8,63 @@ use std::{
 
 use crate::{
     Error, Result,
+    clock::{Clock, SystemClock},
     sealed::SealKey,
-    secret::Secret,
-    store::{RedbStore, Store},
+    secret::{PeopleKeys, Secret},
+    service::{EVENTS_CHECK, PEOPLE_CHECK},
+    store::{Portable, PostgresStore, RedbStore, Store},
 };
 
-/// The file of the store.
-const STORE: &str = "store.redb";
+/// The file of the store in its folder.
+pub const STORE: &str = "store.redb";
+
+/// Where the data of a service are.
+#[derive(Debug, Clone)]
+pub struct Data {
+    /// The folder of the keys and of the control socket, and of the store unless there is a database.
+    pub folder: PathBuf,
+    /// The address of a PostgreSQL database.
+    pub database: Option<String>,
+}
+
+impl Data {
+    /// Everything in one folder.
+    pub fn in_folder(folder: impl Into<PathBuf>) -> Self {
+        Data { folder: folder.into(), database: None }
+    }
+
+    /// Opens the store, with the clock that decides for it. The folder is made, open to its owner only, if there is none.
+    pub async fn open(&self) -> Result<(Arc<dyn Store>, Arc<dyn Clock>)> {
+        match &self.database {
+            Some(url) => {
+                make_folder(&self.folder)?;
+                let store = PostgresStore::open(url).await?;
+                let clock = store.clock();
+                Ok((Arc::new(store), clock))
+            }
+            None => {
+                let store = open_file(&self.folder)?;
+                if let Some(place) = store.retired_to().await? {
+                    let remedy = format!("its store was moved to {place}: serve from there");
+                    return Err(Error::invalid("data", self.folder.display(), remedy));
+                }
+                Ok((Arc::new(store), Arc::new(SystemClock::default())))
+            }
+        }
+    }
+
+    /// Whether there is a store; that of a database is made when it is opened.
+    pub fn is_store(&self) -> bool {
+        self.database.is_some() || self.folder.join(STORE).exists()
+    }
+}
 
 /// Opens the store in a folder, which is made, open to its owner only, if there is none.
 pub fn open_store(folder: &Path) -> Result<Arc<dyn Store>> {
+    Ok(Arc::new(open_file(folder)?))
+}
+
+fn open_file(folder: &Path) -> Result<RedbStore> {
     make_folder(folder)?;
     let file = folder.join(STORE);
     // A service makes this key when it has a store.
@@ -26,12 +73,7 @@ pub fn open_store(folder: &Path) -> Result<Arc<dyn Store>> {
         let remedy = "it is missing or empty beside the keys of a store, and a new one would forget all visits, costs and keys: restore a copy, or give a new folder";
         return Err(Error::invalid("store", file.display(), remedy));
     }
-    Ok(Arc::new(RedbStore::open(file)?))
-}
-
-/// Whether there is a store in a folder.
-pub fn is_store(folder: &Path) -> bool {
-    folder.join(STORE).exists()
+    RedbStore::open(file)
 }
 
 /// The file of the keys of the people's hashes, unless another one is given.
@@ -43,7 +85,7 @@ pub fn people_key_in(folder: &Path) -> PathBuf {
 const SEAL_CHECK: &str = "seal check";
 
 /// Opens the key of sealed reports in a folder, which is made if there is none. A store that has served sealed reports (`sealed`, now or before) does not get a new
-/// one in silence: what devices and the shuffler still have for the old one would be lost.
+/// one in silence: what devices and the shuffler still have for the old one would be lost. All processes of a database have one from the start.
 pub(crate) async fn open_seal_key(
     folder: &Path,
     store: &dyn Store,
@@ -52,20 +94,65 @@ pub(crate) async fn open_seal_key(
     let path = folder.join("seal.key");
     let known = store.setting(SEAL_CHECK.into()).await?;
     if known.is_some() && !path.exists() {
-        let remedy = "the file is missing: restore the one that this store was served with, or reports that are sealed to it are lost. If it is lost, write 64 other random hexadecimal digits to it (`openssl rand -hex 32`)";
+        let remedy = "the file is missing: restore the one that this store was served with, or copy it from the folder of another process of the same database, or reports that are sealed to \
+                      it are lost. If it is lost, write 64 other random hexadecimal digits to it (`openssl rand -hex 32`)";
         return Err(Error::invalid("seal.key", path.display(), remedy));
     }
-    let key = Secret::in_file(&path)?.seal_key();
-    let id = key.public().id();
-    if sealed && known.is_none() {
-        store.keep_setting(SEAL_CHECK.into(), id.to_vec()).await?;
-    }
-    if known.is_some_and(|known| known != id) {
+    let check = |secret: &Secret| secret.seal_key().public().id().to_vec();
+    let name = (sealed || store.is_shared()).then_some(SEAL_CHECK);
+    let secret = open_key(&path, store, name, check).await?;
+    if known.is_some_and(|known| known != check(&secret)) {
         tracing::error!(
             "seal.key is not the one that this store was first served with: reports that are sealed to that one are given up; restore it if it is not lost"
         );
     }
-    Ok(key)
+    Ok(secret.seal_key())
+}
+
+/// Opens the key of events. A store that has one does not get another: a repeated question would be a second event, and the place of the right file would be taken.
+pub(crate) async fn open_events_key(folder: &Path, store: &dyn Store) -> Result<Secret> {
+    let path = folder.join("events.key");
+    if !path.exists() && store.setting(EVENTS_CHECK.into()).await?.is_some() {
+        let remedy = "the file is missing: restore the one that this store was made with, or copy it from the folder of another process of the same database; under another key a \
+                      repeated question would be a second event";
+        return Err(Error::invalid("events.key", path.display(), remedy));
+    }
+    let check = |secret: &Secret| secret.check_value().to_vec();
+    open_key(&path, store, Some(EVENTS_CHECK), check).await
+}
+
+/// Opens the keys of the people's hashes. A further process of a database is not given a new one: then no process would charge anybody.
+pub(crate) async fn open_people_keys(path: &Path, store: &dyn Store) -> Result<PeopleKeys> {
+    if path.exists() || !store.is_shared() {
+        return PeopleKeys::in_file(path);
+    }
+    if store.setting(PEOPLE_CHECK.into()).await?.is_some() {
+        let remedy = "the file is missing: copy it from the folder of another process of the same database, or from its backup";
+        return Err(Error::invalid("people.key", path.display(), remedy));
+    }
+    let check = |secret: &Secret| secret.check_value().to_vec();
+    let current = open_key(path, store, Some(PEOPLE_CHECK), check).await?;
+    Ok(PeopleKeys { current, earlier: Vec::new() })
+}
+
+/// Opens a key, and makes it if there is none. What tells which key it is stands in the store under this name: of several processes that make one at the same time, the first one
+/// has made the key of the store, and what another one has made is removed again.
+async fn open_key(
+    path: &Path,
+    store: &dyn Store,
+    name: Option<&str>,
+    check: impl Fn(&Secret) -> Vec<u8>,
+) -> Result<Secret> {
+    let made = !path.exists();
+    let secret = Secret::in_file(path)?;
+    let Some(name) = name else { return Ok(secret) };
+    let own = check(&secret);
+    if store.keep_setting(name.into(), own.clone()).await? != own && made {
+        let _ = fs::remove_file(path);
+        let remedy = "another process has made the keys of this database at the same time: copy people.key, events.key and seal.key from its folder into this one, and start again";
+        return Err(Error::invalid("data", path.display(), remedy));
+    }
+    Ok(secret)
 }
 
 /// Makes the folder if there is none.
@@ -107,6 +194,80 @@ mod tests {
         // One that an operator has put there is taken.
         fs::write(&file, "07".repeat(32)).unwrap();
         assert_ne!(open(true).await.unwrap().public(), key.public());
+    }
+
+    #[tokio::test]
+    async fn a_missing_key_of_events_is_not_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = open_store(&folder.path().join("data")).unwrap();
+        let key = folder.path().join("events.key");
+        let open = async || open_events_key(folder.path(), store.as_ref()).await;
+        let made = open().await.unwrap();
+        assert_eq!(open().await.unwrap().check_value(), made.check_value());
+        fs::remove_file(&key).unwrap();
+        let refused = open().await.err().unwrap().to_string();
+        assert!(refused.contains("restore the one") && !key.exists(), "{refused}");
+    }
+
+    /// Another process has made its key after this one has looked and before it has told the store.
+    #[tokio::test]
+    async fn a_key_that_another_process_has_made_first_is_not_made_twice() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = open_store(&folder.path().join("data")).unwrap();
+        let path = folder.path().join("some.key");
+        let check = |secret: &Secret| secret.check_value().to_vec();
+        let open = async || open_key(&path, store.as_ref(), Some("check"), check).await;
+        let other = Secret::new().unwrap();
+        store.keep_setting("check".into(), check(&other)).await.unwrap();
+        let refused = open().await.err().unwrap().to_string();
+        assert!(refused.contains("copy people.key") && !path.exists(), "{refused}");
+        // A file that was there is an operator's, and stays.
+        let there = Secret::in_file(&path).unwrap();
+        assert_eq!(open().await.unwrap().check_value(), there.check_value());
+    }
+
+    /// Processes that start at the same time on a new database, each with an empty folder.
+    #[tokio::test]
+    async fn of_several_first_starts_one_makes_the_keys_and_the_others_ask_for_them() {
+        let Some(cluster) = crate::store::postgres::testing::cluster() else { return };
+        let (folder, url) = (tempfile::tempdir().unwrap(), cluster.empty());
+        let names = ["people.key", "events.key", "seal.key"];
+        let meet = Arc::new(tokio::sync::Barrier::new(6));
+        let start = |number: usize, meet: Option<Arc<tokio::sync::Barrier>>| {
+            let (folder, url) = (folder.path().join(number.to_string()), url.clone());
+            async move {
+                fs::create_dir_all(&folder).unwrap();
+                let store = PostgresStore::open(&url).await?;
+                if let Some(meet) = meet {
+                    meet.wait().await;
+                }
+                open_events_key(&folder, &store).await?;
+                open_people_keys(&folder.join("people.key"), &store).await?;
+                open_seal_key(&folder, &store, true).await
+            }
+        };
+        let tasks = (0..6).map(|number| tokio::spawn(start(number, Some(Arc::clone(&meet)))));
+        let tasks: Vec<_> = tasks.collect();
+        let mut first = Vec::new();
+        for (number, task) in tasks.into_iter().enumerate() {
+            let folder = folder.path().join(number.to_string());
+            match task.await.unwrap() {
+                Ok(key) => first.push((number, key)),
+                Err(refused) => {
+                    assert!(refused.to_string().contains("copy"), "{refused}");
+                    assert!(names.iter().all(|name| !folder.join(name).exists()), "{refused}");
+                }
+            }
+        }
+        assert_eq!(first.len(), 1, "one of them");
+        let (first, key) = first.remove(0);
+        for other in (0..6).filter(|number| *number != first) {
+            for name in names {
+                let from = folder.path().join(first.to_string()).join(name);
+                fs::copy(from, folder.path().join(other.to_string()).join(name)).unwrap();
+            }
+            assert_eq!(start(other, None).await.unwrap().public(), key.public());
+        }
     }
 
     #[test]

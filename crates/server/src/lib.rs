@@ -20,13 +20,14 @@
 //! | [`service`] | all loops of one process with their store: what HTTP calls |
 //! | [`loops`] | pure decisions about a loop's state: what is chosen, what an event contributes, what a release is, what is certified |
 //! | `lives` | a loop's lives, one for each generation: begun and told in the log |
-//! | [`store`] | what is kept, by named transactions: in memory and in redb |
+//! | [`store`] | what is kept, by named transactions: in memory, in redb and in PostgreSQL |
 //! | [`mod@bench`] | the figures of the embedded store |
 //! | [`history`] | whether a store holds what its clients were told, after accidents |
 //! | [`config`] | the file of loops, checked |
 //! | [`run`], [`data`] | one process with its folder of data |
 //! | [`control`] | commands to a process that runs |
 //! | [`clock`] | the time, from the system or set by a test |
+//! | `failpoint` | steps at which a torture lets the process die |
 //! | [`tasks`] | work that goes on when its caller goes away |
 //! | `ticking` | ticks by the clock, tried again where they fail |
 //! | [`secret`] | keyed hashes of persons and events, and the key they are made with |
@@ -52,6 +53,10 @@ pub mod data;
 pub mod demo;
 pub mod devices;
 pub mod error;
+#[cfg(feature = "failpoints")]
+pub mod failpoint;
+#[cfg(not(feature = "failpoints"))]
+mod failpoint;
 pub mod history;
 pub mod http;
 mod lives;

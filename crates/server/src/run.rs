@@ -5,6 +5,7 @@ use std::{
     net::SocketAddr,
     path::{Path, PathBuf},
     sync::Arc,
+    time::{Duration, Instant},
 };
 
 use tokio::{net::TcpListener, task::JoinSet};
@@ -12,14 +13,14 @@ use tokio_rustls::rustls::ServerConfig;
 
 use crate::{
     Error, Result,
-    clock::{Clock, SystemClock, Time},
+    clock::Time,
     config::{DevicePlan, LoopPlan},
-    data::{open_seal_key, open_store, people_key_in},
+    data::{Data, open_events_key, open_people_keys, open_seal_key, people_key_in},
     http::{App, HttpLimits, KeyRing, Role, Tls, make_key, serve},
     loops::Limits,
-    secret::{PeopleKeys, Secret},
-    service::{EVENTS_CHECK, Options, Service, WITNESS_LOST, WITNESSED},
-    store::{Store, Witness, WitnessRecord},
+    secret::PeopleKeys,
+    service::{Options, Service, WATCHED, WITNESS_LOST, WITNESSED},
+    store::{Store, Witness, WitnessPlace, WitnessRecord},
 };
 
 /// What `reticent serve` is told.
@@ -28,8 +29,8 @@ pub struct RunOptions {
     pub plans: Vec<LoopPlan>,
     /// Checked loops whose people's devices add the noise.
     pub device_plans: Vec<DevicePlan>,
-    /// The folder of the data.
-    pub data: PathBuf,
+    /// Where the data are.
+    pub data: Data,
     /// The file of the keys of the people's hashes, the present one first; `people.key` in the folder of the data by default.
     pub people_key: Option<PathBuf>,
     /// The file of the witness.
@@ -99,15 +100,18 @@ async fn open_witness(
     now: Time,
 ) -> Result<Option<(Witness, Option<WitnessRecord>)>> {
     if let Some(witness) = &options.witness {
-        check_witness(witness, &options.data)?;
+        check_witness(witness, &options.data.folder)?;
     }
     let known = options.witness.as_ref().is_some_and(|witness| witness.exists());
-    let lost = !known && store.setting(WITNESSED.into()).await?.is_some();
+    let mut lost = !known && store.setting(WITNESSED.into()).await?.is_some();
+    if lost && !options.witness_lost && options.witness.is_some() {
+        lost = !is_watched(store).await?;
+    }
     if lost && !options.witness_lost {
         let value =
             options.witness.as_ref().map_or("none".into(), |path| path.display().to_string());
         let remedy = "this store was served with a witness, and that is not it: give its file (is its filesystem mounted?), or --witness-lost if it is lost; \
-                      then nothing shows whether this store is an older copy";
+                      then nothing shows whether this store is an older copy. A further process on a database begins with a new file while one with a witness runs";
         return Err(Error::invalid("witness", value, remedy));
     }
     if lost {
@@ -120,20 +124,37 @@ async fn open_witness(
     let Some(path) = &options.witness else { return Ok(None) };
     store.keep_setting(WITNESSED.into(), vec![1]).await?;
     let (witness, record) = Witness::open(path)?;
-    let witness = witness.beside(&options.data);
-    if !witness.is_apart() {
-        tracing::warn!(path = %path.display(), "the witness is on the filesystem of the data, and may be restored together with an older copy of it: give a file on another one");
+    let witness = match options.data.database {
+        Some(_) => witness.beside_database(store.is_elsewhere()),
+        None => witness.beside(&options.data.folder),
+    };
+    match witness.place() {
+        WitnessPlace::Apart | WitnessPlace::OtherMachine => {}
+        WitnessPlace::Beside => {
+            tracing::warn!(path = %path.display(), "the witness is on the filesystem of the data, and may be restored together with an older copy of it: give a file on another one");
+        }
+        WitnessPlace::Unknown => {
+            tracing::warn!(path = %path.display(), "the database is on this machine or is reached through it, and the witness may be restored together with an older copy of it: see that it is not");
+        }
     }
     Ok(Some((witness, record)))
 }
 
-/// Refuses to make a new key of events for a store that has one: it would be refused at the next start too, and the place of the right one would be taken.
-async fn check_events_key(path: &Path, store: &dyn Store) -> Result<()> {
-    if path.exists() || store.setting(EVENTS_CHECK.into()).await?.is_none() {
-        return Ok(());
+/// How long a sign is waited for that another process watches the store.
+const WATCH: Duration =
+    if cfg!(test) { Duration::from_secs(2) } else { LOOK_AGAIN.saturating_mul(3) };
+
+/// Whether another process, now, compares this store with a witness of its own: what that one has seen, a new witness need not have seen.
+async fn is_watched(store: &dyn Store) -> Result<bool> {
+    let shown = store.setting(WATCHED.into()).await?;
+    let end = Instant::now() + WATCH;
+    while store.is_shared() && Instant::now() < end {
+        tokio::time::sleep(Duration::from_millis(250)).await;
+        if store.setting(WATCHED.into()).await? != shown {
+            return Ok(true);
+        }
     }
-    let remedy = "the file is missing: restore the one that this store was made with; under another key a repeated question would be a second event";
-    Err(Error::invalid("events.key", path.display(), remedy))
+    Ok(false)
 }
 
 /// Serves from a folder of data until `stop`. When it answers, `ready` is told the address and, where visitors are simulated, a new key to sign
@@ -144,25 +165,24 @@ pub async fn run(
     stop: impl Future<Output = ()>,
 ) -> Result<()> {
     let (listener, tls) = options.listen.open().await?;
-    let store = open_store(&options.data)?;
-    let events = options.data.join("events.key");
-    check_events_key(&events, store.as_ref()).await?;
-    let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
+    let (store, clock) = options.data.open().await?;
+    let folder = &options.data.folder;
+    let events = open_events_key(folder, store.as_ref()).await?;
     let witness = open_witness(&options, store.as_ref(), clock.now()).await?;
-    let people = options.people_key.unwrap_or_else(|| people_key_in(&options.data));
-    let PeopleKeys { current, earlier } = PeopleKeys::in_file(&people)?;
+    let people = options.people_key.unwrap_or_else(|| people_key_in(folder));
+    let PeopleKeys { current, earlier } = open_people_keys(&people, store.as_ref()).await?;
     let loops = Options {
         plans: options.plans,
         store: Arc::clone(&store),
         clock: Arc::clone(&clock),
         people: current,
         earlier_people: earlier,
-        events: Secret::in_file(&events)?,
+        events,
         witness,
         limits: Limits::default(),
     };
     let sealed = options.device_plans.iter().any(|plan| plan.shuffled().is_some() && !plan.sums());
-    let seal_key = open_seal_key(&options.data, store.as_ref(), sealed).await?;
+    let seal_key = open_seal_key(folder, store.as_ref(), sealed).await?;
     let service = Service::open_with_devices(loops, options.device_plans, Some(seal_key)).await?;
     let (visitors, key) = match options.visitors {
         true => {
@@ -173,17 +193,40 @@ pub async fn run(
     };
     let keys = Arc::new(KeyRing::open(store.as_ref()).await?);
     #[cfg(unix)]
-    let control =
-        crate::control::Control::open(&options.data, Arc::clone(&service), Arc::clone(&keys))?;
+    let control = crate::control::Control::open(folder, Arc::clone(&service), Arc::clone(&keys))?;
+    let others = store
+        .is_shared()
+        .then(|| tokio::spawn(follow_others(store, Arc::clone(&service), Arc::clone(&keys))));
     let app = App::new(Arc::clone(&service), keys, options.limits, tls.is_some());
     let served = serve_until(app, listener, tls, |address| ready(address, key), stop).await;
-    if let Some(visitors) = visitors {
-        visitors.abort();
-    }
+    visitors.iter().chain(&others).for_each(|task| task.abort());
     served?;
     #[cfg(unix)]
     drop(control);
     Ok(())
+}
+
+/// How often what other processes did is looked at, if nothing is heard of it.
+const LOOK_AGAIN: Duration = Duration::from_secs(5);
+
+/// Takes up keys that other processes have made or revoked, and looks at what else they have done.
+async fn follow_others(store: Arc<dyn Store>, service: Arc<Service>, keys: Arc<KeyRing>) {
+    let mut last = Instant::now();
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(LOOK_AGAIN) => {}
+            _ = store.changed() => {}
+        }
+        let mut looked = keys.reload(store.as_ref()).await;
+        // Changes may come with every tick, and the rest is as much to read as there are people who were erased.
+        if last.elapsed() >= LOOK_AGAIN {
+            looked = looked.and(service.follow_others().await);
+            last = Instant::now();
+        }
+        if let Err(error) = looked {
+            tracing::warn!("what other processes did is not known at present: {error}");
+        }
+    }
 }
 
 /// Opens the socket.
@@ -222,12 +265,13 @@ pub async fn serve_until(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{secret::Secret, store::PostgresStore};
 
     fn options(folder: &Path, witness: Option<&str>, witness_lost: bool) -> RunOptions {
         RunOptions {
             plans: Vec::new(),
             device_plans: Vec::new(),
-            data: folder.join("data"),
+            data: Data::in_folder(folder.join("data")),
             people_key: None,
             witness: witness.map(|name| folder.join(name)),
             witness_lost,
@@ -240,14 +284,14 @@ mod tests {
     #[tokio::test]
     async fn a_store_that_was_served_with_a_witness_is_not_served_without_it() {
         let folder = tempfile::tempdir().unwrap();
-        let store = open_store(&folder.path().join("data")).unwrap();
+        let store = crate::data::open_store(&folder.path().join("data")).unwrap();
         let open = async |witness, lost| {
             open_witness(&options(folder.path(), witness, lost), store.as_ref(), 7).await
         };
         assert!(open(None, false).await.unwrap().is_none(), "it never had one");
         let (witness, record) = open(Some("witness"), false).await.unwrap().unwrap();
         assert!(record.is_none(), "the first one knows nothing");
-        assert!(!witness.is_apart(), "both are in one folder");
+        assert_eq!(witness.place(), WitnessPlace::Beside, "both are in one folder");
         assert!(store.setting(WITNESS_LOST.into()).await.unwrap().is_none());
         witness.write(&WitnessRecord { store: store.id(), ..WitnessRecord::default() }).unwrap();
         assert!(open(Some("witness"), false).await.unwrap().unwrap().1.is_some());
@@ -260,15 +304,55 @@ mod tests {
         assert_eq!(noted, Some(7_u64.to_le_bytes().to_vec()), "it is never forgotten");
     }
 
+    /// A further process on a database begins with a witness of its own while one with a witness runs, and nothing is said to be lost.
     #[tokio::test]
-    async fn a_missing_key_of_events_is_not_replaced() {
-        let folder = tempfile::tempdir().unwrap();
-        let store = open_store(&folder.path().join("data")).unwrap();
-        let key = folder.path().join("data/events.key");
-        assert!(check_events_key(&key, store.as_ref()).await.is_ok(), "a new store");
-        store.keep_setting(EVENTS_CHECK.into(), vec![1]).await.unwrap();
-        let refused = check_events_key(&key, store.as_ref()).await.err().unwrap().to_string();
-        assert!(refused.contains("restore the one") && !key.exists(), "{refused}");
+    async fn a_further_process_begins_with_a_new_witness_while_another_watches() {
+        let Some(cluster) = crate::store::postgres::testing::cluster() else { return };
+        let (folder, url) = (tempfile::tempdir().unwrap(), cluster.empty());
+        let start = async |witness: Option<&str>| {
+            let mut options = options(folder.path(), witness, false);
+            options.data.database = Some(url.clone());
+            let store = Arc::new(PostgresStore::open(&url).await?);
+            let clock = store.clock();
+            let witness = open_witness(&options, store.as_ref(), clock.now()).await?;
+            Service::open(Options {
+                plans: crate::demo::plans()?,
+                store,
+                clock,
+                people: Secret::from_bytes([3; 32]),
+                earlier_people: Vec::new(),
+                events: Secret::from_bytes([5; 32]),
+                witness,
+                limits: Limits::default(),
+            })
+            .await
+        };
+        let lost = async |service: &Service| {
+            service.store().setting(WITNESS_LOST.into()).await.unwrap().is_some()
+        };
+        let first = start(Some("first")).await.unwrap();
+        assert!(!lost(&first).await);
+        // Nobody shows that it watches: a process that was stopped, or a copy of the database that was put back with nobody on it.
+        let refused = start(Some("second")).await.err().unwrap().to_string();
+        assert!(
+            refused.contains("--witness-lost") && refused.contains("while one with a witness runs")
+        );
+        assert!(!folder.path().join("second").exists(), "it would be taken for a known one");
+        let watching = Arc::clone(&first);
+        let watching = tokio::spawn(async move {
+            loop {
+                watching.follow_others().await.unwrap();
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        });
+        let second = start(Some("second")).await.unwrap();
+        assert!(!lost(&second).await, "no witness is lost");
+        assert!(start(None).await.is_err(), "without one it is not served");
+        watching.abort();
+        let known = Witness::read(&folder.path().join("second")).unwrap().unwrap();
+        assert_eq!(known.lives.len(), 1, "it knows what the store has");
+        drop((first, second));
+        start(Some("second")).await.unwrap();
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use crate::{Error, Result, clock::Clock};
+use crate::{Error, Result, clock::Clock, store::Store};
 
 /// What ticks a loop.
 pub(crate) struct Ticker {
@@ -46,10 +46,11 @@ impl Ticker {
         *known = failed;
     }
 
-    /// Ticks until the service stops.
+    /// Ticks until the service stops. The store tells what other processes have released.
     pub(crate) async fn run<T, F>(
         &self,
         clock: &dyn Clock,
+        store: &dyn Store,
         stopping: &AtomicBool,
         tick: impl Fn() -> F,
     ) where
@@ -65,7 +66,10 @@ impl Ticker {
             self.tell(failed.map(|why| format!("the last tick failed and is tried again: {why}")));
             let left = self.period - clock.now() % self.period;
             // In short steps, so that a stop is noticed and a clock that was set is followed.
-            tokio::time::sleep(Duration::from_millis(left.clamp(5, 500))).await;
+            tokio::select! {
+                () = tokio::time::sleep(Duration::from_millis(left.clamp(5, 500))) => {}
+                _ = store.changed() => {}
+            }
         }
     }
 }

@@ -33,6 +33,9 @@ pub struct Arguments {
     /// For `service`: a new folder on the disk that is to be measured; it is removed at the end.
     #[arg(long, default_value = "reticent-bench.data")]
     data: PathBuf,
+    /// For `service`: the address of an empty PostgreSQL database, which is measured too and is full of events afterwards.
+    #[arg(long, value_name = "URL")]
+    database: Option<String>,
 }
 
 /// Measures everything.
@@ -79,6 +82,7 @@ fn measure_service(arguments: &Arguments) -> Result<Vec<Figure>, Error> {
     let options = BenchOptions {
         program: std::env::current_exe()?,
         folder,
+        database: arguments.database.clone(),
         requests: arguments.requests,
         events: arguments.events,
     };

@@ -1,9 +1,6 @@
 //! `reticent key`: keys of a service, made, listed and revoked while it runs or while it does not, and the keys of the people's hashes.
 
-use std::{
-    fmt::Write,
-    path::{Path, PathBuf},
-};
+use std::{fmt::Write, path::PathBuf};
 
 use clap::{Args, Subcommand};
 use reticent_server::{
@@ -14,7 +11,7 @@ use reticent_server::{
     secret::{PeopleKeys, Secret},
 };
 
-use super::{serve::runtime, store::unexpected};
+use super::{place::Place, serve::runtime, store::unexpected};
 use crate::{error::Error, report::Report};
 
 /// Makes, lists and revokes the keys that clients of `reticent serve` send.
@@ -29,9 +26,8 @@ pub struct Arguments {
 enum Action {
     /// Makes a key and prints it, this once: only its hash is kept.
     New {
-        /// The folder that the service keeps its data in.
-        #[arg(long)]
-        data: PathBuf,
+        #[command(flatten)]
+        place: Place,
         /// The loop that the key is for; an admin key is for all of them.
         #[arg(long, value_name = "LOOP")]
         r#loop: Option<String>,
@@ -41,24 +37,21 @@ enum Action {
     },
     /// Lists all keys without their secrets.
     List {
-        /// The folder that the service keeps its data in.
-        #[arg(long)]
-        data: PathBuf,
+        #[command(flatten)]
+        place: Place,
     },
     /// Revokes a key at once.
     Revoke {
-        /// The folder that the service keeps its data in.
-        #[arg(long)]
-        data: PathBuf,
+        #[command(flatten)]
+        place: Place,
         /// The key's id, as `list` shows it, or the whole key.
         key: String,
     },
     /// Puts a new key of the people's hashes in front of the others, which stay: visits under all of them add up. It is taken up at the next
     /// start of the service.
     RotatePeople {
-        /// The folder that the service keeps its data in.
-        #[arg(long)]
-        data: PathBuf,
+        #[command(flatten)]
+        place: Place,
         /// The file of the keys, where `reticent serve` is given one.
         #[arg(long, value_name = "PATH")]
         people_key: Option<PathBuf>,
@@ -74,17 +67,17 @@ fn parse_role(name: &str) -> Result<Role, reticent_server::Error> {
 
 /// Carries out the command.
 pub fn run(arguments: Arguments) -> Result<Report, Error> {
-    let (data, ask) = match arguments.action {
-        Action::RotatePeople { data, people_key, drop_outlived } => {
-            return rotate(&data, people_key, drop_outlived);
+    let (place, ask) = match arguments.action {
+        Action::RotatePeople { place, people_key, drop_outlived } => {
+            return rotate(place, people_key, drop_outlived);
         }
-        Action::New { data, r#loop, role } => {
-            (data, Command::NewKey { loop_name: r#loop, roles: role })
+        Action::New { place, r#loop, role } => {
+            (place, Command::NewKey { loop_name: r#loop, roles: role })
         }
-        Action::List { data } => (data, Command::ListKeys),
-        Action::Revoke { data, key } => (data, Command::RevokeKey { key }),
+        Action::List { place } => (place, Command::ListKeys),
+        Action::Revoke { place, key } => (place, Command::RevokeKey { key }),
     };
-    match runtime()?.block_on(command(&data, ask, SystemClock::default().now()))? {
+    match runtime()?.block_on(command(&place.data(), ask, SystemClock::default().now()))? {
         Reply::Key(key) => {
             let json = serde_json::json!({ "key": key });
             Ok(Report::new(key, &json).note(["it is shown this once: keep it safe".to_string()]))
@@ -96,13 +89,14 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
 }
 
 /// Rotates the key of the people's hashes.
-fn rotate(data: &Path, file: Option<PathBuf>, drop_outlived: bool) -> Result<Report, Error> {
-    let file = file.unwrap_or_else(|| people_key_in(data));
+fn rotate(place: Place, file: Option<PathBuf>, drop_outlived: bool) -> Result<Report, Error> {
+    let data = place.data();
+    let file = file.unwrap_or_else(|| people_key_in(&data.folder));
     let needed = match drop_outlived {
         false => None,
         true => {
             let now = SystemClock::default().now();
-            match runtime()?.block_on(command(data, Command::PeopleKeys, now))? {
+            match runtime()?.block_on(command(&data, Command::PeopleKeys, now))? {
                 Reply::PeopleKeys(needed) => Some(needed),
                 reply => return Err(unexpected(reply)),
             }

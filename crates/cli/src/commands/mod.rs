@@ -15,6 +15,7 @@ pub mod learn;
 mod listen;
 pub mod merge;
 mod notify;
+pub mod place;
 pub mod plan;
 pub mod privacy;
 pub mod reproduce;

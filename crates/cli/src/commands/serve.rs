@@ -11,6 +11,7 @@ use clap::Args;
 use reticent_server::{
     clock::SystemClock,
     config::{DevicePlan, LoopOutlook, LoopPlan, ServiceFile},
+    data::Data,
     demo,
     http::HttpLimits,
     loops::{Certificate, Enforcement, Limits, Together},
@@ -24,6 +25,7 @@ use serde::Serialize;
 use super::{
     listen::{TlsArguments, parse_listen},
     notify::tell_systemd,
+    place::database,
     read,
 };
 use crate::{error::Error, report::Report};
@@ -38,6 +40,10 @@ pub struct Arguments {
     /// The folder that everything is kept in; it is made if there is none.
     #[arg(long, required_unless_present_any = ["demo", "check"])]
     data: Option<PathBuf>,
+    /// A PostgreSQL database in place of the store in the folder, for several machines: postgres://user@host/database. RETICENT_DATABASE is
+    /// read if this is not given, since others on the machine may see what is typed here.
+    #[arg(long, value_name = "URL")]
+    database: Option<String>,
     /// Where to listen. Other addresses than those of this machine need TLS or --behind-proxy.
     #[arg(long, default_value = "127.0.0.1:8080", value_parser = parse_listen)]
     listen: SocketAddr,
@@ -57,7 +63,7 @@ pub struct Arguments {
     #[arg(long)]
     check: bool,
     /// Serve a loop with simulated visitors.
-    #[arg(long, conflicts_with_all = ["config", "data", "check"])]
+    #[arg(long, conflicts_with_all = ["config", "data", "database", "check"])]
     demo: bool,
 }
 
@@ -100,7 +106,10 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
     let options = RunOptions {
         plans,
         device_plans,
-        data: folder.path.clone(),
+        data: Data {
+            folder: folder.path.clone(),
+            database: if arguments.demo { None } else { database(arguments.database) },
+        },
         people_key: arguments.people_key,
         witness: arguments.witness,
         witness_lost: arguments.witness_lost,

@@ -6,10 +6,12 @@ use clap::{Args, Subcommand};
 use reticent_server::{
     clock::{Clock, SystemClock, date_time},
     control::{Command, Reply, command},
+    data::STORE,
+    store::{Location, move_store},
 };
 use serde_json::json;
 
-use super::serve::runtime;
+use super::{place::Place, serve::runtime};
 use crate::{error::Error, report::Report};
 
 /// Looks after the store of a service.
@@ -26,9 +28,8 @@ pub struct Arguments {
 enum Action {
     /// Goes on from a store that has gone back, such as a restored backup, and charges the replay to the loop's guarantee. The service must run.
     AcceptRollback {
-        /// The folder that the service keeps its data in.
-        #[arg(long)]
-        data: PathBuf,
+        #[command(flatten)]
+        place: Place,
         /// The loop.
         #[arg(long, value_name = "LOOP")]
         r#loop: String,
@@ -38,28 +39,39 @@ enum Action {
     },
     /// Goes on with the time of the clock, where the service does not believe it because it is far ahead of what the store knows. The service must run.
     AcceptTime {
-        /// The folder that the service keeps its data in.
-        #[arg(long)]
-        data: PathBuf,
+        #[command(flatten)]
+        place: Place,
         /// The day that the clock shows, in UTC, as the service named it.
         #[arg(long, value_name = "YYYY-MM-DD", value_parser = parse_date)]
         date: String,
     },
-    /// Writes a copy of the store while the service runs or while it does not. The keys of the people's hashes, of events and of sealed reports are not in it.
+    /// Writes a copy of the store while the service runs or while it does not. The keys of the people's hashes, of events and of sealed reports are not in it. A database is
+    /// copied by PostgreSQL itself: pg_dump.
     Backup {
-        /// The folder that the service keeps its data in.
-        #[arg(long)]
-        data: PathBuf,
+        #[command(flatten)]
+        place: Place,
         /// A file that does not exist yet.
         #[arg(long, value_name = "FILE")]
         to: PathBuf,
     },
+    /// Moves everything from one store to another: releases, visits, open events, keys, settings. The source ends: two living copies would each
+    /// release the same people.
+    #[command(
+        after_help = "Example: reticent store copy --from data --to postgres://reticent@localhost/reticent"
+    )]
+    Copy {
+        /// The folder of a service that is stopped, or the address of a database, whose services are then not answered any more.
+        #[arg(long, value_name = "FOLDER|URL")]
+        from: String,
+        /// A folder without a store, or the address of an empty database.
+        #[arg(long, value_name = "FOLDER|URL")]
+        to: String,
+    },
     /// Writes what a loop has released to a file that another loop may begin with (`warm_start`), with what it has cost, while the service runs or while
     /// it does not.
     Model {
-        /// The folder that the service keeps its data in.
-        #[arg(long)]
-        data: PathBuf,
+        #[command(flatten)]
+        place: Place,
         /// The loop.
         #[arg(long, value_name = "LOOP")]
         r#loop: String,
@@ -97,8 +109,8 @@ fn parse_date(text: &str) -> Result<String, String> {
 /// Carries out the command.
 pub fn run(arguments: Arguments) -> Result<Report, Error> {
     match arguments.action {
-        Action::AcceptRollback { data, r#loop, head } => {
-            match ask(&data, Command::AcceptRollback { loop_name: r#loop, head })? {
+        Action::AcceptRollback { place, r#loop, head } => {
+            match ask(place, Command::AcceptRollback { loop_name: r#loop, head })? {
                 Reply::Accepted(replays) => {
                     let text = format!("releases go on; replays charged so far: {replays}");
                     Ok(Report::new(text, &json!({ "replays": replays })))
@@ -106,17 +118,17 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
                 reply => Err(unexpected(reply)),
             }
         }
-        Action::AcceptTime { data, date } => match ask(&data, Command::AcceptTime { date })? {
+        Action::AcceptTime { place, date } => match ask(place, Command::AcceptTime { date })? {
             Reply::TimeAccepted(time) => {
                 let text = format!("releases go on; the time is {}", date_time(time));
                 Ok(Report::new(text, &json!({ "time": time })))
             }
             reply => Err(unexpected(reply)),
         },
-        Action::Backup { data, to } => {
+        Action::Backup { place, to } => {
             // The process that serves stands in another folder.
             let file = std::path::absolute(&to)?;
-            match ask(&data, Command::Backup { file })? {
+            match ask(place, Command::Backup { file })? {
                 Reply::BackedUp => {
                     let text = format!("the copy is in {}", to.display());
                     let note = "keep people.key, events.key and seal.key too, apart from the copy: without them nobody is recognised, and reports that are sealed cannot be opened";
@@ -125,8 +137,17 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
                 reply => Err(unexpected(reply)),
             }
         }
-        Action::Model { data, r#loop, witness, to } => {
-            match ask(&data, Command::Model { loop_name: r#loop, witness })? {
+        Action::Copy { from, to } => {
+            let moved = runtime()?.block_on(move_store(&location(&from), &location(&to)))?;
+            let text = format!(
+                "moved {} entries, SHA-256 {} in both; the source has ended and is refused from now on",
+                moved.entries, moved.hash
+            );
+            let note = "people.key, events.key and seal.key stay where they are: every process needs them in its folder";
+            Ok(Report::new(text, &moved).note([note.to_string()]))
+        }
+        Action::Model { place, r#loop, witness, to } => {
+            match ask(place, Command::Model { loop_name: r#loop, witness })? {
                 Reply::Model(text) => {
                     write_new(&to, &text)?;
                     let text = format!("the model is in {}", to.display());
@@ -138,8 +159,16 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
     }
 }
 
-fn ask(data: &Path, question: Command) -> Result<Reply, Error> {
-    Ok(runtime()?.block_on(command(data, question, SystemClock::default().now()))?)
+/// An address of a database, or the file in a folder.
+fn location(text: &str) -> Location {
+    match text.starts_with("postgres://") || text.starts_with("postgresql://") {
+        true => Location::Database(text.into()),
+        false => Location::File(Path::new(text).join(STORE)),
+    }
+}
+
+fn ask(place: Place, question: Command) -> Result<Reply, Error> {
+    Ok(runtime()?.block_on(command(&place.data(), question, SystemClock::default().now()))?)
 }
 
 /// What is said when a service answers something else.

@@ -38,7 +38,7 @@ impl Random {
 /// What all clients share.
 pub struct Shared {
     keys: BTreeMap<&'static str, String>,
-    address: RwLock<Option<SocketAddr>>,
+    addresses: RwLock<Vec<SocketAddr>>,
     moment: AtomicU64,
     /// Counts events whose id several clients use.
     common: AtomicU64,
@@ -47,12 +47,12 @@ pub struct Shared {
 impl Shared {
     pub fn new(keys: BTreeMap<&'static str, String>) -> Self {
         let (moment, common) = (AtomicU64::new(0), AtomicU64::new(0));
-        Shared { keys, address: RwLock::new(None), moment, common }
+        Shared { keys, addresses: RwLock::default(), moment, common }
     }
 
-    /// Tells the clients where the service is.
-    pub fn serve_at(&self, address: Option<SocketAddr>) {
-        *self.address.write().unwrap() = address;
+    /// Tells the clients where the processes of the service are.
+    pub fn serve_at(&self, addresses: &[SocketAddr]) {
+        *self.addresses.write().unwrap() = addresses.to_vec();
     }
 
     fn moment(&self) -> u64 {
@@ -284,7 +284,8 @@ impl<'a> Client<'a> {
         let sent = self.shared.moment();
         let answer = self.exchange(&text);
         let answered = self.shared.moment();
-        if answer.is_none() {
+        // Where there are several processes, the next one is another one now and then.
+        if answer.is_none() || self.random.below(16) == 0 {
             self.stream = None;
         }
         let reply = match answer {
@@ -298,8 +299,9 @@ impl<'a> Client<'a> {
     /// Waits until there is a service to talk to.
     fn connect(&mut self) {
         while self.stream.is_none() && !self.stop.is_some_and(|stop| stop.load(Ordering::SeqCst)) {
-            let address = *self.shared.address.read().unwrap();
-            let stream = address.and_then(|address| TcpStream::connect(address).ok());
+            let addresses = self.shared.addresses.read().unwrap().clone();
+            let any = self.random.below(addresses.len().max(1) as u64) as usize;
+            let stream = addresses.get(any).and_then(|address| TcpStream::connect(address).ok());
             if stream.is_none() {
                 std::thread::sleep(Duration::from_millis(2));
             }

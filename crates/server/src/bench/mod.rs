@@ -1,4 +1,4 @@
-//! `reticent bench service`: the figures of the embedded store, each beside what is required and what is wanted, and as ratios to a bare handler and a bare
+//! `reticent bench service`: the figures of the stores, each beside what is required and what is wanted, and as ratios to a bare handler and a bare
 //! store in the same run.
 //!
 //! | file | what it measures |
@@ -52,6 +52,8 @@ pub struct BenchOptions {
     pub program: PathBuf,
     /// A folder for the data, which is made and removed: on the disk that is to be measured.
     pub folder: PathBuf,
+    /// An empty PostgreSQL database, in which questions and rewards are measured too.
+    pub database: Option<String>,
     /// Requests of each measurement over HTTP.
     pub requests: u64,
     /// Open events at the restart.
@@ -149,6 +151,8 @@ pub async fn run(options: &BenchOptions, progress: impl Fn(&str)) -> Result<Vec<
 }
 
 async fn measure(options: &BenchOptions, progress: impl Fn(&str)) -> Result<Vec<Figure>> {
+    let all = options;
+    let options = &BenchOptions { database: None, ..all.clone() };
     let BenchOptions { requests, events, .. } = *options;
     let mut figures = Vec::new();
     progress("a decision without input and output");
@@ -177,6 +181,14 @@ async fn measure(options: &BenchOptions, progress: impl Fn(&str)) -> Result<Vec<
     figures.push(rate.beside(HANDLER, bare.rate).beside(REDB, alone.bare));
     let rate = Figure::rate("durable reward over HTTP", rewards.rate).required(10_000.0, 25_000.0);
     figures.push(rate.beside(HANDLER, bare.rate).beside(REDB, alone.bare));
+
+    if all.database.is_some() {
+        progress("ranks and rewards over HTTP, in PostgreSQL");
+        for (what, measured) in in_database(all).await? {
+            let rate = Figure::rate(what, measured.rate).required(3_000.0, 8_000.0);
+            figures.push(rate.beside(HANDLER, bare.rate));
+        }
+    }
 
     progress("reports of devices over HTTP");
     let (bare_reports, taken) = reports(options, handler).await?;
@@ -247,6 +259,20 @@ async fn measure(options: &BenchOptions, progress: impl Fn(&str)) -> Result<Vec<
     let size = std::fs::metadata(file).map_err(Error::store)?.len() >> 20;
     figures.push(Figure::new("the file of the store", size as f64, "MiB"));
     Ok(figures)
+}
+
+/// Questions and rewards of one process on a database.
+async fn in_database(options: &BenchOptions) -> Result<[(&'static str, Measured); 2]> {
+    let folder = options.folder.join("postgres");
+    std::fs::create_dir_all(&folder).map_err(Error::store)?;
+    let process = Process::start(&BenchOptions { folder, ..options.clone() }).await?;
+    let load = Load::new(process.address, CONNECTIONS);
+    let ranks = load.ranks(options.requests, &process.key).await?;
+    let rewards = load.rewards(options.requests, &process.key).await?;
+    Ok([
+        ("durable rank over HTTP, PostgreSQL", ranks),
+        ("durable reward over HTTP, PostgreSQL", rewards),
+    ])
 }
 
 /// Reports of devices: to a bare handler, and to a service of its own, one in a request and many.

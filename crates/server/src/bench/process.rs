@@ -11,7 +11,7 @@ use super::{BenchOptions, question::LOOP, report};
 use crate::{
     Error, Result,
     clock::{Clock, SystemClock},
-    data::open_store,
+    data::Data,
     http::{Role, make_key},
 };
 
@@ -35,7 +35,8 @@ impl Process {
         let folder = &options.folder;
         let loops = format!("{LOOP}{}", report::LOOP);
         std::fs::write(folder.join("loops.toml"), loops).map_err(Error::store)?;
-        let store = open_store(&folder.join("data"))?;
+        let data = Data { folder: folder.join("data"), database: options.database.clone() };
+        let (store, _) = data.open().await?;
         let roles = vec![Role::Decide, Role::Reward];
         let now = SystemClock::default().now();
         let key = make_key(store.as_ref(), Some("bench".into()), roles, now).await?;
@@ -53,7 +54,11 @@ impl Process {
 
     async fn spawn(options: &BenchOptions, key: String, device_key: String) -> Result<Self> {
         let start = Instant::now();
-        let mut child = Command::new(&options.program)
+        let mut command = Command::new(&options.program);
+        // Never the database of somebody's service.
+        command.env_remove("RETICENT_DATABASE");
+        command.envs(options.database.as_ref().map(|url| ("RETICENT_DATABASE", url)));
+        let mut child = command
             .args(["serve", "--listen", "127.0.0.1:0", "--config"])
             .arg(options.folder.join("loops.toml"))
             .arg("--data")

@@ -183,7 +183,8 @@ mod tests {
         let control = Control::open(folder.path(), service, Arc::clone(&keys)).unwrap();
         let mode = fs::metadata(place(folder.path())).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
-        let command = |command| super::super::command(folder.path(), command, 0);
+        let data = crate::data::Data::in_folder(folder.path());
+        let command = |command| super::super::command(&data, command, 0);
         let new = Command::NewKey { loop_name: Some("home".into()), roles: vec![Role::Read] };
         let Ok(Reply::Key(key)) = command(new).await else { panic!("no key") };
         assert!(keys.verify(&key).is_some());

@@ -8,7 +8,7 @@ use reticent::{
 };
 use zeroize::Zeroize;
 
-use super::{DeviceLoop, Devices, Taken, row::Row};
+use super::{DeviceLoop, Devices, Taken, replicas, row::Row};
 use crate::{
     Error, Result,
     sealed::{SealKey, SealedBatch},
@@ -63,6 +63,8 @@ impl Devices {
                     Taken::Taken
                 }
             };
+            // Other processes take batches too.
+            replicas::follow(store.as_ref(), &taking).await?;
             taking.note_batch(number);
             Ok(taken)
         });

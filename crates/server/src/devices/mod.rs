@@ -7,6 +7,7 @@
 //! | `take` | reports are taken, each once |
 //! | `batch` | batches of a shuffler are taken, each once |
 //! | `tick` | reports are counted and models published, by the clock |
+//! | `replicas` | several processes on one store: what the others have published and taken |
 //! | `certificate` | what is promised, and what enforces each condition |
 //!
 //! ```text
@@ -25,6 +26,7 @@
 mod batch;
 mod certificate;
 mod half;
+mod replicas;
 mod row;
 mod take;
 #[cfg(test)]
@@ -54,7 +56,7 @@ use crate::{
     lives,
     loops::{Certificate, Part, Together, first_chain},
     sealed::{SealKey, Subject},
-    store::{Digest, Head, LifeId, NewLife, Place, Store},
+    store::{Digest, Head, Lease, LifeId, NewLife, Store},
     tasks::Tasks,
     ticking::Ticker,
 };
@@ -110,7 +112,7 @@ pub struct DeviceLoop {
     pub plan: DevicePlan,
     /// Its present life.
     pub life: LifeId,
-    epoch: u64,
+    lease: Lease,
     began: Time,
     /// What incoming reports are compared with; it counts nothing.
     checker: Server,
@@ -206,6 +208,11 @@ impl Devices {
         self.loops.get(name)
     }
 
+    /// Looks at what other processes have published and taken, where there may be some.
+    pub async fn follow(&self, each: &DeviceLoop) -> Result<()> {
+        replicas::follow(self.store.as_ref(), each).await
+    }
+
     /// What opens reports that a shuffler cannot read.
     pub fn seal_key(&self) -> Option<&SealKey> {
         self.seal_key.as_ref()
@@ -295,24 +302,19 @@ impl DeviceLoop {
             number => store.releases(life.id, number, 1).await?.first().map(|record| record.time),
         };
         let served = ServedModel::of_head(&plan, &head, time)?;
-        let waiting = store.open_events(life.id).await?.iter().map(|(_, count)| count).sum();
+        let waiting = replicas::waiting(store, life.id).await?;
         let mut batches = Half::load(&plan, &head.state)?.batches();
         if plan.shuffled().is_some() {
-            let mut after = Place { slot: head.folded, number: u64::MAX };
-            loop {
-                let rows = store.kept_events(life.id, after, ROWS).await?;
-                let Some((last, _)) = rows.last() else { break };
-                after = *last;
-                let numbers = rows.iter().filter_map(|(_, row)| row::batch_number(&row.raw));
-                numbers.for_each(|number| batches.note(number));
-            }
+            replicas::note_uncounted(store, life.id, head.folded, &mut batches).await?;
         }
+        let lease = Lease::default();
+        lease.keep(store, life.id).await?;
         let ticker = Ticker::new(&plan.name, plan.tick);
         Ok(DeviceLoop {
             checker: plan.local().server(),
             plan,
             life: life.id,
-            epoch: store.take_epoch(life.id).await?,
+            lease,
             began: life.began,
             served: RwLock::new(Arc::new(served)),
             halted: Mutex::default(),

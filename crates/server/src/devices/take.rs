@@ -5,7 +5,7 @@ use std::sync::{Arc, atomic::Ordering};
 use reticent::{randomize::Report, wire};
 use serde::Serialize;
 
-use super::{DeviceLoop, Devices, MOST_WAITING, row::Row};
+use super::{DeviceLoop, Devices, MOST_WAITING, replicas, row::Row};
 use crate::{
     Error, Result,
     store::{Digest, EventHash, NewEvent, Payer, Ranked},
@@ -33,11 +33,17 @@ impl Devices {
                 "reports of this loop go to its shuffler, which mixes them: send them there";
             return Err(Error::invalid("reports", "sent to the server", remedy));
         }
+        let reports: Vec<Result<Report>> =
+            messages.iter().map(|message| each.read(message)).collect();
+        if reports.iter().flatten().any(|report| report.model() > each.served().number) {
+            // Another process may have published it.
+            replicas::follow(self.store.as_ref(), each).await?;
+        }
         let served = each.served().number;
         let mut answers = Vec::with_capacity(messages.len());
         let mut events = Vec::new();
-        for message in messages {
-            answers.push(match each.check(message, served) {
+        for report in reports {
+            answers.push(match report.and_then(|report| each.check(report, served)) {
                 Ok(report) => {
                     let (model, name) = (report.model(), name_of(&report));
                     let row = Row::Report(report).encode()?;
@@ -98,10 +104,15 @@ fn too_late(model: Option<(u64, u64)>) -> Error {
 }
 
 impl DeviceLoop {
-    /// The report of a message, if it can be counted.
-    fn check(&self, message: &[u8], served: u64) -> Result<Report> {
+    /// The report of a message.
+    fn read(&self, message: &[u8]) -> Result<Report> {
         let report: Report = wire::from_json(message)?;
         self.checker.check_report(&report)?;
+        Ok(report)
+    }
+
+    /// A report, if it can be counted when this model is the last one.
+    fn check(&self, report: Report, served: u64) -> Result<Report> {
         let model = report.model();
         if model > served {
             let remedy = format!("the last model has number {served}: fetch it");

@@ -1,5 +1,7 @@
 //! Reports and models on the store's model and a clock that the tests move. People are made from the protocol's message alone.
 
+mod replicas;
+
 use std::{sync::Arc, task::Poll};
 
 use reticent::{

@@ -11,10 +11,10 @@ use reticent::wire;
 use super::{
     DeviceLoop, Devices, ROWS, ServedModel,
     half::{Counted, Half},
+    replicas,
 };
 use crate::{
     Error, Result,
-    loops::first_chain,
     secret::digest,
     store::{Collect, Committed, Head, Place, ReleaseRecord, Step, collect_all},
 };
@@ -35,16 +35,19 @@ impl Devices {
         if each.halted().is_some() || last == each.plan.slot(now) {
             return Ok(None);
         }
-        let mut head = self.store.head(each.life).await?;
-        if head.number == 0 {
-            head.chain = first_chain(self.store.id(), each.life, each.plan.generation());
-        }
+        let store = self.store.as_ref();
+        // First, so that nobody else publishes after this look at the head.
+        let epoch = each.lease.keep(store, each.life).await?;
+        let head = replicas::head(store, each).await?;
         if head.number != served.number {
             // Another process has published, or this one died after its commit.
-            let records = self.store.releases(each.life, head.number, 1).await?;
-            let time = records.first().map(|record| record.time);
+            let time = replicas::published(store, each, &head).await?;
             each.serve(ServedModel::of_head(&each.plan, &head, time)?);
+            replicas::follow(store, each).await?;
             return Ok(Some(head.number));
+        }
+        if epoch == 0 {
+            return Ok(None);
         }
         let published = self.publish(each, head, now).await?;
         if let Some(number) = published {
@@ -79,8 +82,8 @@ impl Devices {
         let (number, hash) = (model.sequence(), digest(&[&release]));
         let chain = digest(&[b"release", &head.chain, &number.to_le_bytes(), &hash]);
         let record = ReleaseRecord { number, time: now, hash, chain, release };
-        let step =
-            Step { life: each.life, epoch: each.epoch, state, folded: slot, release: record };
+        let epoch = each.lease.epoch();
+        let step = Step { life: each.life, epoch, state, folded: slot, release: record };
         match self.store.release(step).await? {
             Committed::Yes => {
                 each.serve(ServedModel::new(&model, chain, Some(now)));
@@ -88,6 +91,8 @@ impl Devices {
                 let _ = each.waiting.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
                 Ok(Some(number))
             }
+            // Another process has taken the right meanwhile. What was counted here is counted there.
+            Committed::No(found) if self.store.is_shared() && found.epoch != epoch => Ok(None),
             Committed::No(found) => {
                 each.halt(format!(
                     "another process publishes this loop (epoch {}, model {}): stop one of them",
@@ -119,6 +124,7 @@ impl Devices {
         let Some(each) = self.find(&name) else { return };
         let tick = |all: Arc<Self>, name: String| async move { all.tick(&name).await };
         let tick = || tick(Arc::clone(&self), name.clone());
-        each.ticker.run(self.clock.as_ref(), &self.stopping, tick).await;
+        each.ticker.run(self.clock.as_ref(), self.store.as_ref(), &self.stopping, tick).await;
+        each.lease.give_up(self.store.as_ref(), each.life).await;
     }
 }

@@ -32,6 +32,8 @@ pub struct Contents {
     pub remembered: BTreeMap<EventHash, (Digest, StoredAnswer)>,
     /// By period: how many people have 1, 2, ..., k visits or more.
     pub visits: BTreeMap<u64, Vec<u64>>,
+    /// Whether several processes may have added the events: see `totals`.
+    pub is_shared: bool,
 }
 
 impl Contents {
@@ -74,7 +76,17 @@ impl Contents {
         }
         let head = store.head(life.id).await?;
         let remembered = remembered(store, life.id, &rows).await?;
-        Ok(Contents { store: store.id(), life, head, releases, rows, remembered, visits })
+        let is_shared = store.is_shared();
+        Ok(Contents {
+            store: store.id(),
+            life,
+            head,
+            releases,
+            rows,
+            remembered,
+            visits,
+            is_shared,
+        })
     }
 }
 

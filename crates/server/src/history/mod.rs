@@ -10,14 +10,16 @@
 //!
 //! ```text
 //! history  ->  rows       every acknowledged event, reward and activation is there exactly once; what was never answered is there once or not at all
-//! rows     ->  ledger     each person's first k events are learnt from, and are counted
+//! rows     ->  ledger     each person's first k events are learnt from, any k of them where several processes add events, and are counted
 //! rows     ->  sums       contributions are integers: folded again tick by tick, they are the learner's exact sums to the last unit
 //! tokens   ->  chain      every head that a client saw lies on the one chain of releases, which has each number once
 //! ```
 //!
 //! What was never answered is resolved by the store: an event by its row, a reward by its idempotency key, a body by its hash.
 //!
-//! **What it needs.** The loop retains its rows for longer than the history lasts and has had one life; nobody was erased, no rollback accepted. One
+//! After an accepted rollback the history is that of the copy, with what came after it.
+//!
+//! **What it needs.** The loop retains its rows for longer than the history lasts and has had one life; nobody was erased. One
 //! idempotency key always comes with one value, and an event has fewer than [`MOST_REWARD_KEYS`](crate::store::MOST_REWARD_KEYS) of them.
 
 mod check;
@@ -126,13 +128,13 @@ pub enum Promise {
     EventOnce,
     /// An acknowledged reward or activation counts once, and one that was refused does not.
     RewardOnce,
-    /// The first k events of a person are learnt from and no other, and the ledger says so.
+    /// As many of a person's events are learnt from as k allows, the first ones where one process adds them, and the ledger says so.
     Ledger,
     /// There is one chain of releases, and all heads that were seen lie on it.
     OneChain,
     /// The learner's exact sums are those of the rows.
     ExactSums,
-    /// What people were promised has not changed.
+    /// What people were promised has not changed, but for rollbacks that were accepted and charged.
     Certificate,
 }
 

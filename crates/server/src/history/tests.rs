@@ -285,6 +285,22 @@ async fn contents_that_were_changed_are_found() {
         ("a third visit is learnt from", &[Promise::Ledger, Promise::ExactSums], |contents, _| {
             contents.rows[4].1.learnt = true;
         }),
+        (
+            "a later visit is learnt from in place of an earlier one",
+            &[Promise::Ledger],
+            |contents, _| {
+                contents.rows[1].1.learnt = false;
+                contents.rows[4].1.learnt = true;
+            },
+        ),
+        ("several processes learn from too many", &[Promise::Ledger], |contents, _| {
+            contents.is_shared = true;
+            contents.rows[4].1.learnt = true;
+        }),
+        ("several processes learn from too few", &[Promise::Ledger], |contents, _| {
+            contents.is_shared = true;
+            contents.rows[1].1.learnt = false;
+        }),
         ("the ledger is below the truth", &[Promise::Ledger], |contents, _| {
             contents.visits.values_mut().for_each(|people| people[1] -= 1);
         }),
@@ -312,4 +328,56 @@ async fn contents_that_were_changed_are_found() {
             assert!(has(&found, *promise), "{fault}: {promise:?} is not among {found:?}");
         }
     }
+}
+
+/// The order of numbers is not that of charges where several processes add events.
+#[tokio::test]
+async fn several_processes_may_learn_from_any_k_of_a_persons_events() {
+    let store = Arc::new(MemoryStore::new([1; 16]));
+    let world = story(store.clone()).await;
+    let (_, mut contents) = world.check(store.as_ref()).await;
+    contents.is_shared = true;
+    let ledger = |contents: &Contents| {
+        let mut violations = Vec::new();
+        totals::ledger(&plan(), contents, &mut violations);
+        violations
+    };
+    contents.rows[1].1.learnt = false;
+    contents.rows[4].1.learnt = true;
+    assert_eq!(ledger(&contents), []);
+    contents.is_shared = false;
+    assert!(has(&ledger(&contents), Promise::Ledger));
+}
+
+/// An older copy is put back, a client shows that it is one, and an operator accepts it: its history is that of the copy, and it is charged.
+#[tokio::test]
+async fn an_accepted_rollback_is_charged_and_the_rest_holds() {
+    let store = Arc::new(MemoryStore::new([1; 16]));
+    let mut world = story(store.clone()).await;
+    let (copy, before) = (Arc::new(store.copy()), world.history.clone());
+    world.rank(vec![request("lost", "lisa", "news")]).await;
+    world.tick().await;
+    let token = world.service.find("home").unwrap().answering().token.clone();
+    world.history = before;
+    world.restart(copy.clone()).await;
+    world.service.notice("home", &token).await.unwrap();
+    let head = copy.head(1).await.unwrap();
+    let named = crate::loops::HeadName::new(head.number, &head.chain).text();
+    world.service.accept_rollback("home", &named).await.unwrap();
+    world.rank(vec![request("n0", "nina", "news")]).await;
+    for _ in 0..4 {
+        world.tick().await;
+    }
+    let (violations, contents) = world.check(copy.as_ref()).await;
+    assert_eq!(violations, []);
+    let is_link = |record: &crate::store::ReleaseRecord| {
+        crate::loops::Rollback::read(&record.release).is_some()
+    };
+    assert_eq!(contents.releases.iter().filter(|record| is_link(record)).count(), 1);
+    // A state without the charge.
+    let mut unpaid = contents.clone();
+    let last = unpaid.releases.iter().position(is_link).unwrap();
+    let text = String::from_utf8(unpaid.releases[last].release.clone()).unwrap();
+    unpaid.releases[last].release = text.replace("\"replays\":1", "\"replays\":2").into_bytes();
+    assert!(has(&check(&plan(), &keys(), &world.history, &unpaid), Promise::Certificate));
 }

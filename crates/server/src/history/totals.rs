@@ -2,19 +2,24 @@
 
 use std::collections::BTreeMap;
 
-use reticent::noise::SecureNoise;
+use reticent::{bandit::Curator, noise::SecureNoise};
 
 use super::{Contents, History, Promise, Violation};
 use crate::{
     Result,
     config::{Ledger, LoopPlan},
     loops::{
-        ChainHeader, ChainLine, Folded, HeadName, contribute, first_chain, learner, verify_chain,
+        ChainHeader, ChainLine, Folded, HeadName, Rollback, contribute, first_chain, learner,
+        verify_chain,
     },
     store::{Place, StoredEvent},
 };
 
-/// The first k events of a person in a period are learnt from, in the order in which they were committed, and the ledger counts them.
+/// Of a person's events in a period as many are learnt from as k allows, and the ledger counts them.
+///
+/// One process commits events one after the other in the order of their numbers, so that it learns from the first k. Where several processes add events, or groups of one, a number is drawn
+/// from a sequence before the person's row in the ledger is locked: of two that come at the same time the one with the higher number may be charged first. Both orders are ones in
+/// which the person may have come, and the guarantee is about how many count: min(k, n) of n exactly, whichever they are. Fewer would be a visit lost, more would break it.
 pub(super) fn ledger(plan: &LoopPlan, contents: &Contents, violations: &mut Vec<Violation>) {
     let mut report = |found: String| violations.push(Violation::new(Promise::Ledger, found));
     let Ledger::Person { most, .. } = plan.ledger else {
@@ -25,16 +30,19 @@ pub(super) fn ledger(plan: &LoopPlan, contents: &Contents, violations: &mut Vec<
     };
     let mut rows: Vec<&(Place, StoredEvent)> = contents.rows.iter().collect();
     rows.sort_by_key(|(place, _)| place.number);
-    let mut counts = BTreeMap::new();
+    // By period and person: events, and those that are learnt from.
+    let mut counts = BTreeMap::<_, (u32, u32)>::new();
     for (place, row) in rows {
         let granted = match row.person {
             None => false,
             Some(person) => {
-                let count: &mut u32 =
+                let (all, learnt) =
                     counts.entry((plan.ledger.period(row.time), person)).or_default();
-                let granted = *count < most;
-                *count += u32::from(row.learnt);
-                granted
+                let granted = *learnt < most;
+                *all += 1;
+                *learnt += u32::from(row.learnt);
+                // Which of them is not decided by their numbers; how many is, below.
+                if contents.is_shared { row.learnt } else { granted }
             }
         };
         if row.learnt != granted {
@@ -42,10 +50,16 @@ pub(super) fn ledger(plan: &LoopPlan, contents: &Contents, violations: &mut Vec<
             report(format!("event number {} is learnt = {}, {what}", place.number, row.learnt));
         }
     }
+    for ((period, _), (all, learnt)) in &counts {
+        if *learnt != (*all).min(most) {
+            let what = if *learnt > most { "beyond what is allowed" } else { "before k visits" };
+            report(format!("period {period}: {learnt} of somebody's {all} events count, {what}"));
+        }
+    }
     for (period, people) in &contents.visits {
         for (visits, counted) in (1..=most).zip(people) {
             let truth =
-                counts.iter().filter(|((own, _), count)| own == period && **count >= visits);
+                counts.iter().filter(|((own, _), (_, count))| own == period && *count >= visits);
             let truth = truth.count() as u64;
             if *counted != truth {
                 let side = if *counted < truth { "below" } else { "above" };
@@ -119,7 +133,16 @@ fn folded_again(plan: &LoopPlan, contents: &Contents) -> Result<Vec<Violation>> 
     let mut folded = Folded::default();
     // A release sums the slots that have passed at its time.
     let mut last = plan.slot(contents.life.began).saturating_sub(1);
+    let mut replays = 0;
     for record in &contents.releases {
+        // A link of the chain that stands for no release.
+        if let Some(accepted) = Rollback::read(&record.release) {
+            if accepted.replays <= replays {
+                wrong(Promise::Certificate, "an accepted rollback was not charged");
+            }
+            replays = accepted.replays;
+            continue;
+        }
         let slot = plan.slot(record.time).saturating_sub(1);
         if slot <= last {
             wrong(Promise::OneChain, "a release was made without a slot of its own");
@@ -140,8 +163,9 @@ fn folded_again(plan: &LoopPlan, contents: &Contents) -> Result<Vec<Violation>> 
     if stored.has_exact_sums_of(&again) != Some(true) {
         wrong(Promise::ExactSums, "the rows do not add up to the learner's sums");
     }
-    if stored.guarantee()?.epsilon() != again.guarantee()?.epsilon() {
-        wrong(Promise::Certificate, "epsilon has changed");
+    let charged = Curator::<SecureNoise>::resume_charged(&again.save(), again.releases(), replays)?;
+    if stored.guarantee()?.epsilon() != charged.guarantee()?.epsilon() {
+        wrong(Promise::Certificate, "epsilon is not what it was, with what is charged");
     }
     Ok(violations)
 }

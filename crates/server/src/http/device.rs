@@ -274,6 +274,7 @@ pub(super) async fn batches(
     Extension(AtDevice(each)): Extension<AtDevice>,
 ) -> Result<Json<BatchesAnswer>, Problem> {
     let (subject, _) = each.sealed_form().ok_or_else(no_shuffler)?;
+    app.service.devices().follow(&each).await?;
     let key = app.service.devices().seal_key().filter(|_| !each.plan.sums());
     Ok(Json(BatchesAnswer {
         next: each.next_batch(),

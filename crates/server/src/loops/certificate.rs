@@ -9,7 +9,7 @@ use crate::{
     clock::{Time, date_time},
     config::{Ledger, LoopMode, LoopPlan, Period, Span, WarmStart},
     secret::hex,
-    store::Digest,
+    store::{Digest, WitnessPlace},
 };
 
 /// The certificate of one loop.
@@ -110,22 +110,10 @@ pub struct Together {
 /// What shows that an older copy of the store was put back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Watch {
-    /// Where the witness is.
-    pub witness: WitnessPlace,
+    /// Where the witness is, if there is one.
+    pub witness: Option<WitnessPlace>,
     /// When a witness of this store was said to be lost: from then on nothing shows what had been released before.
     pub lost: Option<Time>,
-}
-
-/// Where the witness of a store is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum WitnessPlace {
-    /// There is none.
-    #[default]
-    Nowhere,
-    /// On the filesystem of the data: a copy of it may bring both back.
-    Beside,
-    /// On another filesystem.
-    Apart,
 }
 
 /// One loop, or an earlier generation of it, as a part of what all of them cost a person.
@@ -265,15 +253,22 @@ fn conditions(plan: &LoopPlan, replays: u64, watch: Watch) -> Vec<Condition> {
     ];
     let older = "an older copy of the store is not released from again without a charge";
     conditions.push(match watch.witness {
-        WitnessPlace::Apart => enforced(
+        Some(WitnessPlace::Apart) => {
+            enforced(older, "the witness file on another filesystem, which is not restored with the data, and tokens that clients echo")
+        }
+        Some(WitnessPlace::OtherMachine) => enforced(
             older,
-            "the witness file on another filesystem, which is not restored with the data, and tokens that clients echo",
+            "the witness file, on another machine than the database by its address, and tokens that clients echo",
         ),
-        WitnessPlace::Beside => trusted(
+        Some(WitnessPlace::Unknown) => trusted(
+            older,
+            "clients who echo tokens, and whoever restores copies: the database is on the machine of the witness file or is reached through it, and may be restored with it",
+        ),
+        Some(WitnessPlace::Beside) => trusted(
             older,
             "clients who echo tokens, and whoever restores copies: the witness file is on the filesystem of the data, and may be restored with it",
         ),
-        WitnessPlace::Nowhere => trusted(
+        None => trusted(
             older,
             "clients who echo tokens, and whoever restores copies: no witness file is given (`--witness`)",
         ),

@@ -27,9 +27,7 @@ mod summary;
 mod token;
 
 pub use answer::StoredAnswer;
-pub use certificate::{
-    Certificate, Condition, Enforcement, Part, Periods, Together, Watch, WitnessPlace,
-};
+pub use certificate::{Certificate, Condition, Enforcement, Part, Periods, Together, Watch};
 pub use chain::{ChainHeader, ChainLine, Rollback, VerifiedChain, VerifiedRollback, verify_chain};
 pub use contribute::{Folded, contribute};
 pub use decide::{Coins, Decision, decide};

@@ -8,6 +8,7 @@
 //! | `people` | keys of the people's hashes, and which of them the store needs |
 //! | `time` | the time that is believed |
 //! | `rollback` | a store that has gone back is noticed, accepted and charged |
+//! | `replicas` | several processes on one store: what the others see of what one does |
 //! | `sweep` | rows of loops that have ended are removed |
 //! | `tick` | slots are closed, releases made, old rows removed |
 //! | `views` | certificates, summaries, exports |
@@ -19,6 +20,7 @@ mod model;
 mod open;
 mod people;
 mod rank;
+mod replicas;
 mod reward;
 mod rollback;
 mod sweep;
@@ -39,7 +41,7 @@ use std::{
 
 pub use erase::ErasedAnswer;
 pub(crate) use model::stored_model;
-pub(crate) use people::needed_keys;
+pub(crate) use people::{PEOPLE_CHECK, needed_keys};
 pub use tick::Ticked;
 pub use views::{Exported, ExportedEvent, LoopView};
 
@@ -48,11 +50,13 @@ use crate::{
     clock::{Clock, Time},
     config::{DevicePlan, Ledger, LoopPlan, Period},
     devices::Devices,
-    lives,
-    loops::{self, HeadName, Limits, Served, Token, Watch, WitnessPlace, first_chain},
+    failpoint, lives,
+    loops::{self, HeadName, Limits, Served, Token, first_chain},
     sealed::SealKey,
     secret::Secret,
-    store::{LifeId, NewLife, Pending, ReleaseRecord, Store, Witness, WitnessRecord},
+    store::{
+        Lease, LifeId, NewLife, Pending, ReleaseRecord, Store, Witness, WitnessPlace, WitnessRecord,
+    },
     tasks::Tasks,
     ticking::Ticker,
 };
@@ -69,8 +73,12 @@ async fn lost_witness(store: &dyn Store) -> Result<Option<Time>> {
     let damaged = |_| Error::store("the note of a lost witness is damaged: restore another copy");
     <[u8; 8]>::try_from(noted).map(|bytes| Some(Time::from_le_bytes(bytes))).map_err(damaged)
 }
+
 /// The setting of a store that was served with a witness, and is not used without it from then on.
 pub(crate) const WITNESSED: &str = "served with a witness";
+
+/// The floor that a process with a witness raises now and then: whoever sees it rise knows that the store is compared with a witness.
+pub(crate) const WATCHED: &str = "watched with a witness";
 
 /// What a service is made of.
 pub struct Options {
@@ -101,7 +109,7 @@ pub struct Service {
     tokens: Secret,
     events: Secret,
     witness: Option<tokio::sync::Mutex<rollback::Witnessing>>,
-    watch: Watch,
+    witness_place: Option<WitnessPlace>,
     limits: Limits,
     ended: Vec<sweep::Ended>,
     devices: Arc<Devices>,
@@ -116,8 +124,7 @@ pub struct Loop {
     /// Its present life.
     pub life: LifeId,
     served: RwLock<Arc<Answering>>,
-    /// The right to release.
-    epoch: AtomicU64,
+    lease: Lease,
     clock: Arc<time::BelievedClock>,
     /// Why nothing is released at present.
     halted: Mutex<Option<Halt>>,
@@ -205,14 +212,7 @@ impl Service {
         let Ok(token_key) = <[u8; 32]>::try_from(token_key) else {
             return Err(Error::store("the key of tokens is damaged: restore another copy"));
         };
-        let watch = Watch {
-            witness: match &witness {
-                None => WitnessPlace::Nowhere,
-                Some((witness, _)) if witness.is_apart() => WitnessPlace::Apart,
-                Some(_) => WitnessPlace::Beside,
-            },
-            lost: lost_witness(store.as_ref()).await?,
-        };
+        let witness_place = witness.as_ref().map(|(witness, _)| witness.place());
         let witness = match witness {
             Some(found) => Some(rollback::Witnessing::open(found, store.as_ref()).await?),
             None => None,
@@ -249,13 +249,14 @@ impl Service {
             tokens,
             events,
             witness: witness.map(tokio::sync::Mutex::new),
-            watch,
+            witness_place,
             limits,
             ended,
             devices: Arc::new(devices),
             stopping: AtomicBool::new(false),
             tasks: Tasks::default(),
         };
+        failpoint::pass("start: read");
         service.recall_halts().await?;
         service.compare_with_witness().await?;
         service.show_charges().await?;
@@ -396,7 +397,8 @@ impl Loop {
         if head.number == 0 {
             head.chain = first_chain(store.id(), life.id, life.generation);
         }
-        let epoch = store.take_epoch(life.id).await?;
+        let lease = Lease::default();
+        lease.keep(store.as_ref(), life.id).await?;
         let away = plan.slot(now) > head.closed.saturating_add(2);
         let wait = if away { tick::grace(&plan) } else { 0 };
         let open = store.open_events(life.id).await?.into_iter().collect();
@@ -411,7 +413,7 @@ impl Loop {
             plan,
             life: life.id,
             served: RwLock::new(Arc::new(answering)),
-            epoch: AtomicU64::new(epoch),
+            lease,
             clock: Arc::clone(clock),
             halted: Mutex::new(None),
             ticker,

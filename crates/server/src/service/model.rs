@@ -7,11 +7,11 @@ use std::path::Path;
 
 use reticent::{bandit::Curator, noise::SecureNoise};
 
-use super::{Service, WITNESSED};
+use super::{Service, WITNESSED, rollback::replays_name};
 use crate::{
     Error, Result,
     config::{LoopParams, ModelFile, Trust},
-    store::{Life, Store, Witness},
+    store::{Life, Store, Witness, floor},
 };
 
 impl Service {
@@ -26,12 +26,13 @@ impl Service {
         let lives = self.store.lives().await?;
         let life = lives.into_iter().find(|life| life.id == each.life);
         let life = life.ok_or_else(|| Error::store("the life of the loop is missing"))?;
-        write(self.store.as_ref(), &life, self.charged(each.life).await).await
+        write(self.store.as_ref(), &life, self.witnessed_replays(each.life).await).await
     }
 }
 
-/// What a loop has released last, with what it has cost if so many replays are charged at least.
+/// What a loop has released last, with what it has cost if so many replays are charged at least, or as many as other witnesses have told the store.
 async fn write(store: &dyn Store, life: &Life, charged: u64) -> Result<String> {
+    let charged = charged.max(floor(store, replays_name(life.id)).await?);
     let head = store.head(life.id).await?;
     let curator = Curator::<SecureNoise>::resume_charged(&head.state, head.number, charged)?;
     ModelFile::write(store.id(), life, (head.number, &head.chain), &curator.legacy()?)

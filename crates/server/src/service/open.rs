@@ -1,7 +1,8 @@
 //! How many events of a loop are open, for the limit on them.
 //!
 //! They are counted where the outcome of a transaction is known. After an error of the store it is not: the events may be there or not, and a client that
-//! repeats them is told that they are. They are then read from the store again, while no other transaction changes them.
+//! repeats them is told that they are. They are then read from the store again, while no other transaction of this process changes them. So they are now and then
+//! where other processes add events too.
 
 use std::{
     collections::BTreeMap,
@@ -12,7 +13,7 @@ use std::{
     },
 };
 
-use tokio::sync::RwLock;
+use tokio::sync::{RwLock, RwLockWriteGuard};
 
 use crate::{
     Error, Result,
@@ -69,12 +70,28 @@ impl OpenEvents {
         if !self.uncertain.load(Ordering::SeqCst) {
             return Ok(());
         }
-        let _alone = self.changing.write().await;
+        let alone = self.changing.write().await;
         // Many fail together, and one of them counts.
-        if self.uncertain.load(Ordering::SeqCst) {
-            *self.slots() = store.open_events(life).await?.into_iter().collect();
-            self.uncertain.store(false, Ordering::SeqCst);
+        match self.uncertain.load(Ordering::SeqCst) {
+            true => self.read(&alone, store, life).await,
+            false => Ok(()),
         }
+    }
+
+    /// Counts them again.
+    pub(super) async fn recount(&self, store: &dyn Store, life: LifeId) -> Result<()> {
+        let alone = self.changing.write().await;
+        self.read(&alone, store, life).await
+    }
+
+    async fn read(
+        &self,
+        _alone: &RwLockWriteGuard<'_, ()>,
+        store: &dyn Store,
+        life: LifeId,
+    ) -> Result<()> {
+        *self.slots() = store.open_events(life).await?.into_iter().collect();
+        self.uncertain.store(false, Ordering::SeqCst);
         Ok(())
     }
 }

@@ -10,6 +10,8 @@
 //! they stand depends on every `retain` that the loop has had and on how long it was halted. While keys are missing rows stand under the present key all the
 //! same, so that it is noted as one that charges nobody: a key that was lost is outlived some time, and a foreign one is needed until its rows are gone.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use super::time::JUMP;
 use crate::{
     Error, Result,
@@ -25,6 +27,10 @@ pub(super) struct People {
     earlier: Vec<Secret>,
     /// Keys that the store needs and that were not given.
     missing: Vec<CheckValue>,
+    /// The next line of the log, which another process may write.
+    next: String,
+    /// Whether it has.
+    superseded: AtomicBool,
 }
 
 /// From when on a key was the current one.
@@ -62,15 +68,27 @@ impl People {
         let mut missing = needed(store, &log, now).await?;
         missing.retain(|check| !given.contains(check));
         let charges = missing.is_empty();
+        let mut lines = log.len();
         if log.last().is_none_or(|last| (last.check, last.charges) != (check, charges)) {
             let mut row = [&check[..], &now.to_le_bytes()].concat();
             row.extend((!charges).then_some(CHARGES_NOBODY));
-            let kept = store.keep_setting(name_of(log.len() + 1), row.clone()).await?;
+            lines += 1;
+            let kept = store.keep_setting(name_of(lines), row.clone()).await?;
             if kept != row {
                 return Err(Error::Unavailable("another process uses another key: stop it".into()));
             }
         }
-        Ok(People { current, earlier, missing })
+        let next = name_of(lines + 1);
+        store.charge_until(next.clone());
+        Ok(People { current, earlier, missing, next, superseded: AtomicBool::new(false) })
+    }
+
+    /// Looks whether another process uses keys that this one was not given, or lacks some: then people are answered, and nobody is charged here.
+    pub(super) async fn follow(&self, store: &dyn Store) -> Result<()> {
+        if store.setting(self.next.clone()).await?.is_some() {
+            self.superseded.store(true, Ordering::SeqCst);
+        }
+        Ok(())
     }
 
     /// The hash that a person is counted under from now on.
@@ -95,12 +113,12 @@ impl People {
 
     /// Whether counts under all keys are known, so that people may be charged.
     pub(super) fn are_known(&self) -> bool {
-        self.missing.is_empty()
+        self.missing.is_empty() && !self.superseded.load(Ordering::SeqCst)
     }
 
     /// What is missing, in words, and what that means for loops: `counting` are those that count visits, of this many.
     pub(super) fn trouble(&self, counting: &[&str], loops: usize) -> Option<String> {
-        if self.missing.is_empty() {
+        if self.are_known() {
             return None;
         }
         let names: Vec<String> = self.missing.iter().map(|check| hex(&check[..4])).collect();
@@ -114,6 +132,12 @@ impl People {
                 counting.join(", ")
             ),
         };
+        if self.missing.is_empty() {
+            return Some(format!(
+                "another process has begun with other keys of the people's hashes: {learnt}. Stop all processes, give all of them the same file of \
+                 --people-key, and start them again"
+            ));
+        }
         Some(format!(
             "keys of the people's hashes that this store was served with are missing (check values {}): {learnt}; an erasure does not find what stands \
              under them. Give the old keys too, one a line after the present one in the file of --people-key",
@@ -122,10 +146,13 @@ impl People {
     }
 }
 
+/// The setting that tells the first key of the people's hashes of a store.
+pub(crate) const PEOPLE_CHECK: &str = "people check";
+
 /// The name of a line of the log, from 1. The first one has the name that stores without rotation gave it.
 fn name_of(line: usize) -> String {
     match line {
-        1 => "people check".into(),
+        1 => PEOPLE_CHECK.into(),
         line => format!("people key {line}"),
     }
 }

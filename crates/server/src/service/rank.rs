@@ -7,6 +7,7 @@ use crate::{
     Error, Result,
     clock::Clock,
     config::Ledger,
+    failpoint,
     loops::{Coins, RankAnswer, RankRequest, StoredAnswer, decide, request_digest},
     secret::{hex, random},
     service::views::ExportedEvent,
@@ -81,6 +82,7 @@ impl Service {
             stored
         });
         let mut stored = stored.await?.into_iter();
+        failpoint::pass("rank: committed");
         let answers = prepared.into_iter().map(|one| {
             let one = one?;
             let stored = stored.next().ok_or_else(|| Error::store("no answer was stored"))?;

@@ -9,6 +9,7 @@ use super::{Counts, Service};
 use crate::{
     Error, Result,
     config::Combine,
+    failpoint,
     loops::RewardRequest,
     store::{NewReward, Outcome},
 };
@@ -51,6 +52,7 @@ impl Service {
             Counts::add(&counted.counts.refused_rewards, refused);
         });
         let mut outcomes = outcomes.await?.into_iter();
+        failpoint::pass("reward: committed");
         let answers = prepared.into_iter().zip(&rewards).map(|(one, (event, _))| {
             one?;
             let outcome = outcomes.next().ok_or_else(|| Error::store("no outcome was stored"))?;

@@ -16,6 +16,10 @@
 //! The service sees the same, so that a rule without a charge in the first world has none in the second, where `mu sqrt(2)` is too little. A random name in the
 //! tokens would not help: a copy has the name of its line, and a cloned machine that of its process.
 //!
+//! **What one process knows, all charge.** Each replica has a witness of its own, and one of them may know of charges that a copy of the database has lost. Whoever has such a witness tells the
+//! store at its start, as a floor; an acceptance charges one more than the floor, and is refused by the transaction that would commit it where the floor has risen meanwhile. A process that comes
+//! later finds the acceptance in the chain, in place of a release that it has seen, and stops the loop again if that was charged with less than it knows: see [`lacking`].
+//!
 //! Revoked keys and erased people stand in the witness too, and are revoked and erased again. So do generations: one that began after the copy was made is
 //! begun again, so that what it has cost stays in the total, its number is given to no other, and its loop does not go on without a charge.
 
@@ -30,10 +34,13 @@ use crate::{
     config::{LoopParams, Period, Trust},
     loops::{self, HeadName, Rollback},
     store::{
-        Agreement, Head, Life, LifeId, NewLife, PersonHash, Store, Witness, WitnessHead,
-        WitnessRecord,
+        Agreement, Head, Life, LifeId, NewLife, PersonHash, Raise, ReleaseRecord, Replacement,
+        Store, Witness, WitnessHead, WitnessRecord, floor,
     },
 };
+
+/// Why a loop is stopped of which nothing was seen itself.
+const ANOTHER_SHOWS: &str = "another loop shows, or another witness, that the store has gone back";
 
 /// The witness file with what it holds.
 pub(super) struct Witnessing {
@@ -56,12 +63,57 @@ impl Witnessing {
             return Err(Error::invalid("witness", "another store's", remedy));
         }
         restore_lives(store, &record).await?;
+        for (&life, &replays) in record.replays.iter().filter(|(_, replays)| **replays > 0) {
+            store.raise_floor(replays_name(life), replays.into()).await?;
+        }
         Ok(Witnessing { file, record })
     }
 
     /// When it was written last.
     pub(super) fn time(&self) -> Time {
         self.record.time
+    }
+
+    /// Notes people who are erased, keys that are revoked and lives that have begun, whoever did it.
+    async fn note_others(&mut self, store: &dyn Store) -> Result<()> {
+        self.record.erased.extend(store.erased().await?);
+        let keys = store.keys().await?;
+        let revoked = keys.into_iter().filter(|key| key.revoked.is_some());
+        self.record.revoked_keys.extend(revoked.map(|key| key.id));
+        let lives = store.lives().await?;
+        self.record.lives.extend(lives.into_iter().map(|life| (life.id, life)));
+        Ok(())
+    }
+
+    /// Notes replays that are charged in the store: a new witness knows of none, and an older copy that is put back later lacks them.
+    async fn note_replays(&mut self, store: &dyn Store) -> Result<()> {
+        for life in store.lives().await? {
+            let params: LoopParams = serde_json::from_slice(&life.params).map_err(Error::store)?;
+            if params.trust == Trust::Curator {
+                let charged = loops::learner(&store.head(life.id).await?)?.replays();
+                let charged = charged.max(floor(store, replays_name(life.id)).await?);
+                self.charge(life.id, charged);
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes a head.
+    fn see(&mut self, life: LifeId, head: &Head) {
+        let Head { epoch, number, chain, .. } = *head;
+        self.record.heads.insert(life, WitnessHead { epoch, number, chain });
+    }
+
+    /// Replays that it knows of.
+    fn replays(&self, life: LifeId) -> u64 {
+        self.record.replays.get(&life).copied().unwrap_or(0).into()
+    }
+
+    /// Notes that so many replays are charged.
+    fn charge(&mut self, life: LifeId, replays: u64) {
+        if replays > self.replays(life) {
+            self.record.replays.insert(life, u32::try_from(replays).unwrap_or(u32::MAX));
+        }
     }
 
     fn write(&mut self, now: Time) -> Result<()> {
@@ -140,6 +192,24 @@ fn note_name(life: LifeId, replays: u64) -> String {
     format!("gone back: life {life}, replays {replays}")
 }
 
+/// What one more replay has to be charged to before a loop goes on; none if everything is charged that is known.
+///
+/// Let a process know of `known` charges, which are as many lines and one more, and let it have seen a release that the store has left out with an acceptance under which `accepted`
+/// were charged. That acceptance begins a further line. If it knew of all others, it has charged more than `known`. Else `known + 1` are due for the lines up to
+/// it, and what was charged after it comes on top.
+fn lacking(known: u64, stored: u64, accepted: Option<u64>) -> Option<u64> {
+    match accepted {
+        Some(accepted) if accepted > known => None,
+        Some(accepted) => Some(known.saturating_add(stored.saturating_sub(accepted))),
+        None => (known > stored).then_some(known),
+    }
+}
+
+/// The name of the floor of the replays that are charged, or that a witness knows of.
+pub(super) fn replays_name(life: LifeId) -> String {
+    format!("replays: life {life}")
+}
+
 /// The name of the note that another loop has shown that the store has gone back.
 fn doubt_name(life: LifeId, replays: u64) -> String {
     format!("doubted: life {life}, replays {replays}")
@@ -150,8 +220,7 @@ impl Service {
     pub(super) async fn witness_head(&self, each: &Loop, head: &Head) -> Result<()> {
         let Some(witness) = &self.witness else { return Ok(()) };
         let mut witness = witness.lock().await;
-        let Head { epoch, number, chain, .. } = *head;
-        witness.record.heads.insert(each.life, WitnessHead { epoch, number, chain });
+        witness.see(each.life, head);
         witness.write(self.clock.now())
     }
 
@@ -175,8 +244,7 @@ impl Service {
     /// back.
     pub(super) async fn compare_with_witness(&self) -> Result<()> {
         let Some(witness) = &self.witness else { return Ok(()) };
-        let witness = witness.lock().await;
-        let record = &witness.record;
+        let record = witness.lock().await.record.clone();
         let now = self.clock.now();
         // Those whom this store has erased may have come again since: only what an older copy has lost is done again.
         let known: BTreeSet<PersonHash> = self.store.erased().await?.into_iter().collect();
@@ -195,7 +263,12 @@ impl Service {
                 ..WitnessRecord::default()
             };
             match alone.check(self.store.as_ref()).await? {
-                Agreement::Agrees => {}
+                Agreement::Agrees => {
+                    let known = record.replays.get(&each.life).copied().unwrap_or(0).into();
+                    let found = self.record_from(each, seen.number).await?;
+                    let (head, last) = (self.head(each).await?, (known, seen.number));
+                    self.compare_charges(each, &head, last, found.as_ref()).await?;
+                }
                 Agreement::Forked { number, .. } => self.forked(each, number).await?,
                 Agreement::Behind { .. } | Agreement::OtherStore { .. } => {
                     self.gone_back(each, seen.number).await?;
@@ -212,32 +285,81 @@ impl Service {
         let mut witness = witness.lock().await;
         // A doubted clock is no reason to leave a head out: it is served all the same.
         for each in self.loops().filter(|each| each.halt_state().is_none()) {
-            let Head { epoch, number, chain, .. } = self.head(each).await?;
-            witness.record.heads.insert(each.life, WitnessHead { epoch, number, chain });
+            witness.see(each.life, &self.head(each).await?);
         }
-        witness.record.erased.extend(self.store.erased().await?);
-        let keys = self.store.keys().await?;
-        let revoked = keys.into_iter().filter(|key| key.revoked.is_some());
-        witness.record.revoked_keys.extend(revoked.map(|key| key.id));
-        let lives = self.store.lives().await?;
-        witness.record.lives = lives.into_iter().map(|life| (life.id, life)).collect();
+        witness.note_others(self.store.as_ref()).await?;
+        witness.note_replays(self.store.as_ref()).await?;
         witness.write(self.clock.now())
     }
 
-    /// What a life has cost one person, replays that only the witness knows of included.
-    pub(super) async fn cost_of(&self, life: LifeId) -> Result<Curator<SecureNoise>> {
-        let head = self.store.head(life).await?;
-        Ok(Curator::resume_charged(&head.state, head.number, self.charged(life).await)?)
+    /// Lets the witness know whom other processes have erased, which keys they have revoked and what they have begun. Heads are noted when they are served, and
+    /// not here: of a database that goes back meanwhile they would be older ones.
+    pub(super) async fn inform_witness_of_others(&self) -> Result<()> {
+        let Some(witness) = &self.witness else { return Ok(()) };
+        let mut witness = witness.lock().await;
+        let before = witness.record.clone();
+        witness.note_others(self.store.as_ref()).await?;
+        if witness.record == before { Ok(()) } else { witness.write(self.clock.now()) }
     }
 
-    /// Replays of a life that the witness knows of.
-    pub(super) async fn charged(&self, life: LifeId) -> u64 {
+    /// What a life has cost one person, replays that only a witness knows of included.
+    pub(super) async fn cost_of(&self, life: LifeId) -> Result<Curator<SecureNoise>> {
+        let head = self.store.head(life).await?;
+        Ok(Curator::resume_charged(&head.state, head.number, self.charged(life).await?)?)
+    }
+
+    /// Replays of a life that this witness knows of, or that of any process that has told the store.
+    pub(super) async fn charged(&self, life: LifeId) -> Result<u64> {
+        let told = floor(self.store.as_ref(), replays_name(life)).await?;
+        Ok(told.max(self.witnessed_replays(life).await))
+    }
+
+    /// Replays of a life that the witness of this process knows of.
+    pub(super) async fn witnessed_replays(&self, life: LifeId) -> u64 {
         match &self.witness {
-            Some(witness) => {
-                witness.lock().await.record.replays.get(&life).copied().unwrap_or(0).into()
-            }
+            Some(witness) => witness.lock().await.replays(life),
             None => 0,
         }
+    }
+
+    /// The first record of a loop that has this number or a later one: a number that was left out after an accepted rollback has none.
+    pub(super) async fn record_from(
+        &self,
+        each: &Loop,
+        number: u64,
+    ) -> Result<Option<ReleaseRecord>> {
+        Ok(self.store.releases(each.life, number.max(1), 1).await?.into_iter().next())
+    }
+
+    /// Stops a loop whose store has gone back, if whoever accepted that did not know of as many charges as are known here, and says whether. `found` is the first record of the store from
+    /// the number on that was seen here last.
+    pub(super) async fn compare_charges(
+        &self,
+        each: &Loop,
+        head: &Head,
+        (known, seen): (u64, u64),
+        found: Option<&ReleaseRecord>,
+    ) -> Result<bool> {
+        let link = found.filter(|found| seen > 0 && found.number > seen);
+        if link.is_none() && known <= each.answering().served.replays {
+            return Ok(false);
+        }
+        let stored = loops::learner(head)?.replays();
+        // Of a link that is kept as a hash it is not known what it charged.
+        let accepted = link
+            .map(|link| Rollback::read(&link.release).map_or(stored, |rollback| rollback.replays));
+        let Some(charged) = lacking(known, stored, accepted) else { return Ok(false) };
+        self.store.raise_floor(replays_name(each.life), charged).await?;
+        let halt = each.halt_state().take_if(|halt| halt.seen.is_some());
+        let shown = "the store has gone back, and whoever accepted that did not know of all replays that were charged before";
+        self.doubt(each, shown).await?;
+        if let Some(seen) = halt.and_then(|halt| halt.seen).filter(|seen| *seen > head.number) {
+            self.gone_back(each, seen).await?;
+        }
+        // The store knows it now, so that it is charged once, whoever accepts it.
+        self.witness_replays(each.life, charged).await?;
+        self.witness_head(each, head).await?;
+        Ok(true)
     }
 
     /// Stops the releases of a loop of whose releases this number has been seen.
@@ -255,7 +377,7 @@ impl Service {
         let mut doubted = Ok(());
         for other in self.loops().filter(|other| other.life != each.life) {
             // The others are doubted all the same.
-            doubted = doubted.and(self.doubt(other).await);
+            doubted = doubted.and(self.doubt(other, ANOTHER_SHOWS).await);
         }
         for life in self.store.lives().await?.into_iter().filter(|life| life.ended.is_none()) {
             let params: LoopParams = serde_json::from_slice(&life.params).map_err(Error::store)?;
@@ -275,14 +397,15 @@ impl Service {
     }
 
     /// Stops the releases of a loop whose later releases may be lost.
-    async fn doubt(&self, each: &Loop) -> Result<()> {
+    async fn doubt(&self, each: &Loop, shown: &str) -> Result<()> {
         let (stored, accept) = self.acceptance(each).await?;
         let why = format!(
-            "another loop shows that the store has gone back, and releases of this one after {stored} may be lost. Nothing is released until {accept}"
+            "{shown}, and releases of this one after {stored} may be lost. Nothing is released until {accept}"
         );
         let number = self.head(each).await?.number;
         if each.halt(why, Some(number)) {
             self.note_doubt(each.life).await?;
+            self.end_epoch(each).await?;
         }
         Ok(())
     }
@@ -313,8 +436,9 @@ impl Service {
         if each.halt(why, Some(seen)) {
             // As stored, and not as served: another process may have accepted a rollback since.
             let replays = loops::learner(&self.head(each).await?)?.replays();
-            let note = note_name(each.life, replays);
-            self.store.keep_setting(note, seen.to_le_bytes().to_vec()).await?;
+            // The latest that any process has seen.
+            self.store.raise_floor(note_name(each.life, replays), seen).await?;
+            self.end_epoch(each).await?;
         }
         Ok(())
     }
@@ -322,27 +446,43 @@ impl Service {
     /// Stops the releases of loops that had gone back when the last process ended. It is called at a start, when what is served has just been read from the store.
     pub(super) async fn recall_halts(&self) -> Result<()> {
         for each in self.loops() {
-            let replays = each.answering().served.replays;
-            let note = self.store.setting(note_name(each.life, replays)).await?;
-            let Some(seen) = note.and_then(|bytes| bytes.try_into().ok()) else {
-                if self.store.setting(doubt_name(each.life, replays)).await?.is_some() {
-                    self.doubt(each).await?;
-                }
-                continue;
-            };
-            let seen = u64::from_le_bytes(seen);
-            match seen > self.head(each).await?.number {
-                true => self.gone_back(each, seen).await?,
-                false => self.forked(each, seen).await?,
-            }
+            self.recall_halt(each).await?;
         }
         Ok(())
+    }
+
+    /// Stops the releases of a loop that is noted to have gone back, by this process or another one.
+    pub(super) async fn recall_halt(&self, each: &Loop) -> Result<()> {
+        if each.halt_state().as_ref().is_some_and(|halt| halt.seen.is_some()) {
+            return Ok(());
+        }
+        let replays = each.answering().served.replays;
+        let note = self.store.setting(note_name(each.life, replays)).await?;
+        let Some(seen) = note.and_then(|bytes| bytes.try_into().ok()) else {
+            if self.store.setting(doubt_name(each.life, replays)).await?.is_some() {
+                self.doubt(each, ANOTHER_SHOWS).await?;
+            }
+            return Ok(());
+        };
+        let seen = u64::from_le_bytes(seen);
+        match seen > self.head(each).await?.number {
+            true => self.gone_back(each, seen).await,
+            false => self.forked(each, seen).await,
+        }
+    }
+
+    /// Notes replays that another process has charged.
+    pub(super) async fn witness_replays(&self, life: LifeId, replays: u64) -> Result<()> {
+        let Some(witness) = &self.witness else { return Ok(()) };
+        let mut witness = witness.lock().await;
+        witness.charge(life, replays);
+        witness.write(self.clock.now())
     }
 
     /// Shows the charges that only the witness knows of in what is served: a copy from before an accepted rollback does not hold them.
     pub(super) async fn show_charges(&self) -> Result<()> {
         for each in self.loops() {
-            if self.charged(each.life).await > 0 {
+            if self.charged(each.life).await? > 0 {
                 let epsilon = self.cost_of(each.life).await?.guarantee()?.epsilon();
                 let served = loops::Served { epsilon, ..each.answering().served.clone() };
                 each.serve(Answering::new(served, &self.tokens, each.life));
@@ -360,28 +500,35 @@ impl Service {
             let remedy = "nothing shows that this loop has gone back: nothing has to be accepted";
             return Err(Error::invalid("head", named, remedy));
         };
+        let from = self.store.head(each.life).await?.key();
         let head = self.head(each).await?;
         let stored = HeadName::new(head.number, &head.chain);
         if HeadName::parse(named) != Some(stored) {
             let remedy = format!("the head of this store is {}: name that one", stored.text());
             return Err(Error::invalid("head", named, remedy));
         }
+        // Another process may have seen a later one.
+        let note = note_name(each.life, loops::learner(&head)?.replays());
+        let seen = seen.max(floor(self.store.as_ref(), note).await?);
         // Numbers up to `seen` have been used. One more is left out, because its release may have been committed in the lost copy and not noted.
         let number = seen.max(head.number) + 1;
-        let charged = self.charged(each.life).await;
+        let known = self.witnessed_replays(each.life).await.max(each.answering().served.replays);
+        let charged = self.store.raise_floor(replays_name(each.life), known).await?;
         let curator = Curator::<SecureNoise>::resume_charged(&head.state, number, charged)?;
         let rollback = Rollback { after: head.number, replays: curator.replays() };
         let link = rollback.link(&head.chain, number, self.clock.now())?;
         let accepted = Head { number, chain: link.chain, state: curator.save(), ..head };
         if let Some(witness) = &self.witness {
-            // First, so that a second accident is charged too.
+            // First, so that a second accident is charged too; with the head, so that it is known what is charged with it.
             let mut witness = witness.lock().await;
-            let replays = u32::try_from(curator.replays()).unwrap_or(u32::MAX);
-            witness.record.replays.insert(each.life, replays);
+            witness.charge(each.life, curator.replays());
+            witness.see(each.life, &accepted);
             witness.write(self.clock.now())?;
         }
-        self.store.replace_state(each.life, accepted.clone(), Some(link)).await?;
-        self.witness_head(each, &accepted).await?;
+        let charge = Raise { name: replays_name(each.life), from: charged, to: curator.replays() };
+        let replacement =
+            Replacement { from, head: accepted.clone(), link: Some(link), charge: Some(charge) };
+        self.store.replace_state(each.life, replacement).await?;
         let served = loops::served(&accepted, Some(self.clock.now()))?;
         each.serve(Answering::new(served, &self.tokens, each.life));
         let mut halt = each.halt_state();

@@ -10,6 +10,7 @@ mod devices;
 mod generations;
 mod keys;
 mod model;
+mod replicas;
 mod rollbacks;
 mod warm;
 
@@ -130,7 +131,7 @@ impl World {
 
 async fn open(
     text: &str,
-    store: &Arc<MemoryStore>,
+    store: &Arc<impl Store>,
     clock: &Arc<ManualClock>,
     people: Secret,
 ) -> Result<Arc<Service>> {
@@ -150,7 +151,7 @@ async fn open(
 /// The same with a witness.
 fn witnessed_options(
     text: &str,
-    store: &Arc<MemoryStore>,
+    store: &Arc<impl Store>,
     clock: &Arc<ManualClock>,
     path: &std::path::Path,
 ) -> Options {

@@ -7,13 +7,14 @@
 //! A process may die between any two of these. Closed slots that are not in the head's sums are read again; a release that was committed and not
 //! served is found in the head and served by the next tick, or by the next process.
 
-use std::sync::{Arc, atomic::Ordering};
+use std::sync::Arc;
 
 use super::{Answering, Counts, Loop, Service, time::JUMP};
 use crate::{
     Result,
     clock::{Clock, Time},
     config::{LoopPlan, REMEMBERED},
+    failpoint,
     loops::{self, Folded, contribute, first_chain},
     store::{Collect, Committed, Head, Place, Step, collect_all},
 };
@@ -36,7 +37,7 @@ pub(super) fn grace(plan: &LoopPlan) -> u64 {
 /// What a tick did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ticked {
-    /// No slot has passed since the last one.
+    /// No slot has passed since the last one, or another process releases.
     Nothing,
     /// A release of this number was made.
     Released(u64),
@@ -50,12 +51,14 @@ pub enum Ticked {
 pub(super) struct Progress {
     /// Nothing is closed before this moment of the steady clock.
     not_before: u64,
+    /// The last closed slot when open events were counted.
+    counted: u64,
 }
 
 impl Progress {
     /// Nothing is closed before this moment of the steady clock.
     pub(super) fn new(not_before: u64) -> Self {
-        Progress { not_before }
+        Progress { not_before, counted: 0 }
     }
 
     /// Nothing more is closed before this moment of the steady clock.
@@ -68,17 +71,25 @@ impl Service {
     /// Closes the slots of a loop that have passed, and makes one release if there are any.
     pub async fn tick(&self, name: &str) -> Result<Ticked> {
         let each = self.find(name)?;
-        let progress = each.ticking.lock().await;
+        let mut progress = each.ticking.lock().await;
         // One look at the clock, so that it cannot jump between being believed and being used.
         let now = self.clock.now();
-        if each.halted().is_some() {
-            return Ok(Ticked::Halted);
-        }
-        if self.clock.steady() < progress.not_before {
-            return Ok(Ticked::Nothing);
+        // First, so that what others note from now on ends this epoch.
+        let store = self.store.as_ref();
+        let leased = each.halted().is_none() && each.lease.keep(store, each.life).await? > 0;
+        if leased {
+            failpoint::pass("tick: leased");
         }
         let head = self.head(each).await?;
-        self.publish(each, &head, None).await?;
+        self.follow(each, &head).await?;
+        self.recount(each, &head, &mut progress.counted).await?;
+        if each.halted().is_some() {
+            each.lease.give_up(self.store.as_ref(), each.life).await;
+            return Ok(Ticked::Halted);
+        }
+        if !leased || self.clock.steady() < progress.not_before {
+            return Ok(Ticked::Nothing);
+        }
         let Some(due) = each.plan.slot(now).checked_sub(1) else { return Ok(Ticked::Nothing) };
         if head.closed.saturating_mul(each.plan.tick) > now.saturating_add(2 * JUMP) {
             let why = "slots that lie in the future are closed, because the clock was wrong when they were: nothing is released until then; begin a new generation of the loop, with another tick for instance";
@@ -95,13 +106,18 @@ impl Service {
             }
         };
         each.open.change(closing, |slots, ()| slots.retain(|slot, _| *slot > due)).await?;
+        failpoint::pass("tick: closed");
         if each.answering().served.over {
             self.collect(each, due, now).await?;
             return Ok(Ticked::Over);
         }
-        let number = self.release(each, head, due, now).await?;
-        self.collect(each, due, now).await?;
-        Ok(number.map_or(Ticked::Halted, Ticked::Released))
+        let ticked = self.release(each, head, due, now).await?;
+        if matches!(ticked, Ticked::Released(_)) {
+            failpoint::pass("tick: served");
+            self.collect(each, due, now).await?;
+            failpoint::pass("tick: collected");
+        }
+        Ok(ticked)
     }
 
     /// The stored head of a loop.
@@ -114,13 +130,8 @@ impl Service {
     }
 
     /// Makes one release of everything that is closed, and serves it when it is committed.
-    async fn release(
-        &self,
-        each: &Arc<Loop>,
-        head: Head,
-        due: u64,
-        now: u64,
-    ) -> Result<Option<u64>> {
+    async fn release(&self, each: &Arc<Loop>, head: Head, due: u64, now: u64) -> Result<Ticked> {
+        let epoch = each.lease.epoch();
         let curator = loops::learner(&head)?;
         let mut sums = curator.no_sums();
         let mut folded = Folded::default();
@@ -132,22 +143,26 @@ impl Service {
             for (_, event) in &events {
                 contribute(&curator, event, &mut sums, &mut folded);
             }
-            tokio::task::yield_now().await;
+            // Summing may take longer than a lease lasts.
+            each.lease.keep(self.store.as_ref(), each.life).await?;
         }
         if folded.unusable > 0 {
             tracing::error!(r#loop = %each.plan.name, "{} rows could not be used and contribute zeros", folded.unusable);
             Counts::add(&each.counts.unusable, folded.unusable);
         }
+        failpoint::pass("tick: summed");
         let stepped = loops::step(&head, curator, sums, now)?;
+        failpoint::pass("tick: stepped");
         let step = Step {
             life: each.life,
-            epoch: each.epoch.load(Ordering::SeqCst),
+            epoch,
             state: stepped.state.clone(),
             folded: due,
             release: stepped.record.clone(),
         };
         match self.store.release(step).await? {
             Committed::Yes => {
+                failpoint::pass("tick: committed");
                 let record = stepped.record;
                 let head = Head {
                     number: record.number,
@@ -158,25 +173,34 @@ impl Service {
                     ..head
                 };
                 self.publish(each, &head, Some(record.time)).await?;
-                Ok(Some(record.number))
+                Ok(Ticked::Released(record.number))
             }
             Committed::No(found) => {
                 // What was drawn here has been seen by nobody and is dropped.
+                if self.store.is_shared() && found.epoch != epoch {
+                    return Ok(Ticked::Nothing);
+                }
                 each.halt(format!(
                     "another process releases this loop (epoch {}, release {}): stop one of them",
                     found.epoch, found.number
                 ), None);
-                Ok(None)
+                Ok(Ticked::Halted)
             }
         }
     }
 
     /// Serves a head that is committed, when the witness knows it. Its time is that of its tick: that of this moment would tell how long summing took.
-    async fn publish(&self, each: &Arc<Loop>, head: &Head, time: Option<Time>) -> Result<()> {
+    pub(super) async fn publish(
+        &self,
+        each: &Arc<Loop>,
+        head: &Head,
+        time: Option<Time>,
+    ) -> Result<()> {
         if head.number <= each.answering().served.number {
             return Ok(());
         }
         self.witness_head(each, head).await?;
+        failpoint::pass("tick: witnessed");
         let time = match time {
             Some(time) => Some(time),
             None => {
@@ -211,6 +235,7 @@ impl Service {
         let Ok(each) = self.find(&name) else { return };
         let tick = |all: Arc<Self>, name: String| async move { all.tick(&name).await };
         let tick = || tick(Arc::clone(&self), name.clone());
-        each.ticker.run(self.clock.as_ref(), &self.stopping, tick).await;
+        each.ticker.run(self.clock.as_ref(), self.store.as_ref(), &self.stopping, tick).await;
+        each.lease.give_up(self.store.as_ref(), each.life).await;
     }
 }

@@ -3,13 +3,14 @@
 use reticent::{bandit::Curator, noise::SecureNoise, privacy::TrustModel};
 use serde::{Deserialize, Serialize};
 
-use super::{Loop, Service};
+use super::{Loop, Service, lost_witness};
 use crate::{
     Error, Result,
     clock::Clock,
     config::{Ledger, LoopParams, Origin, Trust, UnitName},
     loops::{
-        Certificate, ChainHeader, Decision, Part, RankRequest, Summary, Together, first_chain,
+        Certificate, ChainHeader, Decision, Part, RankRequest, Summary, Together, Watch,
+        first_chain,
     },
     secret::hex,
     store::{Digest, LedgerCount, Life, LifeId, Place, ReleaseRecord},
@@ -134,6 +135,9 @@ impl Service {
     pub async fn certificate(&self, name: &str) -> Result<Certificate> {
         let each = self.find(name)?;
         let curator = self.cost_of(each.life).await?;
+        // Another process may have noted that one was lost.
+        let lost = lost_witness(self.store.as_ref()).await?;
+        let watch = Watch { witness: self.witness_place, lost };
         let served = each.answering();
         let served = (served.served.number, &served.served.chain);
         Certificate::new(
@@ -142,7 +146,7 @@ impl Service {
             curator.guarantee()?,
             Some(served),
             curator.replays(),
-            self.watch,
+            watch,
             self.clock.now(),
         )
     }

@@ -206,12 +206,19 @@ impl Store for MemoryStore {
         })
     }
 
-    fn replace_state(&self, life: LifeId, head: Head, link: Option<ReleaseRecord>) -> Pending<()> {
+    fn replace_state(&self, life: LifeId, replacement: Replacement) -> Pending<()> {
         self.write(move |state| {
+            let charge = replacement.charge.as_ref();
+            let charged = charge.and_then(|charge| state.settings.get(&charge.name));
+            let charged = floor_of(charged.map(Vec::as_slice))?;
             let old = state.head_mut(life)?;
-            check_replacement(&head, old, link.as_ref())?;
+            check_replacement(&replacement, old, charged)?;
+            let Replacement { head, link, charge, .. } = replacement;
             *old = head;
             state.releases.extend(link.map(|link| ((life, link.number), link)));
+            if let Some(Raise { name, to, .. }) = charge {
+                state.settings.insert(name, to.max(charged).to_le_bytes().to_vec());
+            }
             Ok(())
         })
     }

@@ -7,6 +7,9 @@
 //! | `fault` | how a transaction fails in a test |
 //! | `memory` | a few lines of plain Rust, which the others are compared with |
 //! | `redb` | the embedded store: one writer that commits groups |
+//! | `postgres` | one database behind many processes |
+//! | `portable` | everything out of one store and into another |
+//! | `lease` | who releases, where several processes use one store |
 //! | `disk` | private files and durable names |
 //! | `refusal` | errors that every store gives in the same words, and checks that every store makes |
 //! | `witness` | a file on another filesystem that shows whether the store was rolled back |
@@ -23,7 +26,13 @@
 pub(crate) mod contract;
 mod disk;
 mod fault;
+mod lease;
 mod memory;
+mod portable;
+#[cfg(not(test))]
+mod postgres;
+#[cfg(test)]
+pub(crate) mod postgres;
 mod records;
 mod redb;
 mod refusal;
@@ -33,12 +42,15 @@ mod witness;
 pub use fault::Fault;
 #[cfg(test)]
 pub(crate) use fault::FaultAfter;
+pub(crate) use lease::Lease;
 pub use memory::MemoryStore;
+pub use portable::{Entry, Location, Moved, Portable, move_store};
+pub use postgres::{COPY_OF_DATABASE, PostgresStore};
 pub use records::*;
 pub use redb::RedbStore;
 #[cfg(test)]
 pub(crate) use redb::faulty::Disk;
-pub use witness::{Agreement, Witness, WitnessHead, WitnessRecord, compare};
+pub use witness::{Agreement, Witness, WitnessHead, WitnessPlace, WitnessRecord, compare};
 
 use std::{future::Future, path::PathBuf, pin::Pin};
 
@@ -51,6 +63,16 @@ pub type Pending<T> = Pin<Box<dyn Future<Output = Result<T>> + Send>>;
 pub trait Store: Send + Sync + 'static {
     /// The random identity of this store, made when it was: a copy has the same.
     fn id(&self) -> StoreId;
+
+    /// Whether other processes may use this store at the same time.
+    fn is_shared(&self) -> bool {
+        false
+    }
+
+    /// Whether its files are known to be on another machine.
+    fn is_elsewhere(&self) -> bool {
+        false
+    }
 
     /// Adds events, each with its charge to the ledger, or returns the answer that was given before under the same event id. All events of
     /// one call are one transaction; the answers are in their order. The slot is that asked for, or the first open one if that has closed.
@@ -97,10 +119,29 @@ pub trait Store: Send + Sync + 'static {
     /// Moves the right to release to a new epoch, and returns it.
     fn take_epoch(&self, life: LifeId) -> Pending<u64>;
 
-    /// Replaces a head after a rollback that an operator accepted, with the replay charged in its state. Its number, epoch, closed and folded
-    /// slots may only grow, and a number that stays keeps its chain: no second release of one number, no slot that opens again. `link` is what the
-    /// chain of releases says about it, under the new number.
-    fn replace_state(&self, life: LifeId, head: Head, link: Option<ReleaseRecord>) -> Pending<()>;
+    /// Keeps the right to release under this epoch for so many milliseconds by the store's clock, or takes it under a new one if no other process
+    /// keeps it. Returns the epoch, or none while another process has the right. It only says who should try: `release` checks the epoch.
+    ///
+    /// In a store of one process, nobody else keeps it.
+    fn lease(&self, life: LifeId, epoch: Option<u64>, milliseconds: u64) -> Pending<Option<u64>> {
+        let _ = milliseconds;
+        match epoch {
+            Some(_) => Box::pin(std::future::ready(Ok(epoch))),
+            None => {
+                let taken = self.take_epoch(life);
+                Box::pin(async move { taken.await.map(Some) })
+            }
+        }
+    }
+
+    /// Ready when another process may have released something or changed a key. It may be late or never come: who waits looks now and then.
+    fn changed(&self) -> Pending<()> {
+        Box::pin(std::future::pending())
+    }
+
+    /// Replaces a head after a rollback that an operator accepted, with the replay charged in its state, if nothing has changed since it was made. Its number, epoch, closed and
+    /// folded slots may only grow, and a number that stays keeps its chain: no second release of one number, no slot that opens again.
+    fn replace_state(&self, life: LifeId, replacement: Replacement) -> Pending<()>;
 
     /// Records of releases with numbers of `from` on, at most `limit`.
     fn releases(&self, life: LifeId, from: u64, limit: usize) -> Pending<Vec<ReleaseRecord>>;
@@ -135,6 +176,12 @@ pub trait Store: Send + Sync + 'static {
     /// All lives of all loops, ended ones included, in order.
     fn lives(&self) -> Pending<Vec<Life>>;
 
+    /// From now on nobody is charged through this store, and nothing is learnt from persons, as soon as there is a setting of this name: another process
+    /// has taken up something that this one does not know. A store of one process has no others.
+    fn charge_until(&self, setting: String) {
+        let _ = setting;
+    }
+
     /// Adds a key.
     fn add_key(&self, key: KeyRecord) -> Pending<()>;
 
@@ -155,6 +202,11 @@ pub trait Store: Send + Sync + 'static {
 
     /// How many events are open in each slot. Erased ones count until it closes, so that a limit on open events does not show an erasure.
     fn open_events(&self, life: LifeId) -> Pending<Vec<(u64, u64)>>;
+}
+
+/// Where a named floor is.
+pub(crate) async fn floor(store: &dyn Store, name: String) -> Result<u64> {
+    refusal::floor_of(store.setting(name).await?.as_deref())
 }
 
 /// Removes everything that [`Store::collect`] would, a part at a time, so that others are answered in between.

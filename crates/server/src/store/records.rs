@@ -29,14 +29,14 @@ pub const MOST_REWARD_KEYS: usize = 64;
 /// Earlier keys of the people's hashes whose counts add up, at most.
 pub const MOST_EARLIER_KEYS: usize = 8;
 
-/// Where an event stands: its slot, and its number within its life.
+/// Where an event stands: its slot, and its number. Numbers of a life grow in the order in which its events are added; they may have gaps.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
 )]
 pub struct Place {
     /// The slot.
     pub slot: u64,
-    /// Its number within the life, from 1.
+    /// Its number, at least 1.
     pub number: u64,
 }
 
@@ -187,6 +187,24 @@ pub struct NewReward {
     pub sum: bool,
 }
 
+impl NewReward {
+    /// Adds it to the sum and the keys of an open event, unless it was added before or another one was first.
+    pub(super) fn add_to(&self, sum: &mut Option<i64>, keys: &mut Vec<u64>) -> Outcome {
+        let repeated = self.key.is_some_and(|key| keys.contains(&key));
+        if repeated || (!self.sum && sum.is_some()) {
+            return Outcome::Unchanged;
+        }
+        *sum = Some(sum.unwrap_or(0).saturating_add(self.units));
+        if let Some(key) = self.key {
+            if keys.len() >= MOST_REWARD_KEYS {
+                keys.remove(0);
+            }
+            keys.push(key);
+        }
+        Outcome::Taken
+    }
+}
+
 /// What became of a reward or an activation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
@@ -231,6 +249,37 @@ pub struct Step {
     pub folded: u64,
     /// The release; its number follows that of the head.
     pub release: ReleaseRecord,
+}
+
+/// A head that takes the place of the stored one after a rollback that an operator accepted.
+#[derive(Clone)]
+pub struct Replacement {
+    /// Number, chain and epoch of the head that it was made from: where another one is stored by now, nothing happens.
+    pub from: (u64, Digest, u64),
+    /// The new head, with the replay charged in its state.
+    pub head: Head,
+    /// What the chain of releases says about it, under the new number.
+    pub link: Option<ReleaseRecord>,
+    /// What was charged before and is charged by it: where more has been charged by now, nothing happens.
+    pub charge: Option<Raise>,
+}
+
+/// A floor that has been read, and what it is raised to.
+#[derive(Clone)]
+pub struct Raise {
+    /// Its name.
+    pub name: String,
+    /// What it was.
+    pub from: u64,
+    /// What it becomes.
+    pub to: u64,
+}
+
+impl Head {
+    /// What tells this head from others.
+    pub fn key(&self) -> (u64, Digest, u64) {
+        (self.number, self.chain, self.epoch)
+    }
 }
 
 /// What became of a step.

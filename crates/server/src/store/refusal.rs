@@ -1,6 +1,6 @@
 //! Errors that every store gives in the same words, and checks that every store makes.
 
-use super::{Head, LifeId, ReleaseRecord, Step};
+use super::{Head, LifeId, Replacement, Step};
 use crate::{Error, Result};
 
 /// There is no such life.
@@ -49,12 +49,16 @@ pub(super) fn check_step(step: &Step, closed: u64, folded: u64) -> Result<()> {
     Ok(())
 }
 
-/// A head that replaces another never goes back.
+/// A head that replaces another was made from that one, under what is charged now, and never goes back. `charged` is the floor that it raises.
 pub(super) fn check_replacement(
-    new: &Head,
+    Replacement { from, head: new, link, charge }: &Replacement,
     old: &Head,
-    link: Option<&ReleaseRecord>,
+    charged: u64,
 ) -> Result<()> {
+    if *from != old.key() || charge.as_ref().is_some_and(|charge| charge.from < charged) {
+        let why = "another process has changed the head or what is charged meanwhile: look again";
+        return Err(Error::Conflict(why.into()));
+    }
     if let Some(link) = link
         && (new.number <= old.number || (link.number, link.chain) != (new.number, new.chain))
     {

@@ -18,7 +18,7 @@ use super::{
     disk::{make_folder, private, rename, unusable},
     row::{self, Record},
 };
-use crate::{Error, Result, clock::Time};
+use crate::{Error, Result, clock::Time, failpoint};
 
 /// Where a life stood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -99,7 +99,20 @@ fn read(bytes: &[u8]) -> Result<WitnessRecord> {
 #[derive(Debug)]
 pub struct Witness {
     path: PathBuf,
-    apart: bool,
+    place: WitnessPlace,
+}
+
+/// Where a witness is, beside what it watches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WitnessPlace {
+    /// Not known to be on another filesystem than the data: a copy of that may bring both back.
+    Beside,
+    /// On another filesystem than the data.
+    Apart,
+    /// On this machine, as may be the files of the database: they are reached through this machine, and nothing tells where they are.
+    Unknown,
+    /// On this machine, where the database is not, by its addresses.
+    OtherMachine,
 }
 
 impl Witness {
@@ -108,7 +121,7 @@ impl Witness {
         let path = path.as_ref().to_owned();
         make_folder(&path)?;
         let record = Self::read(&path)?;
-        Ok((Witness { path, apart: false }, record))
+        Ok((Witness { path, place: WitnessPlace::Beside }, record))
     }
 
     /// What the file of this name holds, if there is one.
@@ -123,13 +136,22 @@ impl Witness {
     /// The same beside the folder of the data: whether it is on another filesystem, and not put back together with a copy of it.
     pub fn beside(self, data: &Path) -> Self {
         let own = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let devices = (device(own.unwrap_or(Path::new("."))), device(data));
-        Witness { apart: matches!(devices, (Some(own), Some(data)) if own != data), ..self }
+        let place = match (device(own.unwrap_or(Path::new("."))), device(data)) {
+            (Some(own), Some(data)) if own != data => WitnessPlace::Apart,
+            _ => WitnessPlace::Beside,
+        };
+        Witness { place, ..self }
     }
 
-    /// Whether it is known to be on another filesystem than the data.
-    pub fn is_apart(&self) -> bool {
-        self.apart
+    /// The same beside a database. The folder of the data says nothing of where that is.
+    pub fn beside_database(self, is_elsewhere: bool) -> Self {
+        let place = if is_elsewhere { WitnessPlace::OtherMachine } else { WitnessPlace::Unknown };
+        Witness { place, ..self }
+    }
+
+    /// Where it is.
+    pub fn place(&self) -> WitnessPlace {
+        self.place
     }
 
     /// Replaces what it holds. After a crash it holds the old record or the new one.
@@ -151,6 +173,7 @@ impl Witness {
                 file.sync_all()
             })
             .map_err(|error| unusable(&unfinished, error))?;
+        failpoint::pass("witness: written");
         rename(&unfinished, &self.path)
     }
 }

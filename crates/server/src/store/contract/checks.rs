@@ -6,7 +6,8 @@ use super::{
 };
 use crate::store::{
     Charge, Collect, Committed, Head, LifeId, MOST_EARLIER_KEYS, MOST_REWARD_KEYS, NewEvent,
-    NewLife, NewReward, Outcome, Payer, Place, Ranked, ReleaseRecord, Store, StoredEvent,
+    NewLife, NewReward, Outcome, Payer, Place, Raise, Ranked, ReleaseRecord, Replacement, Store,
+    StoredEvent,
 };
 
 /// What a check finds.
@@ -270,16 +271,32 @@ async fn a_head_never_goes_back(store: &dyn Store) -> Checked {
     for (index, worsen) in worse.iter().enumerate() {
         let mut replacement = head.clone();
         worsen(&mut replacement);
-        ensure!(store.replace_state(life, replacement, None).await.is_err(), "replacement {index}");
+        let replacement = sample::replacement(&head, replacement, None);
+        ensure!(store.replace_state(life, replacement).await.is_err(), "replacement {index}");
     }
     ensure!(store.head(life).await? == head, "a refused replacement changes nothing");
     let replacement =
         Head { number: 7, chain: [5; 32], epoch: 2, closed: 22, folded: 21, state: vec![8] };
     let link = ReleaseRecord { number: 7, chain: [5; 32], ..step(life, 1, 7).release };
     let other = ReleaseRecord { number: 6, ..link.clone() };
-    let refused = store.replace_state(life, replacement.clone(), Some(other)).await;
+    let refused = sample::replacement(&head, replacement.clone(), Some(other));
+    let refused = store.replace_state(life, refused).await;
     ensure!(refused.is_err() && store.head(life).await? == head, "a link of another number");
-    store.replace_state(life, replacement.clone(), Some(link.clone())).await?;
+    let accepted = sample::replacement(&head, replacement.clone(), Some(link.clone()));
+    for stale in [(0, head.chain, head.epoch), (1, [9; 32], head.epoch), (1, head.chain, 0)] {
+        let stale = Replacement { from: stale, ..accepted.clone() };
+        let refused = store.replace_state(life, stale).await;
+        ensure!(refused.is_err() && store.head(life).await? == head, "made from another head");
+    }
+    // Another process has told of a charge that this one does not know.
+    store.raise_floor("charged".into(), 3).await?;
+    let charge = |from, to| Some(Raise { name: "charged".into(), from, to });
+    let unaware = Replacement { charge: charge(2, 3), ..accepted.clone() };
+    let refused = store.replace_state(life, unaware).await;
+    ensure!(refused.is_err() && store.head(life).await? == head, "a charge too few");
+    let aware = Replacement { charge: charge(3, 4), ..accepted };
+    store.replace_state(life, aware).await?;
+    ensure!(store.raise_floor("charged".into(), 0).await? == 4, "it is charged with the head");
     ensure!(store.head(life).await? == replacement, "a replaced head");
     ensure!(store.releases(life, 2, 9).await? == [link], "the link is in the chain");
     ensure!(

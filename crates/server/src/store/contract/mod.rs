@@ -5,16 +5,18 @@
 //! | `checks` | the suite: one property a check |
 //! | `planted` | stores with a mistake, each of which the suite must find |
 //! | `snapshot` | everything readable of a store, to compare |
-//! | `property` | random operations on the model and on redb, with failures and reopening in between |
+//! | `property` | random operations on the model, redb and PostgreSQL, with failures and reopening in between |
+//! | `moving` | random operations, then a move to another store |
 //! | `sample` | records to test with |
 
 mod checks;
+mod moving;
 pub(crate) mod planted;
 mod property;
 pub(crate) mod sample;
 pub(crate) mod snapshot;
 
-use super::{MemoryStore, RedbStore};
+use super::{MemoryStore, PostgresStore, RedbStore, postgres::testing::cluster};
 
 #[tokio::test]
 async fn the_model_keeps_the_contract() {
@@ -30,6 +32,15 @@ async fn redb_keeps_the_contract() {
     let folder = tempfile::tempdir().unwrap();
     for check in checks::NAMES {
         let store = RedbStore::open(folder.path().join(check)).unwrap();
+        checks::run(check, &store).await.unwrap_or_else(|error| panic!("{check}: {error}"));
+    }
+}
+
+#[tokio::test]
+async fn postgres_keeps_the_contract() {
+    let Some(cluster) = cluster() else { return };
+    for check in checks::NAMES {
+        let store = PostgresStore::open(&cluster.empty()).await.unwrap();
         checks::run(check, &store).await.unwrap_or_else(|error| panic!("{check}: {error}"));
     }
 }

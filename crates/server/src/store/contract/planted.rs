@@ -199,8 +199,8 @@ impl Store for Planted {
     fn take_epoch(&self, life: LifeId) -> Pending<u64> {
         self.model.take_epoch(life)
     }
-    fn replace_state(&self, life: LifeId, head: Head, link: Option<ReleaseRecord>) -> Pending<()> {
-        self.model.replace_state(life, head, link)
+    fn replace_state(&self, life: LifeId, replacement: Replacement) -> Pending<()> {
+        self.model.replace_state(life, replacement)
     }
     fn releases(&self, life: LifeId, from: u64, limit: usize) -> Pending<Vec<ReleaseRecord>> {
         self.model.releases(life, from, limit)

@@ -1,4 +1,4 @@
-//! Random operations on the model and on redb, with failures and reopening in between. Everything readable is compared after each.
+//! Random operations on the model, on redb and on PostgreSQL, with failures and reopening in between. Everything readable is compared after each.
 
 use std::{path::Path, sync::Arc};
 
@@ -12,7 +12,9 @@ use crate::{
     Error, Result,
     store::{
         Charge, Collect, Committed, Fault, LifeId, MemoryStore, NewEvent, NewLife, NewReward,
-        Outcome, Payer, Ranked, RedbStore, Step, Store, redb::faulty::Disk,
+        Outcome, Payer, PostgresStore, Ranked, RedbStore, Step, Store,
+        postgres::testing::{Cluster, cluster},
+        redb::faulty::Disk,
     },
 };
 
@@ -20,7 +22,7 @@ use crate::{
 const JOURNAL_ENTRIES: usize = 5;
 
 #[derive(Debug, Clone)]
-enum Operation {
+pub(super) enum Operation {
     /// Life, id, person, period, slot, payer.
     Rank(Vec<(LifeId, u8, u8, u64, u64, u8)>),
     /// Life, id, units, key, sum.
@@ -44,7 +46,7 @@ enum Operation {
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Interruption {
+pub(super) enum Interruption {
     None,
     Reopen,
     Fault(Fault),
@@ -52,7 +54,7 @@ enum Interruption {
     FullDisk(i64),
 }
 
-fn operations() -> impl Strategy<Value = (Operation, Interruption)> {
+pub(super) fn operations() -> impl Strategy<Value = (Operation, Interruption)> {
     let life = || 1..4u32;
     let id = || 0..14u8;
     let rank = || (life(), id(), 0..4u8, 0..2u64, CLOSED..CLOSED + 12, 0..8u8);
@@ -95,7 +97,7 @@ fn operations() -> impl Strategy<Value = (Operation, Interruption)> {
 }
 
 /// Does an operation, and writes down what it answered.
-async fn apply(store: &dyn Store, operation: &Operation) -> Result<Vec<u8>> {
+pub(super) async fn apply(store: &dyn Store, operation: &Operation) -> Result<Vec<u8>> {
     let name = |first: bool| String::from(if first { "a" } else { "b" });
     Ok(match operation.clone() {
         Operation::Rank(events) => {
@@ -120,11 +122,12 @@ async fn apply(store: &dyn Store, operation: &Operation) -> Result<Vec<u8>> {
         }
         Operation::TakeEpoch(life) => bytes(&store.take_epoch(life).await?),
         Operation::Replace(life, number, slots) => {
-            let mut head = store.head(life).await?;
+            let old = store.head(life).await?;
+            let mut head = old.clone();
             head.number += number;
             head.closed += slots;
             head.state.push(number as u8);
-            bytes(&store.replace_state(life, head, None).await?)
+            bytes(&store.replace_state(life, sample::replacement(&old, head, None)).await?)
         }
         Operation::Collect(life, what) => bytes(&store.collect(life, what).await?),
         Operation::Erase(persons) => {
@@ -254,6 +257,52 @@ async fn play(
     Ok(())
 }
 
+/// The same on PostgreSQL. Instead of a full disk, its connection ends before the commit is sent: nothing has happened then, and it is tried again.
+async fn play_on_postgres(
+    cluster: &Cluster,
+    operations: Vec<(Operation, Interruption)>,
+) -> std::result::Result<(), TestCaseError> {
+    let fail = |error: Error| TestCaseError::fail(error.to_string());
+    let url = cluster.empty();
+    let mut store = PostgresStore::open(&url).await.map_err(fail)?;
+    let mut model = MemoryStore::new(store.id());
+    for operation in [Operation::Begin(true, 1, true), Operation::Begin(false, 1, true)] {
+        apply(&model, &operation).await.map_err(fail)?;
+        apply(&store, &operation).await.map_err(fail)?;
+    }
+    for (operation, interruption) in operations {
+        match interruption {
+            Interruption::None => {}
+            Interruption::Reopen => store = PostgresStore::open(&url).await.map_err(fail)?,
+            Interruption::Fault(fault) => {
+                model.fail_next(fault);
+                store.faults().fail_next(Some(fault));
+            }
+            Interruption::FullDisk(_) => store.faults().cut_next(),
+        }
+        let expected = apply(&model, &operation).await;
+        let answer = apply(&store, &operation).await;
+        store.faults().fail_next(None);
+        model = model.copy();
+        match interruption {
+            // One that is refused comes to no commit.
+            Interruption::Fault(_) => prop_assert!(answer.is_err(), "{:?}", operation),
+            _ => prop_assert_eq!(written(&answer), written(&expected), "{:?}", operation),
+        }
+        let (found, wanted) =
+            (Snapshot::of(&store).await.map_err(fail)?, Snapshot::of(&model).await.map_err(fail)?);
+        let differences = found.differences(&wanted);
+        prop_assert!(
+            differences.is_empty(),
+            "{:?} after {:?}, {:?}",
+            differences,
+            operation,
+            interruption
+        );
+    }
+    Ok(())
+}
+
 /// Operations that wait at the same time, so that several are one commit. Those that read before they write are left out: what they read depends on
 /// the group.
 async fn play_groups(
@@ -309,5 +358,16 @@ proptest! {
         let folder = tempfile::tempdir().unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(play_groups(&folder.path().join("store"), runs))?;
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 16, max_shrink_iters: 100, ..ProptestConfig::default() })]
+
+    #[test]
+    fn postgres_does_what_the_model_does(operations in vec(operations(), 1..40)) {
+        let Some(cluster) = cluster() else { return Ok(()) };
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        runtime.block_on(play_on_postgres(cluster, operations))?;
     }
 }

@@ -1,8 +1,8 @@
 //! Records to test with.
 
 use crate::store::{
-    Charge, Collect, KeyRecord, LifeId, MOST_EARLIER_KEYS, MemoryStore, NewEvent, NewLife,
-    NewReward, Payer, PersonHash, ReleaseRecord, Step, StoredEvent,
+    Charge, Collect, Head, KeyRecord, LifeId, MOST_EARLIER_KEYS, MemoryStore, NewEvent, NewLife,
+    NewReward, Payer, PersonHash, ReleaseRecord, Replacement, Step, StoredEvent,
 };
 
 /// The last closed slot of a new life.
@@ -70,6 +70,11 @@ pub(crate) fn step(life: LifeId, epoch: u64, number: u64) -> Step {
         release: vec![byte, 3],
     };
     Step { life, epoch, state: vec![byte, 4], folded: CLOSED, release }
+}
+
+/// What replaces a head without a charge.
+pub(crate) fn replacement(old: &Head, head: Head, link: Option<ReleaseRecord>) -> Replacement {
+    Replacement { from: old.key(), head, link, charge: None }
 }
 
 /// A collection of everything.

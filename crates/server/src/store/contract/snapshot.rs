@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::{
     Result,
-    store::{Place, Store},
+    store::{Place, Store, StoredEvent},
 };
 
 /// What was read, by a name of each thing.
@@ -27,14 +27,15 @@ impl Snapshot {
         note("lives".into(), bytes(&lives));
         for life in lives.iter().map(|life| life.id) {
             note(format!("head {life}"), bytes(&store.head(life).await?));
-            note(
-                format!("kept {life}"),
-                bytes(&store.kept_events(life, Place::default(), 10_000).await?),
-            );
-            note(
-                format!("closed {life}"),
-                bytes(&store.closed_events(life, Place::default(), u64::MAX, 10_000).await?),
-            );
+            // Numbers may have gaps: their order is that of the list.
+            let events = |found: Vec<(Place, StoredEvent)>| {
+                let found = found.into_iter().map(|(place, event)| (place.slot, event));
+                bytes(&found.collect::<Vec<_>>())
+            };
+            let kept = store.kept_events(life, Place::default(), 10_000).await?;
+            note(format!("kept {life}"), events(kept));
+            let closed = store.closed_events(life, Place::default(), u64::MAX, 10_000).await?;
+            note(format!("closed {life}"), events(closed));
             note(format!("releases {life}"), bytes(&store.releases(life, 0, 10_000).await?));
             note(format!("open {life}"), bytes(&store.open_events(life).await?));
             for (period, most) in (0..3).flat_map(|period| (1..5).map(move |most| (period, most))) {

@@ -8,8 +8,8 @@ use super::{
     writer::{Attempt, Group},
 };
 use crate::store::{
-    Charge, Digest, EventHash, LifeId, MOST_REWARD_KEYS, NewEvent, NewReward, Outcome, Payer,
-    Place, Ranked, StoredEvent, refusal,
+    Charge, Digest, EventHash, LifeId, NewEvent, NewReward, Outcome, Payer, Place, Ranked,
+    StoredEvent, refusal,
 };
 
 /// What a batch of events will change.
@@ -64,6 +64,11 @@ pub(super) fn rank_above(
 pub(super) fn floor(group: &Group<'_>, name: &str) -> Attempt<u64> {
     let setting: Option<SettingRow> = get(&group.tables.settings, name)?;
     Ok(refusal::floor_of(setting.as_ref().map(|SettingRow(value)| value.as_slice()))?)
+}
+
+/// Moves a floor up.
+pub(super) fn put_floor(group: &mut Group<'_>, name: &str, floor: u64) -> Attempt<()> {
+    put(&mut group.tables.settings, name, &SettingRow(floor.to_le_bytes().to_vec()))
 }
 
 /// The request and the answer of an event that was added before, or earlier in the batch.
@@ -209,7 +214,7 @@ pub(super) fn reward(group: &mut Group<'_>, rewards: Vec<NewReward>) -> Attempt<
             outcomes.push(Outcome::Unchanged);
             continue;
         };
-        outcomes.push(add_reward(&mut event, &new));
+        outcomes.push(new.add_to(&mut event.reward, &mut event.reward_keys));
         // Written in any case, so that a repetition takes as long.
         changed.insert(key, event);
     }
@@ -217,21 +222,6 @@ pub(super) fn reward(group: &mut Group<'_>, rewards: Vec<NewReward>) -> Attempt<
         put(&mut group.tables.events, place_key(life, place), &event)?;
     }
     Ok(outcomes)
-}
-
-fn add_reward(event: &mut StoredEvent, new: &NewReward) -> Outcome {
-    let repeated = new.key.is_some_and(|key| event.reward_keys.contains(&key));
-    if repeated || (!new.sum && event.reward.is_some()) {
-        return Outcome::Unchanged;
-    }
-    event.reward = Some(event.reward.unwrap_or(0).saturating_add(new.units));
-    if let Some(key) = new.key {
-        if event.reward_keys.len() >= MOST_REWARD_KEYS {
-            event.reward_keys.remove(0);
-        }
-        event.reward_keys.push(key);
-    }
-    Outcome::Taken
 }
 
 /// Marks a deferred event as shown.

@@ -5,11 +5,13 @@ use std::ops::Bound::Included;
 use ::redb::ReadableTable;
 
 use super::{
+    events,
     tables::{HeadRow, Row, StateRow, get, put},
     writer::{Attempt, Group},
 };
 use crate::store::{
-    Committed, Digest, Head, Life, LifeId, NewLife, PersonHash, ReleaseRecord, Step, refusal, row,
+    Committed, Digest, Head, Life, LifeId, NewLife, PersonHash, Raise, ReleaseRecord, Replacement,
+    Step, refusal, row,
 };
 
 /// Closes all slots up to this one.
@@ -59,11 +61,18 @@ pub(super) fn take_epoch(group: &mut Group<'_>, life: LifeId) -> Attempt<u64> {
 pub(super) fn replace_state(
     group: &mut Group<'_>,
     life: LifeId,
-    new: Head,
-    link: Option<ReleaseRecord>,
+    replacement: Replacement,
 ) -> Attempt<()> {
     let old = group.tables.head(life)?;
-    refusal::check_replacement(&new, &old.clone().with_state(Vec::new()), link.as_ref())?;
+    let charged = match &replacement.charge {
+        Some(charge) => events::floor(group, &charge.name)?,
+        None => 0,
+    };
+    refusal::check_replacement(&replacement, &old.clone().with_state(Vec::new()), charged)?;
+    let Replacement { head: new, link, charge, .. } = replacement;
+    if let Some(Raise { name, to, .. }) = charge {
+        events::put_floor(group, &name, to.max(charged))?;
+    }
     if let Some(link) = link {
         put(&mut group.tables.releases, (life, link.number), &link)?;
     }

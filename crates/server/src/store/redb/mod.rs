@@ -7,6 +7,7 @@
 //! | `behind` | event ids and the ledger, journalled and merged behind |
 //! | `events`, `heads`, `removal` | operations that write |
 //! | `reads` | operations that read, on a snapshot in a thread of their own |
+//! | `portable` | everything out of a file, and into a new one |
 //! | `file` | opening and copying the file |
 //! | `damage` | a file that is damaged |
 //!
@@ -24,6 +25,7 @@ mod file;
 #[cfg(test)]
 mod golden;
 mod heads;
+mod portable;
 mod reads;
 mod removal;
 mod tables;
@@ -138,8 +140,7 @@ impl Store for RedbStore {
         self.queue.submit(move |group| {
             let kept = events::floor(group, &name)?;
             if floor > kept {
-                let row = SettingRow(floor.to_le_bytes().to_vec());
-                put(&mut group.tables.settings, name.as_str(), &row)?;
+                events::put_floor(group, &name, floor)?;
             }
             Ok(kept.max(floor))
         })
@@ -182,8 +183,8 @@ impl Store for RedbStore {
         self.queue.submit(move |group| heads::take_epoch(group, life))
     }
 
-    fn replace_state(&self, life: LifeId, head: Head, link: Option<ReleaseRecord>) -> Pending<()> {
-        self.queue.submit(move |group| heads::replace_state(group, life, head, link))
+    fn replace_state(&self, life: LifeId, replacement: Replacement) -> Pending<()> {
+        self.queue.submit(move |group| heads::replace_state(group, life, replacement))
     }
 
     fn releases(&self, life: LifeId, from: u64, limit: usize) -> Pending<Vec<ReleaseRecord>> {

@@ -29,7 +29,7 @@ use super::{
     damage,
     tables::{HEADS, JOURNAL, JournalEntry, REMEMBERED, Tables},
 };
-use crate::{Error, Result, store::Pending};
+use crate::{Error, Result, failpoint, store::Pending};
 
 /// Transactions in one group, at most.
 const GROUP: usize = 1024;
@@ -371,7 +371,9 @@ fn commit(
         shared.fault(crate::store::Fault::Before)?;
         shared.fault(crate::store::Fault::Panic)?;
     }
+    failpoint::pass("store: before the commit");
     transaction.commit()?;
+    failpoint::pass("store: committed");
     shared.commits.fetch_add(1, Ordering::Relaxed);
     #[cfg(test)]
     shared.fault(crate::store::Fault::After)?;

@@ -1,0 +1,230 @@
+//! What happens to the processes of a service under load.
+
+use std::{process::Command, time::Duration};
+
+use reticent_server::failpoint::STEPS;
+
+use super::{
+    super::{CLIENTS, Clients, Random, Server, replicas::PAST_THE_LEASE},
+    Table,
+    place::{Kind, Place},
+};
+
+/// Accidents of one round.
+const ACCIDENTS: u64 = 16;
+
+/// How long a named step is waited for.
+const REACHED: Duration = Duration::from_secs(6);
+
+/// Milliseconds that a clock jumps by: some are believed, and some are not.
+const JUMPS: [i64; 6] = [1_500, -1_500, 7_200_000, -7_200_000, 3 * 86_400_000, -3 * 86_400_000];
+
+#[derive(Debug, Clone, Copy)]
+enum Accident {
+    Killed,
+    KilledStarting,
+    KilledAt(&'static str),
+    Stopped,
+    StoppedAt(&'static str),
+    ClockJumps(i64),
+    DiskFull,
+    DatabaseCrashes,
+    DatabaseRestarts,
+    AnswersLost,
+}
+
+impl Accident {
+    /// One that can happen to this store.
+    fn any(kind: Kind, random: &mut Random) -> Self {
+        fn one<T: Copy>(random: &mut Random, all: &[T]) -> T {
+            all[random.below(all.len() as u64) as usize]
+        }
+        match (random.below(12), kind) {
+            (0 | 1, _) => Accident::Killed,
+            (2, _) => Accident::KilledStarting,
+            (3..6, _) => Accident::KilledAt(one(random, STEPS)),
+            (6, _) => Accident::Stopped,
+            (7, _) => Accident::StoppedAt(one(random, STEPS)),
+            (8, _) => Accident::ClockJumps(one(random, &JUMPS)),
+            (_, Kind::Embedded) => Accident::DiskFull,
+            (9, _) => Accident::DatabaseCrashes,
+            (10, _) => Accident::DatabaseRestarts,
+            _ => Accident::AnswersLost,
+        }
+    }
+
+    /// What the table calls it.
+    fn name(self) -> String {
+        match self {
+            Accident::Killed => "b killed at a random moment".into(),
+            Accident::KilledStarting => "b killed while it starts".into(),
+            Accident::KilledAt(step) => format!("c killed at \"{step}\""),
+            Accident::Stopped => "d stopped for longer than a lease, and continued".into(),
+            Accident::StoppedAt(_) => "d stopped at a named step, and continued".into(),
+            Accident::ClockJumps(jump) if jump.abs() < 60_000 => "e clock jumps by seconds".into(),
+            Accident::ClockJumps(_) => "e clock jumps by hours or days".into(),
+            Accident::DiskFull => "f disk full".into(),
+            Accident::DatabaseCrashes => "g database killed".into(),
+            Accident::DatabaseRestarts => "g database restarted".into(),
+            Accident::AnswersLost => "h connections cut after a commit".into(),
+        }
+    }
+}
+
+/// A round of accidents, and the check at its end.
+pub fn accidents(kind: Kind, random: &mut Random, table: &mut Table) {
+    let mut place = Place::new(kind);
+    let clients = Clients::start(&place.shared, 0..CLIENTS, random.below(u64::MAX));
+    for _ in 0..ACCIDENTS {
+        std::thread::sleep(Duration::from_millis(200 + random.below(600)));
+        let accident = Accident::any(kind, random);
+        println!("  {accident:?}");
+        let count = happen(accident, &mut place, random);
+        match count {
+            0 => table.add(kind, "i a named step was not reached", 1),
+            count => table.add(kind, accident.name(), count),
+        }
+    }
+    std::thread::sleep(Duration::from_millis(1000));
+    let histories = clients.stop();
+    place.settle();
+    place.kill_all();
+    table.found(kind, &place.examine(&histories));
+}
+
+/// Lets an accident happen, and says how often it did.
+fn happen(accident: Accident, place: &mut Place, random: &mut Random) -> u64 {
+    let which = random.below(place.replicas.len() as u64) as usize;
+    let pause = |random: &mut Random| std::thread::sleep(Duration::from_millis(random.below(300)));
+    match accident {
+        Accident::Killed => {
+            place.serve_without(which);
+            place.replicas[which].server.kill();
+            pause(random);
+            place.restart(which);
+        }
+        Accident::KilledStarting => {
+            place.serve_without(which);
+            place.replicas[which].server.kill();
+            let mut starting = Server::start(&place.replicas[which].start);
+            pause(random);
+            starting.kill();
+            place.restart(which);
+        }
+        Accident::KilledAt(step) => {
+            let reached = begin_with(place, which, step, "kill", random);
+            let server = &mut place.replicas[which].server;
+            let died = reached && server.ends_within(REACHED);
+            server.kill();
+            place.restart(which);
+            return u64::from(died);
+        }
+        Accident::Stopped => {
+            let stopped = &place.replicas[which].server;
+            stopped.signal("-STOP");
+            std::thread::sleep(PAST_THE_LEASE);
+            stopped.signal("-CONT");
+        }
+        Accident::StoppedAt(step) => {
+            let started = begin_with(place, which, step, "stop", random);
+            let stopped = &mut place.replicas[which].server;
+            let reached = started && is_stopped_within(stopped, REACHED);
+            if reached {
+                std::thread::sleep(PAST_THE_LEASE);
+            }
+            stopped.signal("-CONT");
+            if !started {
+                stopped.kill();
+                place.restart(which);
+            }
+            return u64::from(reached);
+        }
+        Accident::ClockJumps(jump) => {
+            std::fs::write(&place.clock, jump.to_string()).unwrap();
+            // The time of a database is asked for every second.
+            std::thread::sleep(Duration::from_millis(1500));
+            // A process that begins under the wrong clock; one that is hours ahead is believed by it, and closes slots that come hours later.
+            if random.below(2) == 0 && !(60_000..86_400_000).contains(&jump) {
+                place.serve_without(which);
+                place.replicas[which].server.kill();
+                place.restart(which);
+                std::thread::sleep(Duration::from_millis(300));
+            }
+            std::fs::write(&place.clock, "0").unwrap();
+            std::thread::sleep(Duration::from_millis(1200));
+        }
+        Accident::DiskFull => {
+            let size = std::fs::metadata(place.folder.join("data-0/store.redb")).unwrap().len();
+            let id = place.replicas[which].server.id().to_string();
+            let limit = |limit: &str| {
+                let status = Command::new("prlimit")
+                    .args(["--pid", &id, &format!("--fsize={limit}:")])
+                    .status();
+                assert!(status.unwrap().success());
+            };
+            limit(&size.to_string());
+            std::thread::sleep(Duration::from_millis(300 + random.below(900)));
+            limit("unlimited");
+        }
+        Accident::DatabaseCrashes => place.database.as_ref().unwrap().0.crash(),
+        Accident::DatabaseRestarts => place.database.as_ref().unwrap().0.restart(),
+        Accident::AnswersLost => {
+            let proxy = &place.database.as_ref().unwrap().2;
+            let before = proxy.lost();
+            proxy.lose(1 + random.below(20));
+            std::thread::sleep(Duration::from_millis(700));
+            proxy.lose(0);
+            return proxy.lost() - before;
+        }
+    }
+    1
+}
+
+/// Kills a process and starts it again with something to happen at a step. Says whether it came as far as to answer, or ended at that step before.
+fn begin_with(
+    place: &mut Place,
+    which: usize,
+    step: &str,
+    action: &str,
+    random: &mut Random,
+) -> bool {
+    place.serve_without(which);
+    place.replicas[which].server.kill();
+    let most = match step.split(':').next() {
+        Some("store") => 200,
+        Some("rank" | "reward") => 60,
+        Some("start") => 1,
+        _ => 20,
+    };
+    let point = format!("{step}@{}={action}", 1 + random.below(most));
+    let start = place.replicas[which].start.with("RETICENT_FAILPOINT", point);
+    let mut server = Server::start(&start);
+    if action == "stop" && is_stopped_within(&mut server, Duration::from_millis(400)) {
+        // It is stopped before it answers anybody.
+        std::thread::sleep(PAST_THE_LEASE);
+        server.signal("-CONT");
+    }
+    let address = server.begun();
+    place.replicas[which].server = server;
+    if let Some(address) = address {
+        place.replicas[which].address = address;
+        place.serve();
+        return true;
+    }
+    action == "kill"
+}
+
+/// Whether a process is stopped by a signal within this time.
+fn is_stopped_within(server: &mut Server, time: Duration) -> bool {
+    let end = std::time::Instant::now() + time;
+    let stat = format!("/proc/{}/stat", server.id());
+    while std::time::Instant::now() < end {
+        // Behind the name, which stands in parentheses: the state.
+        let text = std::fs::read_to_string(&stat).unwrap_or_default();
+        if text.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T')) {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    false
+}

@@ -1,0 +1,175 @@
+//! Two processes on one PostgreSQL database, of which one is killed, or stopped for longer than its lease and continued, while the database crashes, and answers of commits
+//! are lost.
+
+#[path = "../../../server/src/store/postgres/testing.rs"]
+pub mod testing;
+
+use std::{
+    net::SocketAddr,
+    path::Path,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use reticent_server::store::{PostgresStore, RedbStore};
+
+use super::{
+    CLIENTS, Clients, Found, LOOPS, Random, Server, Shared, Start, examine, folder, keys,
+    proxy::Proxy, run, runtime, server::refused, setting,
+};
+
+/// Longer than the right to release lasts.
+pub const PAST_THE_LEASE: Duration = Duration::from_millis(4500);
+
+/// What happens to the service.
+#[derive(Debug, Clone, Copy)]
+enum Accident {
+    Killed,
+    Stopped,
+    DatabaseCrashes,
+    DatabaseRestarts,
+    AnswersLost,
+}
+
+/// A process with where it answers.
+struct Replica {
+    server: Server,
+    address: SocketAddr,
+}
+
+impl Replica {
+    fn start(start: &Start) -> Self {
+        let server = Server::start(start);
+        let address = server.address();
+        Replica { server, address }
+    }
+}
+
+/// Commands about a store find it in a database, or say what to do.
+fn commands_take_a_database(data: &Path, url: &str, witness: &Path) {
+    let place = ["--data", data.to_str().unwrap(), "--database", url];
+    let (copy, model) = (data.join("copy"), data.join("model.json"));
+    let (copy, model) = (copy.to_str().unwrap(), model.to_str().unwrap());
+    assert!(run(&[&["key", "list"][..], &place].concat()).contains("decide"));
+    let told = refused(&[&["store", "backup"][..], &place, &["--to", copy]].concat());
+    assert!(told.contains("pg_dump"), "{told}");
+    let head = ["--loop", "home", "--head", "1.00112233445566778899aabbccddeeff"];
+    for (name, more) in [
+        (&["store", "accept-rollback"][..], &head[..]),
+        (&["store", "accept-time"], &["--date", "2026-01-31"]),
+    ] {
+        let told = refused(&[name, &place, more].concat());
+        assert!(
+            told.contains("no service runs on this folder") && told.contains("--database"),
+            "{told}"
+        );
+    }
+    let witness = ["--loop", "home", "--witness", witness.to_str().unwrap(), "--to", model];
+    run(&[&["store", "model"][..], &place, &witness].concat());
+    assert!(std::fs::read_to_string(model).unwrap().contains("\"origin\""));
+}
+
+#[test]
+fn two_processes_on_one_database_keep_everything_that_either_acknowledged() {
+    let Some(cluster) = testing::cluster() else { return };
+    let accidents = setting("RETICENT_TORTURE_KILLS", 50) / 5;
+    let seed = setting("RETICENT_TORTURE_SEED", 19);
+    println!("{accidents} accidents, seed {seed}");
+    let (folder, url) = (folder("replicas"), cluster.empty());
+    let config = folder.join("loops.toml");
+    std::fs::write(&config, LOOPS).unwrap();
+    let data = [folder.join("one"), folder.join("other")];
+    let keys = keys(&["--data", data[0].to_str().unwrap(), "--database", &url]);
+    // The second one has another way to the database, on which answers are lost.
+    let proxy = Proxy::start(folder.join("way"), cluster.folder());
+    let ways = [url.clone(), cluster.through(&url, &proxy.folder)];
+    let starts = [0, 1].map(|which| Start {
+        database: Some(ways[which].clone()),
+        witness: Some(folder.join(format!("witness-{which}"))),
+        ..Start::new(&config, &data[which])
+    });
+    let first = Replica::start(&starts[0]);
+    // Every process needs the keys of the first one, and begins with a witness of its own.
+    std::fs::create_dir(&data[1]).unwrap();
+    for name in ["people.key", "events.key", "seal.key"] {
+        std::fs::copy(data[0].join(name), data[1].join(name)).unwrap();
+    }
+    let mut replicas = [first, Replica::start(&starts[1])];
+
+    let shared = Arc::new(Shared::new(keys));
+    let serve = |replicas: &[Replica]| {
+        let addresses: Vec<SocketAddr> = replicas.iter().map(|replica| replica.address).collect();
+        shared.serve_at(&addresses);
+    };
+    serve(&replicas);
+    let clients = Clients::start(&shared, 0..CLIENTS, seed);
+
+    let begun = Instant::now();
+    let mut random = Random::new(seed);
+    for number in 0..accidents {
+        std::thread::sleep(Duration::from_millis(300 + random.below(700)));
+        let accident = match number % 5 {
+            0 => Accident::Killed,
+            1 => Accident::Stopped,
+            2 => Accident::DatabaseCrashes,
+            3 => Accident::AnswersLost,
+            _ => Accident::DatabaseRestarts,
+        };
+        let which = random.below(2) as usize;
+        match accident {
+            Accident::Killed => {
+                // The other one serves alone.
+                let other = [replicas[1 - which].address];
+                shared.serve_at(&other);
+                let killed = &mut replicas[which];
+                killed.server.kill();
+                std::thread::sleep(Duration::from_millis(random.below(500)));
+                *killed = Replica::start(&starts[which]);
+                serve(&replicas);
+            }
+            Accident::Stopped => {
+                let stopped = &replicas[which].server;
+                stopped.signal("-STOP");
+                std::thread::sleep(PAST_THE_LEASE);
+                stopped.signal("-CONT");
+            }
+            Accident::DatabaseCrashes => cluster.crash(),
+            Accident::DatabaseRestarts => cluster.restart(),
+            Accident::AnswersLost => {
+                proxy.lose(8);
+                std::thread::sleep(Duration::from_millis(700));
+            }
+        }
+    }
+    std::thread::sleep(Duration::from_millis(1500));
+    let histories = clients.stop();
+    // A lease may have to end, windows end, and the last events are folded.
+    std::thread::sleep(PAST_THE_LEASE);
+    for replica in replicas {
+        replica.server.stop();
+        // The other one sees the last release of this one.
+        std::thread::sleep(Duration::from_millis(700));
+    }
+    println!(
+        "{:.1} s with {CLIENTS} clients, {} answers of commits lost",
+        begun.elapsed().as_secs_f64(),
+        proxy.lost()
+    );
+    assert!(accidents < 4 || proxy.lost() > 0, "no answer of a commit was lost");
+    runtime().block_on(async {
+        let store = PostgresStore::open(&url).await.unwrap();
+        examine(&store, &histories, &data[0], true).await.iter().for_each(Found::assert);
+    });
+
+    commands_take_a_database(&data[0], &url, &folder.join("witness-1"));
+    // Moved to the embedded store, it holds the same, and the database has ended.
+    let moved = folder.join("moved");
+    println!("{}", run(&["store", "copy", "--from", &url, "--to", moved.to_str().unwrap()]));
+    runtime().block_on(async {
+        let store = RedbStore::open(moved.join("store.redb")).unwrap();
+        examine(&store, &histories, &data[0], true).await.iter().for_each(Found::assert);
+        let refused = PostgresStore::open(&url).await.err().unwrap().to_string();
+        assert!(refused.contains("was moved to"), "{refused}");
+    });
+    let _ = std::fs::remove_dir_all(folder);
+}

@@ -1,0 +1,74 @@
+//! Several processes on one PostgreSQL database.
+
+use super::*;
+use crate::store::{PostgresStore, postgres::testing::cluster};
+
+struct Replica {
+    devices: Devices,
+    database: Arc<PostgresStore>,
+}
+
+impl Replica {
+    async fn open(url: &str, text: &str, clock: &Arc<ManualClock>) -> Self {
+        let database = Arc::new(PostgresStore::open(url).await.unwrap());
+        let plans = ServiceFile::parse(text).unwrap().check_devices().unwrap();
+        let devices = Devices::open(plans, database.clone(), clock.clone(), None).await.unwrap();
+        Replica { devices, database }
+    }
+
+    fn each(&self) -> &Arc<DeviceLoop> {
+        self.devices.find("news").unwrap()
+    }
+
+    fn report(&self) -> Report {
+        let DeviceLearner::Local { protocol, .. } = &self.each().plan.learner else { panic!() };
+        report(protocol, &wire::from_json(&self.each().served().message).unwrap())
+    }
+
+    async fn send(&self, report: &Report) -> Result<Taken> {
+        let text = wire::to_json(report);
+        self.devices.take(self.each(), &[text.as_bytes()]).await?.remove(0)
+    }
+
+    async fn tick(&self) -> Option<u64> {
+        self.devices.tick("news").await.unwrap()
+    }
+
+    fn waiting(&self) -> u64 {
+        self.each().waiting.load(Ordering::Relaxed)
+    }
+}
+
+#[tokio::test]
+async fn reports_come_to_any_process_and_one_publishes() {
+    let Some(cluster) = cluster() else { return };
+    let (url, clock) = (cluster.empty(), Arc::new(ManualClock::at(START)));
+    let text = file(PRIVACY, TUNED);
+    let one = Replica::open(&url, &text, &clock).await;
+    let other = Replica::open(&url, &text, &clock).await;
+    let first = one.report();
+    assert_eq!(one.send(&first).await.unwrap(), Taken::Taken);
+    assert_eq!(other.send(&first).await.unwrap(), Taken::Duplicate, "another process has it");
+    assert_eq!(other.send(&other.report()).await.unwrap(), Taken::Taken);
+    clock.pass(TICK);
+    assert_eq!(other.tick().await, None, "the second has no right to publish");
+    assert_eq!(one.tick().await, Some(1));
+    assert_eq!(one.each().served().reports, 2);
+    // A device that has the new model reports to a process that does not know it yet.
+    assert_eq!(other.each().served().number, 0);
+    assert_eq!(other.send(&one.report()).await.unwrap(), Taken::Taken);
+    assert_eq!((other.each().served().number, other.waiting()), (1, 1));
+    clock.pass(TICK);
+    assert_eq!(one.tick().await, Some(2));
+    assert_eq!(other.tick().await, Some(2), "it serves what the first has published");
+    assert_eq!((other.each().served().reports, other.waiting()), (3, 0));
+    assert_eq!(one.each().served().message, other.each().served().message);
+    // The first is stopped for longer than its lease, and comes back.
+    one.database.tamper("update heads set leased = 0").await;
+    clock.pass(TICK);
+    assert_eq!(other.tick().await, Some(3));
+    assert_eq!(one.tick().await, Some(3));
+    clock.pass(TICK);
+    assert_eq!((one.tick().await, one.each().halted()), (None, None));
+    assert_eq!(other.tick().await, Some(4));
+}

@@ -1,0 +1,112 @@
+//! Several processes on one store: what the others see of what one does.
+//!
+//! What stops releases is noted in the store, and then the epoch moves on:
+//!
+//! ```text
+//! note -> new epoch      a holder of the old one that has not seen the note cannot commit
+//! new lease -> look      a holder of a later one sees the note
+//! ```
+
+use std::sync::Arc;
+
+use super::{Loop, Service, WATCHED};
+use crate::{
+    Result,
+    loops::HeadName,
+    store::{Head, ReleaseRecord},
+};
+
+/// Whether a loop is stopped because its store has gone back.
+fn known_to_be_back(each: &Loop) -> bool {
+    each.halt_state().as_ref().is_some_and(|halt| halt.seen.is_some())
+}
+
+/// Whether a head, of this number or a later one, follows another release than the one that is served here. `found` is the first record from its number on.
+fn is_other_chain(head: &Head, served: HeadName, found: Option<&ReleaseRecord>) -> bool {
+    if head.number == served.number {
+        return HeadName::new(head.number, &head.chain) != served;
+    }
+    // A number that was left out after an accepted rollback has no record.
+    let record = found.filter(|record| record.number == served.number);
+    record.is_some_and(|record| HeadName::new(record.number, &record.chain) != served)
+}
+
+impl Service {
+    /// Looks at what other processes have done to the whole store: people they have erased, keys they have revoked, keys of people's hashes they have begun with.
+    pub async fn follow_others(&self) -> Result<()> {
+        self.people.follow(self.store.as_ref()).await?;
+        self.inform_witness_of_others().await?;
+        self.show_watch().await
+    }
+
+    /// Shows to a process that starts with a new witness that this one compares the store with its own.
+    async fn show_watch(&self) -> Result<()> {
+        if self.witness.is_some() {
+            let shown = self.store.raise_floor(WATCHED.into(), 0).await?;
+            self.store.raise_floor(WATCHED.into(), shown.saturating_add(1)).await?;
+        }
+        Ok(())
+    }
+
+    /// Looks at what other processes have done to a loop: a head that they have released is served, one that is behind what this process has served shows that the
+    /// store has gone back, what they have noted stops this process too, and what an operator has accepted lets it go on.
+    pub(super) async fn follow(&self, each: &Arc<Loop>, head: &Head) -> Result<()> {
+        if !self.store.is_shared() {
+            return self.publish(each, head, None).await;
+        }
+        let answering = each.answering();
+        let served = HeadName::new(answering.served.number, &answering.served.chain);
+        let known = known_to_be_back(each);
+        if !known && head.number < served.number {
+            return self.gone_back(each, served.number).await;
+        }
+        let found = match head.number > served.number {
+            true => self.record_from(each, served.number).await?,
+            false => None,
+        };
+        if !known && is_other_chain(head, served, found.as_ref()) {
+            return self.forked(each, served.number).await;
+        }
+        let before = answering.served.replays;
+        let charged = self.witnessed_replays(each.life).await.max(before);
+        let last = (charged, served.number);
+        // A loop that is stopped stays so until somebody accepts it, which moves the head.
+        let lacks = (!known || head.number > served.number)
+            && self.compare_charges(each, head, last, found.as_ref()).await?;
+        self.publish(each, head, None).await?;
+        let replays = each.answering().served.replays;
+        if replays > before && !lacks {
+            self.go_on(each, head, replays).await?;
+        }
+        self.recall_halt(each).await
+    }
+
+    /// Another process has accepted a rollback.
+    async fn go_on(&self, each: &Loop, head: &Head, replays: u64) -> Result<()> {
+        self.witness_replays(each.life, replays).await?;
+        let seen = each.halt_state().take_if(|halt| halt.seen.is_some());
+        match seen.and_then(|halt| halt.seen) {
+            // It did not know of what was seen here: that is another rollback.
+            Some(seen) if seen >= head.number => self.gone_back(each, seen).await,
+            _ => Ok(()),
+        }
+    }
+
+    /// Ends the right of whoever may release now, when it is noted that nothing may be released.
+    pub(super) async fn end_epoch(&self, each: &Loop) -> Result<()> {
+        if self.store.is_shared() {
+            self.store.take_epoch(each.life).await?;
+        }
+        Ok(())
+    }
+
+    /// Counts open events again when slots have closed: other processes add some too.
+    pub(super) async fn recount(&self, each: &Loop, head: &Head, counted: &mut u64) -> Result<()> {
+        if !self.store.is_shared() || head.closed == *counted {
+            return Ok(());
+        }
+        each.open.recount(self.store.as_ref(), each.life).await?;
+        *counted = head.closed;
+        Ok(())
+    }
+}

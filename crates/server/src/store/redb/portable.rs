@@ -1,0 +1,269 @@
+//! Everything out of a file, and everything into a new one.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
+
+use ::redb::{ReadTransaction, ReadableTable};
+use tokio::sync::mpsc;
+
+use super::{
+    RedbStore, file, reads,
+    tables::{
+        CountRow, ERASED, EVENTS, ErasedRow, HeadRow, IdentityRow, JOURNAL, JournalRow, KEYS,
+        LEDGER, LIVES, OpenRow, RELEASES, REMEMBERED, Remembered, SETTINGS, SettingRow, StateRow,
+        Tables, place_key, put,
+    },
+    writer::Attempt,
+};
+use crate::{
+    Error, Result,
+    store::{
+        LifeId, Pending, PersonHash, Place, StoreId, StoredEvent,
+        disk::{make_folder, rename},
+        portable::{Entry, Portable, RETIRED, TOGETHER, cut_short},
+        row,
+    },
+};
+
+impl Portable for RedbStore {
+    fn export(&self, to: mpsc::Sender<Vec<Entry>>) -> Pending<()> {
+        self.read(move |transaction| {
+            let mut sender = Sender { to, entries: Vec::new() };
+            export(transaction, &mut sender)?;
+            sender.send(Entry::End);
+            sender.flush();
+            Ok(())
+        })
+    }
+
+    fn retire(&self, place: String) -> Pending<()> {
+        self.queue.submit(move |group| {
+            put(&mut group.tables.settings, RETIRED, &SettingRow(place.into_bytes()))?;
+            let lives: Vec<LifeId> =
+                group.tables.lives.iter()?.map(|row| Ok(row?.0.value())).collect::<Attempt<_>>()?;
+            for life in lives {
+                let head = group.tables.head(life)?;
+                let epoch = head.epoch.saturating_add(1);
+                group.tables.heads.put(life, HeadRow { epoch, ..head });
+            }
+            Ok(())
+        })
+    }
+
+    fn retired_to(&self) -> Pending<Option<String>> {
+        self.read(|transaction| {
+            let place = reads::setting(transaction, RETIRED)?;
+            Ok(place.map(|place| String::from_utf8_lossy(&place).into_owned()))
+        })
+    }
+}
+
+/// Entries on their way. Who does not listen any more needs no more of them.
+struct Sender {
+    to: mpsc::Sender<Vec<Entry>>,
+    entries: Vec<Entry>,
+}
+
+impl Sender {
+    fn send(&mut self, entry: Entry) {
+        self.entries.push(entry);
+        if self.entries.len() >= TOGETHER {
+            self.flush();
+        }
+    }
+
+    fn flush(&mut self) {
+        let _ = self.to.blocking_send(std::mem::take(&mut self.entries));
+    }
+}
+
+fn export(transaction: &ReadTransaction, sender: &mut Sender) -> Attempt<()> {
+    let lives: Vec<crate::store::Life> = reads::all(transaction, LIVES)?;
+    let ids: Vec<LifeId> = lives.iter().map(|life| life.id).collect();
+    lives.into_iter().for_each(|life| sender.send(Entry::Life(life)));
+    for life in ids {
+        sender.send(Entry::Head(life, reads::whole_head(transaction, life)?));
+    }
+    for row in transaction.open_table(RELEASES)?.iter()? {
+        let (key, row) = row?;
+        sender.send(Entry::Release(key.value().0, row::decode(row.value())?));
+    }
+    export_ledger(transaction, sender)?;
+    for row in transaction.open_table(REMEMBERED)?.iter()? {
+        let (key, row) = row?;
+        let ((life, slot, number), known) = (key.value(), row::decode::<Remembered>(row.value())?);
+        sender.send(Entry::Remembered(
+            life,
+            Place { slot, number },
+            known.event,
+            known.request,
+            known.answer,
+        ));
+    }
+    for row in transaction.open_table(EVENTS)?.iter()? {
+        let (key, row) = row?;
+        let (life, slot, number) = key.value();
+        let event = row::decode(row.value()).unwrap_or_else(|_| StoredEvent::unreadable());
+        sender.send(Entry::Event(life, Place { slot, number }, event));
+    }
+    for key in reads::all(transaction, KEYS)? {
+        sender.send(Entry::Key(key));
+    }
+    for row in transaction.open_table(SETTINGS)?.iter()? {
+        let (key, row) = row?;
+        if key.value() != RETIRED {
+            let SettingRow(value) = row::decode(row.value())?;
+            sender.send(Entry::Setting(key.value().to_string(), value));
+        }
+    }
+    for row in transaction.open_table(ERASED)?.iter()? {
+        let (key, row) = row?;
+        let ErasedRow(time) = row::decode(row.value())?;
+        sender.send(Entry::Erased(*key.value(), time));
+    }
+    Ok(())
+}
+
+/// The ledger: what is journalled is newer than what is in the table.
+fn export_ledger(transaction: &ReadTransaction, sender: &mut Sender) -> Attempt<()> {
+    let mut newest = BTreeMap::<(LifeId, u64, PersonHash), u32>::new();
+    for row in transaction.open_table(JOURNAL)?.iter()? {
+        let JournalRow(entries) = row::decode(row?.1.value())?;
+        for entry in entries {
+            if let Some((period, person, count)) = entry.charge {
+                newest.insert((entry.life, period, person), count);
+            }
+        }
+    }
+    let mut send =
+        |(life, period, person), count| sender.send(Entry::Visits(life, period, person, count));
+    for row in transaction.open_table(LEDGER)?.iter()? {
+        let (key, row) = row?;
+        let (life, period, person) = key.value();
+        let key = (life, period, *person);
+        let after = newest.split_off(&key);
+        std::mem::replace(&mut newest, after).into_iter().for_each(|(key, count)| send(key, count));
+        let count = match newest.remove(&key) {
+            Some(count) => count,
+            None => row::decode::<CountRow>(row.value())?.0,
+        };
+        send(key, count);
+    }
+    newest.into_iter().for_each(|(key, count)| send(key, count));
+    Ok(())
+}
+
+impl RedbStore {
+    /// Writes a new file, which has its name only when it is whole.
+    pub(in crate::store) async fn import(
+        path: PathBuf,
+        id: StoreId,
+        entries: mpsc::Receiver<Vec<Entry>>,
+    ) -> Result<()> {
+        let write = move || {
+            make_folder(&path)?;
+            let unfinished = PathBuf::from(format!("{}.unfinished", path.display()));
+            // One that an earlier attempt has left.
+            let _ = std::fs::remove_file(&unfinished);
+            import(&unfinished, id, entries)?;
+            rename(&unfinished, &path)
+        };
+        tokio::task::spawn_blocking(write).await.map_err(Error::store)?
+    }
+}
+
+fn import(path: &Path, id: StoreId, mut entries: mpsc::Receiver<Vec<Entry>>) -> Result<()> {
+    let database = file::open(path)?;
+    let transaction = database.begin_write().map_err(Error::store)?;
+    let mut writing =
+        Writing { tables: Tables::open(&transaction)?, ended: BTreeMap::new(), is_whole: false };
+    put(&mut writing.tables.identity, (), &IdentityRow(id))?;
+    while let Some(some) = entries.blocking_recv() {
+        for entry in some {
+            writing.write(entry)?;
+        }
+    }
+    if !writing.is_whole {
+        return Err(cut_short());
+    }
+    writing.tables.flush()?;
+    drop(writing);
+    transaction.commit().map_err(Error::store)
+}
+
+struct Writing<'t> {
+    tables: Tables<'t>,
+    ended: BTreeMap<LifeId, bool>,
+    is_whole: bool,
+}
+
+impl Writing<'_> {
+    fn write(&mut self, entry: Entry) -> Attempt<()> {
+        let tables = &mut self.tables;
+        match entry {
+            Entry::Life(life) => {
+                self.ended.insert(life.id, life.ended.is_some());
+                put(&mut tables.lives, life.id, &life)
+            }
+            Entry::Head(life, head) => {
+                let row = HeadRow {
+                    number: head.number,
+                    chain: head.chain,
+                    epoch: head.epoch,
+                    closed: head.closed,
+                    folded: head.folded,
+                    events: 0,
+                    stripped: 0,
+                    ended: self.ended.get(&life).copied().unwrap_or(false),
+                };
+                tables.heads.put(life, row);
+                put(&mut tables.states, life, &StateRow(head.state))
+            }
+            Entry::Release(life, release) => {
+                if release.release.is_empty() {
+                    let head = tables.head(life)?;
+                    let stripped = head.stripped.max(release.number);
+                    tables.heads.put(life, HeadRow { stripped, ..head });
+                }
+                put(&mut tables.releases, (life, release.number), &release)
+            }
+            Entry::Visits(life, period, person, count) => {
+                put(&mut tables.ledger, (life, period, &person), &CountRow(count))
+            }
+            Entry::Remembered(life, place, event, request, answer) => {
+                let closed = note_number(tables, life, place)?;
+                if place.slot > closed {
+                    let key = (life, place.slot);
+                    let OpenRow(count) = tables.open.get(key)?.unwrap_or(OpenRow(0));
+                    tables.open.put(key, OpenRow(count.saturating_add(1)));
+                }
+                put(&mut tables.ids, (life, &event), &place)?;
+                let known = Remembered { event, request, answer };
+                put(&mut tables.remembered, place_key(life, place), &known)
+            }
+            Entry::Event(life, place, event) => {
+                note_number(tables, life, place)?;
+                put(&mut tables.events, place_key(life, place), &event)
+            }
+            Entry::Key(key) => put(&mut tables.keys, key.id.as_str(), &key),
+            Entry::Setting(name, value) => {
+                put(&mut tables.settings, name.as_str(), &SettingRow(value))
+            }
+            Entry::Erased(person, time) => put(&mut tables.erased, &person, &ErasedRow(time)),
+            Entry::End => {
+                self.is_whole = true;
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Lets the next event of a life have a later number, and returns its last closed slot.
+fn note_number(tables: &mut Tables<'_>, life: LifeId, place: Place) -> Attempt<u64> {
+    let head = tables.head(life)?;
+    let (closed, events) = (head.closed, head.events.max(place.number));
+    tables.heads.put(life, HeadRow { events, ..head });
+    Ok(closed)
+}
