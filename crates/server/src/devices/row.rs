@@ -50,3 +50,24 @@ pub(super) fn batch_number(bytes: &[u8]) -> Option<u64> {
         Row::Sum(batch) => Some(batch.number()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::row::golden;
+
+    #[test]
+    fn stored_reports_and_batches_have_golden_bytes() {
+        let report = include_str!("../../../../vectors/wire/report.3.json");
+        let batch = include_str!("../../../../vectors/wire/batch.3.json");
+        let opened = Row::Opened { number: 7, reports: vec![vec![0.5, -0.25], vec![1.0, 2.0]] };
+        for (name, row) in [
+            ("device_report", Row::Report(reticent::wire::from_json(report).unwrap())),
+            ("device_batch", opened),
+            ("device_sum", Row::Sum(reticent::wire::from_json(batch).unwrap())),
+        ] {
+            let golden = golden::file(name, VERSION, &row.encode().unwrap());
+            assert!(Row::decode(&golden).unwrap() == row, "{name} is read as something else");
+        }
+    }
+}

@@ -212,3 +212,18 @@ impl ShuffleLoop {
         state.heard = Some(heard);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::row::golden;
+
+    #[test]
+    fn the_birth_of_a_loop_has_golden_bytes() {
+        let birth = Birth { version: BIRTH_VERSION, model: 300, first_batch: 7, time: 1 << 40 };
+        let bytes = postcard::to_stdvec(&birth).unwrap();
+        let read = Birth::read(&golden::file("birth", BIRTH_VERSION, &bytes)).unwrap();
+        assert_eq!((read.model, read.first_batch, read.time), (300, 7, 1 << 40));
+        assert_eq!(read.floor(), 301);
+    }
+}

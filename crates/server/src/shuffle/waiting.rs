@@ -150,3 +150,22 @@ impl Rows<'_> {
         Ok(Some(page))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::row::golden;
+
+    #[test]
+    fn what_a_shuffler_keeps_has_golden_bytes() {
+        let place = Place { slot: 1_700_000, number: 300 };
+        let saved = Saved::write(place).unwrap();
+        assert_eq!(Saved::read(&golden::file("shuffler", VERSION, &saved)).unwrap(), place);
+        let waiting = Waiting::new([1; 16], [2; 16], [3; 32], b"sealed".to_vec());
+        let raw = golden::file("waiting", VERSION, &waiting.write().unwrap());
+        let read = Waiting::read(&StoredEvent { raw, ..StoredEvent::unreadable() }).unwrap();
+        assert_eq!(read.write().unwrap(), waiting.write().unwrap());
+        assert_eq!((read.sender, read.id, read.key_id), ([1; 16], [2; 16], [3; 32]));
+        assert_eq!(read.contents, b"sealed");
+    }
+}

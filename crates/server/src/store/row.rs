@@ -60,22 +60,23 @@ pub(crate) mod golden {
 
     use super::{Record, decode, encode};
 
-    /// The record is read from its file, and written as the same bytes.
-    pub(crate) fn check<R: Record + PartialEq>(record: &R) {
+    /// The bytes of a kind of state in its file, which must be those that are written now.
+    pub(crate) fn file(name: &str, version: u8, written: &[u8]) -> Vec<u8> {
         let path: PathBuf = [env!("CARGO_MANIFEST_DIR"), "../../vectors/store"].iter().collect();
-        let path = path.join(format!("{}.{}.bin", R::NAME, R::VERSION));
+        let path = path.join(format!("{name}.{version}.bin"));
         if std::env::var_os("RETICENT_WRITE_VECTORS").is_some() {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(&path, encode(record).unwrap()).unwrap();
+            fs::write(&path, written).unwrap();
         }
         let golden = fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        assert_eq!(written, golden, "{name} is written in another way: raise its version");
+        golden
+    }
+
+    /// The record is read from its file, and written as the same bytes.
+    pub(crate) fn check<R: Record + PartialEq>(record: &R) {
+        let golden = file(R::NAME, R::VERSION, &encode(record).unwrap());
         assert!(decode::<R>(&golden).unwrap() == *record, "{} is read as something else", R::NAME);
-        assert_eq!(
-            encode(record).unwrap(),
-            golden,
-            "{} is written in another way: raise its version",
-            R::NAME
-        );
         for length in 0..golden.len() {
             assert!(decode::<R>(&golden[..length]).is_err(), "{} without its end is read", R::NAME);
         }

@@ -1,5 +1,6 @@
 """A `reticent serve` process of the built binary, with its keys."""
 
+import functools
 import os
 import pathlib
 import re
@@ -79,8 +80,9 @@ class Service:
         self._reader = threading.Thread(target=lambda: self.log.extend(self.process.stderr), daemon=True)
         self._reader.start()
 
+    @functools.cache
     def key(self, roles, loop="home"):
-        """A new key; an admin key has no loop."""
+        """A key, the same each time: only two with the same roles may be in use. An admin key has no loop."""
         command = [BINARY, "key", "new", "--data", self.data, "--role", roles]
         if roles != "admin":
             command += ["--loop", loop]
