@@ -12,7 +12,7 @@ use crate::{
     sealed::SealKey,
     secret::{PeopleKeys, Secret},
     service::{EVENTS_CHECK, PEOPLE_CHECK},
-    store::{Portable, PostgresStore, RedbStore, Store},
+    store::{Portable, PostgresStore, RedbStore, Store, retired_remedy},
 };
 
 /// The file of the store in its folder.
@@ -43,12 +43,8 @@ impl Data {
                 Ok((Arc::new(store), clock))
             }
             None => {
-                let store = open_file(&self.folder)?;
-                if let Some(place) = store.retired_to().await? {
-                    let remedy = format!("its store was moved to {place}: serve from there");
-                    return Err(Error::invalid("data", self.folder.display(), remedy));
-                }
-                Ok((Arc::new(store), Arc::new(SystemClock::default())))
+                let store = open_living_store(&self.folder).await?;
+                Ok((store, Arc::new(SystemClock::default())))
             }
         }
     }
@@ -59,7 +55,17 @@ impl Data {
     }
 }
 
+/// Opens the store in a folder, if its contents have not gone elsewhere.
+pub async fn open_living_store(folder: &Path) -> Result<Arc<dyn Store>> {
+    let store = open_file(folder)?;
+    match store.retired_to().await? {
+        Some(place) => Err(Error::invalid("data", folder.display(), retired_remedy(&place))),
+        None => Ok(Arc::new(store)),
+    }
+}
+
 /// Opens the store in a folder, which is made, open to its owner only, if there is none.
+#[cfg(test)]
 pub fn open_store(folder: &Path) -> Result<Arc<dyn Store>> {
     Ok(Arc::new(open_file(folder)?))
 }

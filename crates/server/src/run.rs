@@ -125,16 +125,13 @@ async fn open_witness(
     store.keep_setting(WITNESSED.into(), vec![1]).await?;
     let (witness, record) = Witness::open(path)?;
     let witness = match options.data.database {
-        Some(_) => witness.beside_database(store.is_elsewhere()),
+        Some(_) => witness.beside_database(),
         None => witness.beside(&options.data.folder),
     };
     match witness.place() {
-        WitnessPlace::Apart | WitnessPlace::OtherMachine => {}
+        WitnessPlace::Apart | WitnessPlace::Unknown => {}
         WitnessPlace::Beside => {
             tracing::warn!(path = %path.display(), "the witness is on the filesystem of the data, and may be restored together with an older copy of it: give a file on another one");
-        }
-        WitnessPlace::Unknown => {
-            tracing::warn!(path = %path.display(), "the database is on this machine or is reached through it, and the witness may be restored together with an older copy of it: see that it is not");
         }
     }
     Ok(Some((witness, record)))

@@ -256,13 +256,9 @@ fn conditions(plan: &LoopPlan, replays: u64, watch: Watch) -> Vec<Condition> {
         Some(WitnessPlace::Apart) => {
             enforced(older, "the witness file on another filesystem, which is not restored with the data, and tokens that clients echo")
         }
-        Some(WitnessPlace::OtherMachine) => enforced(
-            older,
-            "the witness file, on another machine than the database by its address, and tokens that clients echo",
-        ),
         Some(WitnessPlace::Unknown) => trusted(
             older,
-            "clients who echo tokens, and whoever restores copies: the database is on the machine of the witness file or is reached through it, and may be restored with it",
+            "the witness files of all processes, tokens that clients echo, and whoever restores copies: that no witness file is restored together with the database, and that a standby has everything when it is promoted",
         ),
         Some(WitnessPlace::Beside) => trusted(
             older,

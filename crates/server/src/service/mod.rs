@@ -141,6 +141,17 @@ struct Halt {
     why: String,
     /// The number of the latest release that others have seen, where the store has gone back or has another release of one number.
     seen: Option<u64>,
+    /// What the store has to be told of it: not yet, or not under the present charges.
+    unnoted: Option<Note>,
+}
+
+/// What is noted of a loop in the store, so that nobody releases from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Note {
+    /// A release has been seen that the store does not have.
+    Seen,
+    /// Later releases may be lost.
+    Doubt,
 }
 
 /// What answers people, with its token.
@@ -305,7 +316,7 @@ impl Service {
 
     /// Whether there is a witness on another filesystem than the data.
     pub fn has_witness_apart(&self) -> bool {
-        self.watch.witness == WitnessPlace::Apart
+        self.witness_place == Some(WitnessPlace::Apart)
     }
 
     /// Why nothing is closed, if the clock is not believed.
@@ -451,14 +462,24 @@ impl Loop {
 
     /// Stops releases until an operator has looked. A store that has gone back is the reason that is told, whatever came before.
     /// Says whether that is news.
-    fn halt(&self, why: String, seen: Option<u64>) -> bool {
+    fn halt(&self, why: String, shown: Option<(u64, Note)>) {
         tracing::error!(r#loop = %self.plan.name, "releases stop: {why}");
+        let (seen, unnoted) = shown.unzip();
         let mut state = self.halt_state();
-        let news = state.as_ref().is_none_or(|halt| seen > halt.seen);
-        if news {
-            *state = Some(Halt { why, seen });
+        let is_known =
+            |halt: &Halt| halt.seen > seen || (halt.seen == seen && halt.unnoted.is_none());
+        if !state.as_ref().is_some_and(is_known) {
+            *state = Some(Halt { why, seen, unnoted });
         }
-        news
+    }
+
+    /// Lets the store be told again of what stops a loop, after the charges have changed under which it was told. It returns the release that has been seen.
+    fn note_again(&self) -> Option<u64> {
+        let mut state = self.halt_state();
+        let halt = state.as_mut()?;
+        let seen = halt.seen?;
+        halt.unnoted = halt.unnoted.or(Some(Note::Seen));
+        Some(seen)
     }
 
     /// Events whose window has not ended: rewarded or not, so that it shows nothing but when people came.

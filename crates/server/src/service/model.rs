@@ -11,7 +11,7 @@ use super::{Service, WITNESSED, rollback::replays_name};
 use crate::{
     Error, Result,
     config::{LoopParams, ModelFile, Trust},
-    store::{Life, Store, Witness, floor},
+    store::{Head, Life, Store, Witness, floor},
 };
 
 impl Service {
@@ -19,21 +19,22 @@ impl Service {
     pub async fn model_file(&self, name: &str) -> Result<String> {
         let each = self.find(name)?;
         let _not_while_ticking = each.ticking.lock().await;
-        if self.head(each).await?.number != each.answering().served.number {
+        let head = self.store.head(each.life).await?;
+        if head.number != each.answering().served.number {
             let why = "the last release is not served yet: try again after the next tick";
             return Err(Error::Unavailable(why.into()));
         }
         let lives = self.store.lives().await?;
         let life = lives.into_iter().find(|life| life.id == each.life);
         let life = life.ok_or_else(|| Error::store("the life of the loop is missing"))?;
-        write(self.store.as_ref(), &life, self.witnessed_replays(each.life).await).await
+        let charged = self.witnessed_replays(each.life).await;
+        write(self.store.as_ref(), &life, &head, charged).await
     }
 }
 
-/// What a loop has released last, with what it has cost if so many replays are charged at least, or as many as other witnesses have told the store.
-async fn write(store: &dyn Store, life: &Life, charged: u64) -> Result<String> {
+/// What a loop has released up to this head, which is known to have been served, with what it has cost if so many replays are charged at least, or as many as other witnesses have told the store.
+async fn write(store: &dyn Store, life: &Life, head: &Head, charged: u64) -> Result<String> {
     let charged = charged.max(floor(store, replays_name(life.id)).await?);
-    let head = store.head(life.id).await?;
     let curator = Curator::<SecureNoise>::resume_charged(&head.state, head.number, charged)?;
     ModelFile::write(store.id(), life, (head.number, &head.chain), &curator.legacy()?)
 }
@@ -45,19 +46,19 @@ pub(crate) async fn stored_model(
     witness: Option<&Path>,
 ) -> Result<String> {
     let life = find(store, name).await?;
+    let head = store.head(life.id).await?;
     let Some(path) = witness else {
         if store.setting(WITNESSED.into()).await?.is_some() {
             let remedy = "this store was served with a witness, which may know of costs that the store does not: give its file with --witness, or start the service and \
                           run this command again";
             return Err(Error::invalid("witness", "none", remedy));
         }
-        return write(store, &life, 0).await;
+        return write(store, &life, &head, 0).await;
     };
     let Some(record) = Witness::read(path)? else {
         let remedy = "there is no such file: give that of `reticent serve --witness`";
         return Err(Error::invalid("witness", path.display(), remedy));
     };
-    let head = store.head(life.id).await?;
     let seen = record.heads.get(&life.id).map(|seen| (seen.number, seen.chain));
     // Before the first release the store names no chain, and there is no model.
     if record.store != store.id() || (head.number > 0 && seen != Some((head.number, head.chain))) {
@@ -65,7 +66,7 @@ pub(crate) async fn stored_model(
         return Err(Error::invalid("witness", path.display(), remedy));
     }
     let charged = record.replays.get(&life.id).copied().unwrap_or(0);
-    write(store, &life, charged.into()).await
+    write(store, &life, &head, charged.into()).await
 }
 
 /// The present life of a loop of a curator.

@@ -36,7 +36,20 @@ impl Service {
     pub async fn follow_others(&self) -> Result<()> {
         self.people.follow(self.store.as_ref()).await?;
         self.inform_witness_of_others().await?;
+        self.notice_ended().await?;
         self.show_watch().await
+    }
+
+    /// Says so where another process has begun a new generation of a loop: nothing is learnt from what this one answers any more.
+    async fn notice_ended(&self) -> Result<()> {
+        let lives = self.store.lives().await?;
+        for each in self.loops().filter(|each| each.halt_state().is_none()) {
+            if lives.iter().any(|life| life.id == each.life && life.ended.is_some()) {
+                let why = "another process has begun a new generation of this loop: give all of them the same file of loops, and start this one again";
+                each.halt(why.into(), None);
+            }
+        }
+        Ok(())
     }
 
     /// Shows to a process that starts with a new witness that this one compares the store with its own.
@@ -58,6 +71,7 @@ impl Service {
         let served = HeadName::new(answering.served.number, &answering.served.chain);
         let known = known_to_be_back(each);
         if !known && head.number < served.number {
+            self.doubt_what_others_served(each).await?;
             return self.gone_back(each, served.number).await;
         }
         let found = match head.number > served.number {
@@ -65,6 +79,7 @@ impl Service {
             false => None,
         };
         if !known && is_other_chain(head, served, found.as_ref()) {
+            self.doubt_what_others_served(each).await?;
             return self.forked(each, served.number).await;
         }
         let before = answering.served.replays;
@@ -84,11 +99,13 @@ impl Service {
     /// Another process has accepted a rollback.
     async fn go_on(&self, each: &Loop, head: &Head, replays: u64) -> Result<()> {
         self.witness_replays(each.life, replays).await?;
-        let seen = each.halt_state().take_if(|halt| halt.seen.is_some());
-        match seen.and_then(|halt| halt.seen) {
+        match each.note_again() {
             // It did not know of what was seen here: that is another rollback.
             Some(seen) if seen >= head.number => self.gone_back(each, seen).await,
-            _ => Ok(()),
+            _ => {
+                each.halt_state().take_if(|halt| halt.seen.is_some());
+                Ok(())
+            }
         }
     }
 

@@ -27,7 +27,7 @@ use std::collections::BTreeSet;
 
 use reticent::{bandit::Curator, noise::SecureNoise};
 
-use super::{Answering, Loop, Service};
+use super::{Answering, Loop, Note, Service};
 use crate::{
     Error, Result,
     clock::{Clock, Time},
@@ -245,16 +245,7 @@ impl Service {
     pub(super) async fn compare_with_witness(&self) -> Result<()> {
         let Some(witness) = &self.witness else { return Ok(()) };
         let record = witness.lock().await.record.clone();
-        let now = self.clock.now();
-        // Those whom this store has erased may have come again since: only what an older copy has lost is done again.
-        let known: BTreeSet<PersonHash> = self.store.erased().await?.into_iter().collect();
-        let lost: Vec<PersonHash> = record.erased.difference(&known).copied().collect();
-        if !lost.is_empty() {
-            self.store.erase(lost, now).await?;
-        }
-        for key in &record.revoked_keys {
-            self.store.revoke_key(key.clone(), now).await?;
-        }
+        self.repeat_lost(&record).await?;
         for each in self.loops() {
             let Some(seen) = record.heads.get(&each.life) else { continue };
             let alone = WitnessRecord {
@@ -269,13 +260,38 @@ impl Service {
                     let (head, last) = (self.head(each).await?, (known, seen.number));
                     self.compare_charges(each, &head, last, found.as_ref()).await?;
                 }
-                Agreement::Forked { number, .. } => self.forked(each, number).await?,
+                Agreement::Forked { number, .. } => {
+                    self.doubt_what_others_served(each).await?;
+                    self.forked(each, number).await?;
+                }
                 Agreement::Behind { .. } | Agreement::OtherStore { .. } => {
+                    self.doubt_what_others_served(each).await?;
                     self.gone_back(each, seen.number).await?;
                 }
             }
         }
         Ok(())
+    }
+
+    /// Erases and revokes again what an older copy has lost. Those whom this store has erased may have come again since: they are left alone.
+    async fn repeat_lost(&self, record: &WitnessRecord) -> Result<()> {
+        let now = self.clock.now();
+        let known: BTreeSet<PersonHash> = self.store.erased().await?.into_iter().collect();
+        let lost: Vec<PersonHash> = record.erased.difference(&known).copied().collect();
+        if !lost.is_empty() {
+            self.store.erase(lost, now).await?;
+        }
+        let in_use = self.store.keys().await?.into_iter().filter(|key| key.revoked.is_none());
+        for key in in_use.filter(|key| record.revoked_keys.contains(&key.id)) {
+            self.store.revoke_key(key.id, now).await?;
+        }
+        Ok(())
+    }
+
+    /// Stops the other loops of a database that has gone back in one of them: other processes may have served releases of theirs that it has lost too. The witness of a process that is alone has
+    /// seen everything that was served, and tells for each loop.
+    pub(super) async fn doubt_what_others_served(&self, each: &Loop) -> Result<()> {
+        if self.store.is_shared() { self.doubt_others(each).await } else { Ok(()) }
     }
 
     /// Lets the witness know what the store knows, before anybody is answered: a release that was committed when the last process died, keys that
@@ -297,6 +313,8 @@ impl Service {
     pub(super) async fn inform_witness_of_others(&self) -> Result<()> {
         let Some(witness) = &self.witness else { return Ok(()) };
         let mut witness = witness.lock().await;
+        // A database may go back while it is served, as when a standby is promoted.
+        self.repeat_lost(&witness.record).await?;
         let before = witness.record.clone();
         witness.note_others(self.store.as_ref()).await?;
         if witness.record == before { Ok(()) } else { witness.write(self.clock.now()) }
@@ -350,10 +368,10 @@ impl Service {
             .map(|link| Rollback::read(&link.release).map_or(stored, |rollback| rollback.replays));
         let Some(charged) = lacking(known, stored, accepted) else { return Ok(false) };
         self.store.raise_floor(replays_name(each.life), charged).await?;
-        let halt = each.halt_state().take_if(|halt| halt.seen.is_some());
+        let seen = each.note_again();
         let shown = "the store has gone back, and whoever accepted that did not know of all replays that were charged before";
         self.doubt(each, shown).await?;
-        if let Some(seen) = halt.and_then(|halt| halt.seen).filter(|seen| *seen > head.number) {
+        if let Some(seen) = seen.filter(|seen| *seen > head.number) {
             self.gone_back(each, seen).await?;
         }
         // The store knows it now, so that it is charged once, whoever accepts it.
@@ -364,7 +382,7 @@ impl Service {
 
     /// Stops the releases of a loop of whose releases this number has been seen.
     pub(super) async fn gone_back(&self, each: &Loop, seen: u64) -> Result<()> {
-        let (stored, accept) = self.acceptance(each).await?;
+        let (_, stored, accept) = self.acceptance(each).await;
         let why = format!(
             "release {seen} has been seen, and the store ends with {stored}: it has gone back. Nothing is released until {accept}"
         );
@@ -398,32 +416,35 @@ impl Service {
 
     /// Stops the releases of a loop whose later releases may be lost.
     async fn doubt(&self, each: &Loop, shown: &str) -> Result<()> {
-        let (stored, accept) = self.acceptance(each).await?;
+        let (number, stored, accept) = self.acceptance(each).await;
         let why = format!(
             "{shown}, and releases of this one after {stored} may be lost. Nothing is released until {accept}"
         );
-        let number = self.head(each).await?.number;
-        if each.halt(why, Some(number)) {
-            self.note_doubt(each.life).await?;
-            self.end_epoch(each).await?;
-        }
-        Ok(())
+        each.halt(why, Some((number, Note::Doubt)));
+        self.note_halt(each).await
     }
 
-    /// The head of the store, and what an operator does who goes on from it.
-    async fn acceptance(&self, each: &Loop) -> Result<(String, String)> {
-        let head = self.head(each).await?;
-        let stored = HeadName::new(head.number, &head.chain).text();
+    /// The number and the name of the head of the store, and what an operator does who goes on from it. A store that cannot be read at present is taken to be at what is served: the loop is
+    /// stopped all the same.
+    async fn acceptance(&self, each: &Loop) -> (u64, String, String) {
+        let stored = match self.head(each).await {
+            Ok(head) => HeadName::new(head.number, &head.chain),
+            Err(_) => {
+                let answering = each.answering();
+                HeadName::new(answering.served.number, &answering.served.chain)
+            }
+        };
+        let (number, stored) = (stored.number, stored.text());
         let name = &each.plan.name;
         let accept = format!(
             "`reticent store accept-rollback --data DIR --loop {name} --head {stored}`, which charges the replay"
         );
-        Ok((stored, accept))
+        (number, stored, accept)
     }
 
     /// Stops the releases of a loop of which there is another release of this number.
     pub(super) async fn forked(&self, each: &Loop, number: u64) -> Result<()> {
-        let (_, accept) = self.acceptance(each).await?;
+        let (.., accept) = self.acceptance(each).await;
         let why = format!(
             "there are two releases of number {number}: nothing is released until the other copy of the store is restored, or {accept}"
         );
@@ -433,12 +454,26 @@ impl Service {
     /// Stops the releases of a loop, and notes it in the store: a process that starts again, without a witness and before a client has echoed a token, would
     /// go on from the older copy. The note is for the replays that are charged now, so that it is void when one more is.
     async fn halt_for_good(&self, each: &Loop, why: String, seen: u64) -> Result<()> {
-        if each.halt(why, Some(seen)) {
-            // As stored, and not as served: another process may have accepted a rollback since.
-            let replays = loops::learner(&self.head(each).await?)?.replays();
-            // The latest that any process has seen.
-            self.store.raise_floor(note_name(each.life, replays), seen).await?;
-            self.end_epoch(each).await?;
+        each.halt(why, Some((seen, Note::Seen)));
+        self.note_halt(each).await
+    }
+
+    /// Notes in the store what stops a loop, if that has not been done; every tick tries it again.
+    pub(super) async fn note_halt(&self, each: &Loop) -> Result<()> {
+        let shown = each.halt_state().as_ref().and_then(|halt| halt.seen.zip(halt.unnoted));
+        let Some((seen, note)) = shown else { return Ok(()) };
+        match note {
+            Note::Doubt => self.note_doubt(each.life).await?,
+            Note::Seen => {
+                // As stored, and not as served: another process may have accepted a rollback since.
+                let replays = loops::learner(&self.head(each).await?)?.replays();
+                // The latest that any process has seen.
+                self.store.raise_floor(note_name(each.life, replays), seen).await?;
+            }
+        }
+        self.end_epoch(each).await?;
+        if let Some(halt) = each.halt_state().as_mut().filter(|halt| halt.seen == Some(seen)) {
+            halt.unnoted = None;
         }
         Ok(())
     }

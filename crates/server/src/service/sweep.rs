@@ -13,7 +13,7 @@ use crate::{
     Result,
     clock::Clock,
     config::{LoopParams, REMEMBERED, Trust},
-    store::{Collect, LifeId, Store, collect_all},
+    store::{Collect, LAST_SLOT, Life, LifeId, Store, collect_all},
 };
 
 /// A life that nobody serves.
@@ -38,7 +38,10 @@ pub(super) async fn ended(
     retained: impl Fn(&str) -> Option<u64>,
 ) -> Result<Vec<Ended>> {
     let mut ended = Vec::new();
-    for life in store.lives().await?.into_iter().filter(|life| !served.contains(&life.id)) {
+    // Another process of the same database may serve a loop that is not in the file of this one.
+    let is_over =
+        |life: &Life| !served.contains(&life.id) && (life.ended.is_some() || !store.is_shared());
+    for life in store.lives().await?.into_iter().filter(is_over) {
         let params: LoopParams =
             serde_json::from_slice(&life.params).map_err(crate::Error::store)?;
         let slots = match params.trust {
@@ -55,24 +58,30 @@ pub(super) async fn ended(
 }
 
 impl Service {
-    /// Closes what has passed in lives that have ended, and removes their rows.
+    /// Closes what has passed in lives that have ended, and removes their rows. One that fails keeps no other waiting.
     pub async fn sweep(&self) -> Result<()> {
-        let now = self.clock.now();
-        for Ended { life, slots } in &self.ended {
-            let last = |time: u64, tick: &u64| (time / tick).saturating_sub(1);
-            let (slot, before, forget_ids) = match slots {
-                Slots::Clock { tick, retain } => {
-                    let remembered = last(now.saturating_sub(REMEMBERED), tick);
-                    (last(now, tick), now.saturating_sub(*retain), remembered)
-                }
-                Slots::Models => (u64::MAX - 1, u64::MAX, u64::MAX - 1),
-            };
-            self.store.close(*life, slot).await?;
-            let first_release = 0;
-            let what =
-                Collect { slot, unreleased: true, before, forget_ids, first_release, limit: ROWS };
-            collect_all(self.store.as_ref(), *life, what).await?;
+        let mut swept = Ok(());
+        for ended in &self.ended {
+            swept = swept.and(self.sweep_one(ended).await);
         }
+        swept
+    }
+
+    async fn sweep_one(&self, Ended { life, slots }: &Ended) -> Result<()> {
+        let now = self.clock.now();
+        let last = |time: u64, tick: &u64| (time / tick).saturating_sub(1);
+        let (slot, before, forget_ids) = match slots {
+            Slots::Clock { tick, retain } => {
+                let remembered = last(now.saturating_sub(REMEMBERED), tick);
+                (last(now, tick), now.saturating_sub(*retain), remembered)
+            }
+            Slots::Models => (LAST_SLOT, u64::MAX, LAST_SLOT),
+        };
+        self.store.close(*life, slot).await?;
+        let first_release = 0;
+        let what =
+            Collect { slot, unreleased: true, before, forget_ids, first_release, limit: ROWS };
+        collect_all(self.store.as_ref(), *life, what).await?;
         Ok(())
     }
 

@@ -84,6 +84,7 @@ impl Service {
         self.follow(each, &head).await?;
         self.recount(each, &head, &mut progress.counted).await?;
         if each.halted().is_some() {
+            self.note_halt(each).await?;
             each.lease.give_up(self.store.as_ref(), each.life).await;
             return Ok(Ticked::Halted);
         }
@@ -176,8 +177,8 @@ impl Service {
                 Ok(Ticked::Released(record.number))
             }
             Committed::No(found) => {
-                // What was drawn here has been seen by nobody and is dropped.
-                if self.store.is_shared() && found.epoch != epoch {
+                // What was drawn here has been seen by nobody and is dropped. Under this epoch it may have been the last step of this process, whose commit took longer than its connection lasted.
+                if self.store.is_shared() {
                     return Ok(Ticked::Nothing);
                 }
                 each.halt(format!(

@@ -57,7 +57,7 @@ use crate::{
     loops::first_chain,
     sealed::{SealKey, Subject},
     secret::Secret,
-    store::{Collect, Head, LifeId, NewLife, Place, Store, collect_all},
+    store::{Collect, Head, LAST_SLOT, LifeId, NewLife, Place, Store, collect_all},
 };
 use contact::{Birth, Heard};
 use waiting::{Counted, ROWS, Saved};
@@ -324,7 +324,7 @@ async fn end_earlier(
         if !left.ids.is_empty() {
             tracing::error!(r#loop = %plan.name, "{} reports of an earlier generation are given up: its last batch was not full when the file of loops changed", left.ids.len());
         }
-        let all = u64::MAX - 1;
+        let all = LAST_SLOT;
         store.close(life.id, all).await?;
         let what = Collect {
             slot: all,

@@ -26,7 +26,7 @@ use crate::{
     client::Endpoint,
     clock::SystemClock,
     config::DevicePlan,
-    data::open_store,
+    data::open_living_store,
     http::{HttpLimits, Peer, Problem, message_problem, read_bytes, serve_routes},
     run::Listen,
     secret::Secret,
@@ -60,7 +60,7 @@ pub async fn run_shuffler(
     stop: impl Future<Output = ()>,
 ) -> Result<()> {
     let (listener, tls) = options.listen.open().await?;
-    let store = open_store(&options.data)?;
+    let store = open_living_store(&options.data).await?;
     let key = Secret::in_file(&options.data.join("seal.key"))?.seal_key();
     let senders = Secret::in_file(&options.data.join("senders.key"))?;
     let upstream = Arc::new(HttpUpstream::new(options.server));

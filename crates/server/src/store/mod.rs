@@ -44,6 +44,7 @@ pub use fault::Fault;
 pub(crate) use fault::FaultAfter;
 pub(crate) use lease::Lease;
 pub use memory::MemoryStore;
+pub(crate) use portable::retired_remedy;
 pub use portable::{Entry, Location, Moved, Portable, move_store};
 pub use postgres::{COPY_OF_DATABASE, PostgresStore};
 pub use records::*;
@@ -56,6 +57,9 @@ use std::{future::Future, path::PathBuf, pin::Pin};
 
 use crate::{Result, clock::Time};
 
+/// The last slot that can be closed: PostgreSQL has numbers of 63 bits, and one slot must stay open.
+pub const LAST_SLOT: u64 = i64::MAX as u64 - 1;
+
 /// A transaction under way.
 pub type Pending<T> = Pin<Box<dyn Future<Output = Result<T>> + Send>>;
 
@@ -66,11 +70,6 @@ pub trait Store: Send + Sync + 'static {
 
     /// Whether other processes may use this store at the same time.
     fn is_shared(&self) -> bool {
-        false
-    }
-
-    /// Whether its files are known to be on another machine.
-    fn is_elsewhere(&self) -> bool {
         false
     }
 

@@ -1,13 +1,15 @@
 //! Everything that a store holds, entry by entry: how it moves to a store of another kind.
 //!
 //! ```text
-//! retire the source -> read it in one snapshot -> write the target in one transaction -> read the target -> compare hashes -> new epoch
+//! retire the source -> read it in one snapshot -> write the target in one transaction, unchecked -> read the target -> compare hashes
+//!     -> the target begins, with a new epoch -> the source is marked as moved
 //! ```
 //!
 //! A source that is retired takes nothing any more, and nobody can release from it: two living copies would each release the same people, and neither
-//! would charge for it. If the move fails after that, it is repeated: to the same place, which is checked again if it was written already.
+//! would charge for it. If the move fails after that, it is repeated, to the same place. A target that was not checked to its end is not served. A source that is marked as
+//! moved is never read again: its target has gone on, and may have been emptied since.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
@@ -24,6 +26,22 @@ pub(super) const TOGETHER: usize = 1024;
 
 /// The setting that names where a retired store has gone.
 pub(super) const RETIRED: &str = "retired";
+
+/// The setting that says that the move of a retired store has come to its end.
+pub(super) const MOVED: &str = "moved";
+
+/// What stands in place of the name of a place in a copy that was not checked yet.
+pub(super) const UNCHECKED: &str = "(unchecked)";
+
+/// What to do where a store is retired to this place.
+pub(crate) fn retired_remedy(place: &str) -> String {
+    match place {
+        UNCHECKED => {
+            "it is a copy that was not checked to its end: repeat `reticent store copy`".into()
+        }
+        place => format!("it was moved to {place}: serve from there"),
+    }
+}
 
 /// One thing that a store holds. A store sends its entries in this order of their kinds, and those of one kind in the order of their fields.
 #[derive(Serialize)]
@@ -55,11 +73,21 @@ pub trait Portable: Store {
     /// Sends every entry of one snapshot, in order, and the end.
     fn export(&self, to: mpsc::Sender<Vec<Entry>>) -> Pending<()>;
 
-    /// Ends this store: nothing is taken any more, and the right to release moves to an epoch that nobody has.
-    fn retire(&self, place: String) -> Pending<()>;
+    /// Ends this store: nothing is taken any more, and the right to release moves to an epoch that nobody has. It returns where the contents go: to another
+    /// place, if that was said before.
+    fn retire(&self, place: String) -> Pending<String>;
 
     /// Where its contents have gone, if it is retired.
     fn retired_to(&self) -> Pending<Option<String>>;
+
+    /// Notes that the copy of a retired store was checked and lives.
+    fn finish(&self) -> Pending<()>;
+
+    /// Whether that is noted.
+    fn is_moved(&self) -> Pending<bool>;
+
+    /// Lets a copy live that was checked, under new epochs.
+    fn begin(&self) -> Pending<()>;
 }
 
 /// Where a store is.
@@ -75,7 +103,7 @@ impl Location {
     /// Its name without a password.
     fn name(&self) -> Result<String> {
         match self {
-            Location::File(path) => Ok(path.display().to_string()),
+            Location::File(path) => Ok(whole_path(path).display().to_string()),
             Location::Database(url) => PostgresStore::name(url),
         }
     }
@@ -101,6 +129,15 @@ impl Location {
             Location::File(path) => Ok(path.exists()),
             Location::Database(url) => PostgresStore::open_any(url).await?.is_written().await,
         }
+    }
+}
+
+/// A path that does not depend on the folder of the process, nor on links to its folder.
+fn whole_path(path: &Path) -> PathBuf {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    match (path.parent().and_then(|folder| folder.canonicalize().ok()), path.file_name()) {
+        (Some(folder), Some(name)) => folder.join(name),
+        _ => path,
     }
 }
 
@@ -134,24 +171,29 @@ pub async fn move_store(from: &Location, to: &Location) -> Result<Moved> {
         ));
     }
     let source = from.open().await?;
-    if let Some(gone) = source.retired_to().await?
-        && gone != place
-    {
-        let remedy = format!(
-            "it was moved to {gone}: two living copies would spend the same people's guarantee twice"
-        );
-        return Err(Error::invalid("from", from.name()?, remedy));
+    let gone = source.retired_to().await?;
+    if let Some(gone) = gone.as_deref().filter(|gone| *gone != place) {
+        return Err(elsewhere(from, gone)?);
+    }
+    if source.is_moved().await? {
+        return Err(moved_before(&place));
     }
     let written = to.is_written().await?;
-    if written && (to.open().await?.id() != source.id() || source.retired_to().await?.is_none()) {
-        return Err(Error::invalid(
-            "to",
-            place,
-            "it holds another store already: give an empty place",
-        ));
+    if written {
+        let target = to.open().await?;
+        if target.id() != source.id() || gone.is_none() {
+            let remedy = "it holds another store already: give an empty place";
+            return Err(Error::invalid("to", place, remedy));
+        }
+        // The last attempt ended between the last two steps.
+        if target.retired_to().await?.as_deref() != Some(UNCHECKED) {
+            source.finish().await?;
+            return Err(moved_before(&place));
+        }
     }
-    if source.retired_to().await?.is_none() {
-        source.retire(place.clone()).await?;
+    let kept = source.retire(place.clone()).await?;
+    if kept != place {
+        return Err(elsewhere(from, &kept)?);
     }
     let wanted = digest(source.as_ref()).await?;
     if !written {
@@ -164,21 +206,30 @@ pub async fn move_store(from: &Location, to: &Location) -> Result<Moved> {
     }
     let target = to.open().await?;
     let found = digest(target.as_ref()).await?;
-    if found != wanted && written {
-        return Err(Error::Conflict(format!(
-            "{place} holds this store and has gone on since: it was moved before, serve from there"
-        )));
-    }
     if found != wanted {
         return Err(Error::store(format_args!(
-            "{place} does not hold what the source holds ({} entries instead of {}): empty it and repeat the move",
+            "{place} does not hold what the source holds ({} entries instead of {}), and was never served: empty it and repeat the move",
             found.entries, wanted.entries
         )));
     }
-    for life in target.lives().await? {
-        target.take_epoch(life.id).await?;
-    }
+    target.begin().await?;
+    source.finish().await?;
     Ok(found)
+}
+
+fn moved_before(place: &str) -> Error {
+    Error::Conflict(format!("it was moved before, and goes on at {place}: serve from there"))
+}
+
+/// What is said of a source that goes to another place.
+fn elsewhere(from: &Location, gone: &str) -> Result<Error> {
+    let remedy = match gone {
+        UNCHECKED => retired_remedy(gone),
+        gone => format!(
+            "it was moved to {gone}: two living copies would spend the same people's guarantee twice"
+        ),
+    };
+    Ok(Error::invalid("from", from.name()?, remedy))
 }
 
 /// The number and the hash of all entries.

@@ -109,10 +109,8 @@ pub enum WitnessPlace {
     Beside,
     /// On another filesystem than the data.
     Apart,
-    /// On this machine, as may be the files of the database: they are reached through this machine, and nothing tells where they are.
+    /// Beside a database, of whose files nothing tells where they are.
     Unknown,
-    /// On this machine, where the database is not, by its addresses.
-    OtherMachine,
 }
 
 impl Witness {
@@ -144,9 +142,8 @@ impl Witness {
     }
 
     /// The same beside a database. The folder of the data says nothing of where that is.
-    pub fn beside_database(self, is_elsewhere: bool) -> Self {
-        let place = if is_elsewhere { WitnessPlace::OtherMachine } else { WitnessPlace::Unknown };
-        Witness { place, ..self }
+    pub fn beside_database(self) -> Self {
+        Witness { place: WitnessPlace::Unknown, ..self }
     }
 
     /// Where it is.

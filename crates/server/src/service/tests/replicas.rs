@@ -92,6 +92,81 @@ async fn both_answer_one_releases_and_both_serve_it() {
     );
 }
 
+/// A standby is promoted that lacks what was committed last, in both loops; one process has served the last release of one loop, and nobody who is left that of the other.
+#[tokio::test]
+async fn a_loop_that_has_gone_back_stops_the_others_of_its_database() {
+    let text = format!("{}{}", file(EXACT, ""), file(EXACT, "").replace("loop.home", "loop.shop"));
+    let Some((one, _, clock)) = two(&text).await else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let watching = Replica::witnessed(&one.url, &text, &clock, &folder.path().join("heads")).await;
+    let service = &watching.world.service;
+    clock.pass(TICK);
+    for name in ["home", "shop"] {
+        one.world.service.tick(name).await.unwrap();
+    }
+    service.tick("shop").await.unwrap();
+    let key = sample_key("gone");
+    watching.database.add_key(key.clone()).await.unwrap();
+    watching.database.revoke_key(key.id.clone(), 1).await.unwrap();
+    watching.database.erase(vec![[9; 16]], 1).await.unwrap();
+    service.follow_others().await.unwrap();
+    watching.database.tamper("update heads set number = 0, folded = folded - 1; delete from releases; delete from erased; update keys set revoked = null").await;
+    clock.pass(TICK);
+    let _ = service.tick("shop").await.unwrap();
+    assert!(service.find("shop").unwrap().halted().unwrap().contains("gone back"));
+    assert!(
+        service.find("home").unwrap().halted().is_some(),
+        "its last release was served by the other"
+    );
+    assert_eq!(service.tick("home").await.unwrap(), Ticked::Halted);
+    // What was revoked and erased stays so.
+    service.follow_others().await.unwrap();
+    assert_eq!(watching.database.erased().await.unwrap(), [[9; 16]]);
+    let keys = watching.database.keys().await.unwrap();
+    assert!(keys.iter().all(|found| found.id != key.id || found.revoked.is_some()));
+}
+
+/// The note of a loop that has gone back fails with the store, and is made when that answers again.
+#[tokio::test]
+async fn a_halt_that_could_not_be_noted_is_noted_later() {
+    let Some((one, other, clock)) = two(&file(EXACT, "")).await else { return };
+    clock.pass(TICK);
+    one.tick().await;
+    one.database.tamper("alter table settings rename to settings_away").await;
+    let head = HeadName::new(9, &[7; 32]);
+    let token = Token::write(&one.world.service.tokens, one.each().life, &head);
+    assert!(one.world.service.notice("home", &token).await.is_err());
+    assert!(one.each().halted().is_some(), "it stops all the same");
+    one.database.tamper("alter table settings_away rename to settings").await;
+    assert_eq!(other.tick().await, Ticked::Nothing);
+    assert!(other.each().halted().is_none());
+    assert_eq!(one.tick().await, Ticked::Halted);
+    assert_eq!(other.tick().await, Ticked::Halted, "it is noted for everybody");
+}
+
+/// A process with the file of yesterday leaves rows of a loop alone that others serve.
+#[tokio::test]
+async fn a_loop_that_is_missing_in_the_file_of_one_process_is_not_swept_by_it() {
+    let both = format!("{}{}", file(EXACT, ""), file(EXACT, "").replace("loop.home", "loop.shop"));
+    let Some((one, _, clock)) = two(&both).await else { return };
+    let old = Replica::open(&one.url, &file(EXACT, ""), &clock).await;
+    one.world.service.rank("shop", request("a", None)).await.unwrap();
+    let life = one.world.service.find("shop").unwrap().life;
+    clock.pass(3 * TICK);
+    old.world.service.sweep().await.unwrap();
+    assert_eq!(one.database.kept_events(life, Place::default(), 9).await.unwrap().len(), 1);
+    // A new generation of it is told to whoever still serves the last one.
+    let changed = both.replace("1000.0", "999.0");
+    assert_ne!(changed, both);
+    let _new = Replica::open(&one.url, &changed, &clock).await;
+    one.world.service.follow_others().await.unwrap();
+    assert!(one.each().halted().unwrap().contains("new generation"));
+}
+
+fn sample_key(id: &str) -> crate::store::KeyRecord {
+    crate::store::contract::sample::key(id)
+}
+
 #[tokio::test]
 async fn open_events_of_all_processes_are_counted() {
     let Some((one, other, clock)) = two(&file(EXACT, "")).await else { return };

@@ -5,9 +5,9 @@ use super::{
     snapshot::Snapshot,
 };
 use crate::store::{
-    Charge, Collect, Committed, Head, LifeId, MOST_EARLIER_KEYS, MOST_REWARD_KEYS, NewEvent,
-    NewLife, NewReward, Outcome, Payer, Place, Raise, Ranked, ReleaseRecord, Replacement, Store,
-    StoredEvent,
+    Charge, Collect, Committed, Head, LAST_SLOT, LifeId, MOST_EARLIER_KEYS, MOST_REWARD_KEYS,
+    NewEvent, NewLife, NewReward, Outcome, Payer, Place, Raise, Ranked, ReleaseRecord, Replacement,
+    Store, StoredEvent,
 };
 
 /// What a check finds.
@@ -215,6 +215,8 @@ async fn a_closed_slot_stays_closed(store: &dyn Store) -> Checked {
         "after the end"
     );
     ensure!(store.close(life, u64::MAX).await.is_err(), "one slot stays open");
+    store.close(life, LAST_SLOT).await?;
+    ensure!(store.head(life).await?.closed == LAST_SLOT, "all others can be closed");
     Ok(())
 }
 

@@ -106,8 +106,8 @@ async fn a_source_that_was_moved_has_ended() {
     let url = cluster.empty();
     let database = Location::Database(url.clone());
     let moved = move_store(&file, &database).await.unwrap();
-    let again = move_store(&file, &database).await.err().unwrap().to_string();
-    assert!(again.contains("was moved before"), "{again}");
+    let again = async || move_store(&file, &database).await.err().unwrap().to_string();
+    assert!(again().await.contains("was moved before"));
     let elsewhere = move_store(&file, &other).await.err().unwrap().to_string();
     assert!(elsewhere.contains("was moved to postgres://"), "{elsewhere}");
     assert!(RedbStore::open(path).unwrap().retired_to().await.unwrap().is_some());
@@ -132,4 +132,52 @@ async fn a_source_that_was_moved_has_ended() {
     let released = serving.release(step(life, epoch, 1)).await.unwrap();
     assert!(matches!(released, crate::store::Committed::No(_)), "the right to release is gone");
     assert!(PostgresStore::open(&url).await.err().unwrap().to_string().contains("was moved to"));
+    // A target that was emptied since is not written again: what it had released is lost, and may have been seen.
+    let emptied = PostgresStore::open_any(&url).await.unwrap();
+    emptied.tamper("truncate lives, heads, releases, events, remembered, ledger, keys, settings, erased; update store set retired = null").await;
+    assert!(again().await.contains("was moved before"));
+    assert!(!emptied.is_written().await.unwrap());
+}
+
+#[tokio::test]
+async fn two_moves_go_to_one_place_and_what_was_not_checked_is_not_served() {
+    let Some(cluster) = cluster() else { return };
+    let url = cluster.empty();
+    let store = PostgresStore::open(&url).await.unwrap();
+    let life = store.begin_life(super::sample::life("home", 1)).await.unwrap().id;
+    assert_eq!(store.retire("one".into()).await.unwrap(), "one");
+    assert_eq!(store.retire("other".into()).await.unwrap(), "one");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store");
+    let file = RedbStore::open(&path).unwrap();
+    assert_eq!(file.retire("one".into()).await.unwrap(), "one");
+    assert_eq!(file.retire("other".into()).await.unwrap(), "one");
+    // A process dies between writing the target and comparing it.
+    store.tamper("update store set retired = '(unchecked)'").await;
+    let refused = PostgresStore::open(&url).await.err().unwrap().to_string();
+    assert!(refused.contains("repeat `reticent store copy`"), "{refused}");
+    let epoch = store.head(life).await.unwrap().epoch;
+    store.begin().await.unwrap();
+    let opened = PostgresStore::open(&url).await.unwrap();
+    assert!(opened.head(life).await.unwrap().epoch > epoch);
+    // Whatever stands at the same address now, its locks are others.
+    store.tamper("update store set id = decode('00112233445566778899aabbccddeeff', 'hex')").await;
+    let refused = opened.rank(vec![event(life, 1)]).await.err().unwrap().to_string();
+    assert!(refused.contains("another store is at this address"), "{refused}");
+    assert!(opened.close(life, 9).await.is_err());
+}
+
+#[test]
+fn places_are_told_apart_by_all_that_tells_them_apart() {
+    let name = |url: &str| PostgresStore::name(url).unwrap();
+    let all = [
+        name("postgres://alice:secret@127.0.0.1/r"),
+        name("postgres://alice@127.0.0.1:5433/r"),
+        name("postgres://alice@127.0.0.1"),
+        name("postgres://bob@127.0.0.1"),
+        name("postgres://alice@127.0.0.1/r?options=-csearch_path%3Da"),
+    ];
+    let different: std::collections::BTreeSet<&String> = all.iter().collect();
+    assert_eq!(different.len(), all.len(), "{all:?}");
+    assert!(all.iter().all(|name| !name.contains("secret")), "{all:?}");
 }

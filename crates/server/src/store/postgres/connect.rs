@@ -1,12 +1,6 @@
 //! Connections: where to, by TLS unless the database is on this machine, and only to a database that keeps what it has acknowledged.
 
-use std::{
-    io::ErrorKind,
-    net::{IpAddr, UdpSocket},
-    str::FromStr,
-    sync::Arc,
-    time::Duration,
-};
+use std::{net::IpAddr, str::FromStr, sync::Arc, time::Duration};
 
 use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
 use tokio_postgres::{
@@ -16,7 +10,7 @@ use tokio_postgres::{
 };
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::transaction::{Connections, database_error, one};
+use super::transaction::database_error;
 use crate::{Error, Result};
 
 /// Connections of one process.
@@ -71,42 +65,23 @@ impl Address {
         Ok(Address { config, tls: tls()? })
     }
 
-    /// Its name without user and password.
+    /// Its name without a password: all that tells one database from another.
     pub(super) fn name(&self) -> String {
-        let hosts = self.config.get_hosts().iter().map(|host| match host {
-            Host::Tcp(name) => name.clone(),
-            #[cfg(unix)]
-            Host::Unix(folder) => folder.display().to_string(),
-        });
-        let hosts: Vec<String> = hosts.collect();
+        let (hosts, ports) = (self.config.get_hosts(), self.config.get_ports());
+        let host = |(index, host): (usize, &Host)| {
+            let port = ports.get(index).or(ports.first()).copied().unwrap_or(5432);
+            match host {
+                Host::Tcp(name) => format!("{name}:{port}"),
+                #[cfg(unix)]
+                Host::Unix(folder) => format!("{}:{port}", folder.display()),
+            }
+        };
+        let hosts: Vec<String> = hosts.iter().enumerate().map(host).collect();
         let options =
             self.config.get_options().map(|options| format!(" ({options})")).unwrap_or_default();
-        format!(
-            "postgres://{}/{}{options}",
-            hosts.join(","),
-            self.config.get_dbname().unwrap_or_default()
-        )
-    }
-
-    /// Whether the database is known to be on another machine: no address that it may be reached at, nor the one that it says it has, is of this one. One that
-    /// is reached through this machine, by a tunnel or a container, is not known to be.
-    pub(super) async fn is_elsewhere(&self, connections: &Arc<Connections>) -> Result<bool> {
-        let own = "select host(inet_server_addr())";
-        let own = connections.read(move |on| Box::pin(async move { one(on, own, &[]).await }));
-        let own: Option<String> = own.await?.get(0);
-        let mut addresses = vec![own.and_then(|own| own.parse().ok())];
-        addresses.extend(self.config.get_hostaddrs().iter().copied().map(Some));
-        for host in self.config.get_hosts() {
-            match host {
-                Host::Tcp(name) => match tokio::net::lookup_host((name.as_str(), 0)).await {
-                    Ok(found) => addresses.extend(found.map(|address| Some(address.ip()))),
-                    Err(_) => addresses.push(None),
-                },
-                #[cfg(unix)]
-                Host::Unix(_) => addresses.push(None),
-            }
-        }
-        Ok(addresses.into_iter().all(|address| address.is_some_and(is_of_another_machine)))
+        // Without a name it is that of the user.
+        let database = self.config.get_dbname().or(self.config.get_user()).unwrap_or_default();
+        format!("postgres://{}/{database}{options}", hosts.join(","))
     }
 
     /// A pool of connections that have been checked.
@@ -160,12 +135,6 @@ fn is_here(host: &Host) -> bool {
         #[cfg(unix)]
         Host::Unix(_) => true,
     }
-}
-
-/// Whether an address is known to be none of this machine, whose own ones can be bound to.
-fn is_of_another_machine(address: IpAddr) -> bool {
-    let bound = UdpSocket::bind((address, 0));
-    !address.is_loopback() && bound.is_err_and(|error| error.kind() == ErrorKind::AddrNotAvailable)
 }
 
 /// The message of an error without "store:" in front, which comes again later.

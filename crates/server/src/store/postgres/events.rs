@@ -10,7 +10,7 @@ use deadpool_postgres::Transaction;
 use super::{
     groups::{Answers, Call},
     ledger,
-    locks::lock_shared,
+    locks::{check_store, lock_shared},
     number::{hash, life_number, signed, unsigned, write_features},
     settings,
     transaction::{Attempt, Failure, execute, rows},
@@ -40,16 +40,14 @@ pub(super) async fn open(
     lock_shared(on, key, &lives).await?;
     let found = rows(
         on,
-        "select h.life, h.closed, l.ended is not null, s.retired, exists (select from settings where name = $2) \
+        "select h.life, h.closed, l.ended is not null, s.retired, exists (select from settings where name = $2), s.id \
          from heads h join lives l on l.id = h.life cross join store s where h.life = any($1)",
         &[&lives, &fence],
     )
     .await?;
     let mut open = BTreeMap::new();
     for row in found {
-        if let Some(place) = row.get::<_, Option<String>>(3) {
-            return Err(super::retired(&place).into());
-        }
+        check_store(key, row.get(3), row.get(5))?;
         let life = row.get::<_, i32>(0) as LifeId;
         let (closed, ended, fenced): (i64, bool, bool) = (row.get(1), row.get(2), row.get(4));
         open.insert(life, Open { closed: unsigned(closed), ended, charges: !ended && !fenced });

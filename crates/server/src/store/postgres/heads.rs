@@ -167,14 +167,15 @@ pub(super) async fn lease(
         .await?;
         return Ok(mine.filter(|_| kept == 1));
     }
-    if left > 0 || wanted == 0 {
+    // One that ends later than any lease was given by a clock that has gone back since.
+    if (1..=wanted).contains(&left) || wanted == 0 {
         return Ok(None);
     }
     let taken = optional(
         on,
         &format!(
             "update heads set epoch = epoch + 1, leased = {NOW} + $3 \
-             where life = $1 and epoch = $2 and leased <= {NOW} and epoch < 9223372036854775807 returning epoch"
+             where life = $1 and epoch = $2 and (leased <= {NOW} or leased > {NOW} + $3) and epoch < 9223372036854775807 returning epoch"
         ),
         &[&number, &epoch, &wanted],
     )

@@ -48,9 +48,21 @@ pub(super) async fn lock_everything(on: &Transaction<'_>, key: i32) -> Attempt<(
 /// Refuses to write into a store whose contents have gone elsewhere, and keeps them from going until the transaction ends.
 pub(super) async fn check_living(on: &Transaction<'_>, key: i32) -> Attempt<()> {
     lock_shared(on, key, &[ALL_LIVES]).await?;
-    match one(on, "select retired from store", &[]).await?.get::<_, Option<String>>(0) {
-        Some(place) => Err(super::retired(&place).into()),
-        None => Ok(()),
+    let store = one(on, "select retired, id from store", &[]).await?;
+    check_store(key, store.get(0), store.get(1))
+}
+
+/// Refuses a store that has ended, and another one than that whose locks are held: whatever is at the same address now.
+pub(super) fn check_store(key: i32, retired: Option<String>, id: Vec<u8>) -> Attempt<()> {
+    if let Some(place) = retired {
+        return Err(super::retired(&place).into());
+    }
+    match super::lock_key(&super::number::hash(&id)?) == key {
+        true => Ok(()),
+        false => Err(crate::Error::Unavailable(
+            "another store is at this address now: start again".into(),
+        )
+        .into()),
     }
 }
 

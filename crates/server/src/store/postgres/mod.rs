@@ -69,7 +69,6 @@ pub struct PostgresStore {
     ranks: Queue<NewEvents>,
     rewards: Queue<Vec<NewReward>>,
     follower: Follower,
-    is_elsewhere: bool,
 }
 
 /// What is said to whoever asks for a copy in a file.
@@ -80,7 +79,16 @@ type Fence = Arc<Mutex<Option<Arc<str>>>>;
 
 /// What is said of a store whose contents were moved.
 fn retired(place: &str) -> Error {
-    Error::Unavailable(format!("this store was moved to {place}: serve from there"))
+    Error::Unavailable(format!(
+        "this store is not served: {}",
+        super::portable::retired_remedy(place)
+    ))
+}
+
+/// The first key of the advisory locks of a store.
+fn lock_key(id: &StoreId) -> i32 {
+    let [a, b, c, d, ..] = *id;
+    i32::from_le_bytes([a, b, c, d])
 }
 
 impl PostgresStore {
@@ -102,10 +110,8 @@ impl PostgresStore {
         });
         let id = connections.write(|on| Box::pin(migrate::migrate(on))).await?;
         let id: StoreId = number::hash(&id)?;
-        let [a, b, c, d, ..] = id;
-        let key = i32::from_le_bytes([a, b, c, d]);
+        let key = lock_key(&id);
         let channel: Arc<str> = format!("reticent_{:08x}", key as u32).into();
-        let is_elsewhere = address.is_elsewhere(&connections).await?;
         let follower = Follower::start(address, channel.to_string()).await?;
         let fence = Fence::default();
         let of_ranks = Arc::clone(&fence);
@@ -116,17 +122,7 @@ impl PostgresStore {
         let rewards = Queue::start(&connections, move |on, calls| {
             Box::pin(async move { rewards::reward(on, key, &calls).await })
         });
-        Ok(PostgresStore {
-            id,
-            key,
-            channel,
-            connections,
-            fence,
-            ranks,
-            rewards,
-            follower,
-            is_elsewhere,
-        })
+        Ok(PostgresStore { id, key, channel, connections, fence, ranks, rewards, follower })
     }
 
     /// The database's clock, which decides for all processes.
@@ -158,10 +154,6 @@ impl Store for PostgresStore {
 
     fn is_shared(&self) -> bool {
         true
-    }
-
-    fn is_elsewhere(&self) -> bool {
-        self.is_elsewhere
     }
 
     fn rank(&self, events: Vec<NewEvent>) -> Pending<Vec<Ranked>> {

@@ -20,7 +20,7 @@ use crate::{
     Error, Result,
     store::{
         LifeId, Pending, StoreId,
-        portable::{Entry, Portable, TOGETHER, cut_short},
+        portable::{Entry, Portable, TOGETHER, UNCHECKED, cut_short},
     },
 };
 
@@ -94,16 +94,47 @@ impl Portable for PostgresStore {
         })
     }
 
-    fn retire(&self, place: String) -> Pending<()> {
+    fn retire(&self, place: String) -> Pending<String> {
         let (key, channel, place): (_, _, Arc<str>) =
             (self.key, Arc::clone(&self.channel), place.into());
         self.connections.write(move |on| {
             let (channel, place) = (Arc::clone(&channel), Arc::clone(&place));
             Box::pin(async move {
                 lock_everything(on, key).await?;
-                execute(on, "update store set retired = $1", &[&&*place]).await?;
-                execute(on, "update heads set epoch = epoch + 1, leased = 0", &[]).await?;
-                notify(on, &channel).await
+                // Two moves at the same time go to one place.
+                let kept = "update store set retired = coalesce(retired, $1) returning retired";
+                let kept: String = one(on, kept, &[&&*place]).await?.get(0);
+                execute(on, NEW_EPOCHS, &[]).await?;
+                notify(on, &channel).await?;
+                Ok(kept)
+            })
+        })
+    }
+
+    fn finish(&self) -> Pending<()> {
+        self.connections.write(|on| {
+            Box::pin(async move {
+                execute(on, "update store set moved = true", &[]).await?;
+                Ok(())
+            })
+        })
+    }
+
+    fn is_moved(&self) -> Pending<bool> {
+        self.connections.read(|on| {
+            Box::pin(async move { Ok(one(on, "select moved from store", &[]).await?.get(0)) })
+        })
+    }
+
+    fn begin(&self) -> Pending<()> {
+        let key = self.key;
+        self.connections.write(move |on| {
+            Box::pin(async move {
+                lock_everything(on, key).await?;
+                execute(on, "update store set retired = null where retired = $1", &[&UNCHECKED])
+                    .await?;
+                execute(on, NEW_EPOCHS, &[]).await?;
+                Ok(())
             })
         })
     }
@@ -115,7 +146,14 @@ impl Portable for PostgresStore {
     }
 }
 
+/// Moves the right to release in every life to an epoch that nobody has.
+const NEW_EPOCHS: &str = "update heads set epoch = epoch + 1, leased = 0";
+
+/// Each side of a move waits for the other one for as long as that takes.
+const PATIENT: &str = "set local idle_in_transaction_session_timeout = 0";
+
 async fn export(on: &Transaction<'_>, to: &mpsc::Sender<Vec<Entry>>) -> Attempt<()> {
+    on.batch_execute(PATIENT).await?;
     for (sql, read) in KINDS {
         let statement = on.prepare(sql).await?;
         let portal = on.bind(&statement, &[]).await?;
@@ -168,6 +206,7 @@ async fn import(
     id: StoreId,
     entries: &mut mpsc::Receiver<Vec<Entry>>,
 ) -> Attempt<()> {
+    on.batch_execute(PATIENT).await?;
     migrate::migrate(on).await?;
     on.batch_execute("lock table store, lives, keys, settings, erased in exclusive mode").await?;
     if is_written(on).await? {
@@ -178,7 +217,7 @@ async fn import(
         )
         .into());
     }
-    execute(on, "update store set id = $1, retired = null", &[&&id[..]]).await?;
+    execute(on, "update store set id = $1, retired = $2", &[&&id[..], &UNCHECKED]).await?;
     let mut is_whole = false;
     while let Some(some) = entries.recv().await {
         for entry in some {

@@ -20,9 +20,9 @@ use super::{
 use crate::{
     Error, Result,
     store::{
-        LifeId, Pending, PersonHash, Place, StoreId, StoredEvent,
+        Head, LAST_SLOT, LifeId, Pending, PersonHash, Place, Store, StoreId, StoredEvent,
         disk::{make_folder, rename},
-        portable::{Entry, Portable, RETIRED, TOGETHER, cut_short},
+        portable::{Entry, MOVED, Portable, RETIRED, TOGETHER, UNCHECKED, cut_short},
         row,
     },
 };
@@ -38,17 +38,29 @@ impl Portable for RedbStore {
         })
     }
 
-    fn retire(&self, place: String) -> Pending<()> {
-        self.queue.submit(move |group| {
-            put(&mut group.tables.settings, RETIRED, &SettingRow(place.into_bytes()))?;
-            let lives: Vec<LifeId> =
-                group.tables.lives.iter()?.map(|row| Ok(row?.0.value())).collect::<Attempt<_>>()?;
-            for life in lives {
-                let head = group.tables.head(life)?;
-                let epoch = head.epoch.saturating_add(1);
-                group.tables.heads.put(life, HeadRow { epoch, ..head });
-            }
-            Ok(())
+    fn retire(&self, place: String) -> Pending<String> {
+        let kept = self.keep_setting(RETIRED.into(), place.into_bytes());
+        let ended = self.queue.submit(|group| move_epochs(&mut group.tables));
+        Box::pin(async move {
+            let kept = kept.await?;
+            ended.await?;
+            Ok(String::from_utf8_lossy(&kept).into_owned())
+        })
+    }
+
+    fn finish(&self) -> Pending<()> {
+        let kept = self.keep_setting(MOVED.into(), Vec::new());
+        Box::pin(async move { kept.await.map(drop) })
+    }
+
+    fn is_moved(&self) -> Pending<bool> {
+        self.read(|transaction| Ok(reads::setting(transaction, MOVED)?.is_some()))
+    }
+
+    fn begin(&self) -> Pending<()> {
+        self.queue.submit(|group| {
+            group.tables.settings.remove(RETIRED)?;
+            move_epochs(&mut group.tables)
         })
     }
 
@@ -58,6 +70,18 @@ impl Portable for RedbStore {
             Ok(place.map(|place| String::from_utf8_lossy(&place).into_owned()))
         })
     }
+}
+
+/// Moves the right to release in every life to an epoch that nobody has.
+fn move_epochs(tables: &mut Tables<'_>) -> Attempt<()> {
+    let lives: Vec<LifeId> =
+        tables.lives.iter()?.map(|row| Ok(row?.0.value())).collect::<Attempt<_>>()?;
+    for life in lives {
+        let head = tables.head(life)?;
+        let epoch = head.epoch.saturating_add(1);
+        tables.heads.put(life, HeadRow { epoch, ..head });
+    }
+    Ok(())
 }
 
 /// Entries on their way. Who does not listen any more needs no more of them.
@@ -84,7 +108,10 @@ fn export(transaction: &ReadTransaction, sender: &mut Sender) -> Attempt<()> {
     let ids: Vec<LifeId> = lives.iter().map(|life| life.id).collect();
     lives.into_iter().for_each(|life| sender.send(Entry::Life(life)));
     for life in ids {
-        sender.send(Entry::Head(life, reads::whole_head(transaction, life)?));
+        let head = reads::whole_head(transaction, life)?;
+        // Loops of devices that have ended are closed beyond it in files of earlier versions.
+        let (closed, folded) = (head.closed.min(LAST_SLOT), head.folded.min(LAST_SLOT));
+        sender.send(Entry::Head(life, Head { closed, folded, ..head }));
     }
     for row in transaction.open_table(RELEASES)?.iter()? {
         let (key, row) = row?;
@@ -113,7 +140,7 @@ fn export(transaction: &ReadTransaction, sender: &mut Sender) -> Attempt<()> {
     }
     for row in transaction.open_table(SETTINGS)?.iter()? {
         let (key, row) = row?;
-        if key.value() != RETIRED {
+        if ![RETIRED, MOVED].contains(&key.value()) {
             let SettingRow(value) = row::decode(row.value())?;
             sender.send(Entry::Setting(key.value().to_string(), value));
         }
@@ -188,6 +215,7 @@ fn import(path: &Path, id: StoreId, mut entries: mpsc::Receiver<Vec<Entry>>) -> 
     if !writing.is_whole {
         return Err(cut_short());
     }
+    put(&mut writing.tables.settings, RETIRED, &SettingRow(UNCHECKED.into()))?;
     writing.tables.flush()?;
     drop(writing);
     transaction.commit().map_err(Error::store)

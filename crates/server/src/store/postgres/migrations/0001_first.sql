@@ -4,7 +4,9 @@ create table store (
     single boolean primary key default true check (single),
     id bytea not null check (length(id) = 16),
     -- Where everything was moved to. From then on nothing is taken here.
-    retired text
+    retired text,
+    -- Whether what was moved was checked, and lives there.
+    moved boolean not null default false
 );
 
 create table lives (
