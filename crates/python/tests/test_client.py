@@ -478,6 +478,12 @@ def test_sealed_reports_go_through_the_shuffler(service, keys, tmp_path, shuffle
         assert device.flush() == Flushed(taken=0, refused=1, waiting=0)
 
 
+def test_the_servers_own_address_is_no_shuffler(service, keys, tmp_path):
+    client = reticent.Client(service.address, "mixed", key=keys["mixed"])
+    with pytest.raises(reticent.ReticentError, match="shuffler is http.*the address of the server"):
+        client.device(tmp_path, shuffler=service.address + "/", most_delta=1e-3)
+
+
 def test_a_sealed_report_is_counted_in_the_file_before_it_is_given_out(service, keys, tmp_path):
     plan, sealing, model = (service.get(keys["summed"], f"/v1/loops/summed/{part}") for part in ("protocol", "sealing", "model"))
     ledger, protocol = tmp_path / "ledger", json.loads(sealing)["protocol"]

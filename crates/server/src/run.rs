@@ -19,7 +19,7 @@ use crate::{
     http::{App, HttpLimits, KeyRing, Role, Tls, make_key, serve},
     loops::Limits,
     secret::PeopleKeys,
-    service::{Options, Service, WATCHED, WITNESS_LOST, WITNESSED},
+    service::{Options, Service, UNWATCHED, WATCHED, WITNESS_LOST, WITNESSED},
     store::{Store, Witness, WitnessPlace, WitnessRecord},
 };
 
@@ -121,9 +121,18 @@ async fn open_witness(
             "the witness of this store is lost: nothing shows whether the store is an older copy, and every certificate says so"
         );
     }
-    let Some(path) = &options.witness else { return Ok(None) };
+    let Some(path) = &options.witness else {
+        store.raise_floor(UNWATCHED.into(), now).await?;
+        return Ok(None);
+    };
+    let (witness, mut record) = Witness::open(path)?;
+    if record.is_none() {
+        // Before the store says that there is one: a place that cannot be written to is no witness.
+        let first = WitnessRecord { store: store.id(), ..WitnessRecord::default() };
+        witness.write(&first)?;
+        record = Some(first);
+    }
     store.keep_setting(WITNESSED.into(), vec![1]).await?;
-    let (witness, record) = Witness::open(path)?;
     let witness = match options.data.database {
         Some(_) => witness.beside_database(),
         None => witness.beside(&options.data.folder),
@@ -131,6 +140,7 @@ async fn open_witness(
     match witness.place() {
         WitnessPlace::Apart | WitnessPlace::Unknown => {}
         WitnessPlace::Beside => {
+            store.raise_floor(UNWATCHED.into(), now).await?;
             tracing::warn!(path = %path.display(), "the witness is on the filesystem of the data, and may be restored together with an older copy of it: give a file on another one");
         }
     }

@@ -107,6 +107,12 @@ export class Client {
   /** Calls of the shuffler at this address, which gets neither the key nor the head. */
   #mixer(address) {
     const mixed = base(address, this.#loop, this.#insecure);
+    const whole = (one) => new URL(one, globalThis.location?.href).href;
+    if (whole(mixed) === whole(this.#base)) {
+      throw new ReticentError(
+        `shuffler is ${address}, the address of the server: reports would reach it with their sender; give the address of \`reticent shuffle\``,
+      );
+    }
     return (method, path, body, more) => {
       const headers = { accept: "application/json" };
       if (body !== undefined) headers["content-type"] = "application/octet-stream";
@@ -191,14 +197,24 @@ export class Device {
    */
   async report(reward, choice) {
     if (choice === undefined) return undefined;
-    const bytes = await this.person.report(reward, choice);
+    const bytes = await this.#made(reward, choice);
     const { outcomes, reason } = await this.#flush();
     const outcome = outcomes.get(toBase64(bytes)) ?? "waiting";
     return { bytes, outcome, reason };
   }
 
+  /** A report. Where there is none left to make, those that wait are sent all the same. */
+  async #made(reward, choice) {
+    try {
+      return await this.person.report(reward, choice);
+    } catch (error) {
+      await this.#flush();
+      throw error;
+    }
+  }
+
   /**
-   * Sends reports that have not arrived, as the bytes they are. Returns how many were taken, refused for good, are waiting, and were dropped unsent in the
+   * Sends reports that have not arrived, as the bytes they are: for pages to call when they open. Returns how many were taken, refused for good, are waiting, and were dropped unsent in the
    * life of this installation because they were too old or too many; and the `reason` if some wait.
    */
   async flush() {

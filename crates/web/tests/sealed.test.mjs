@@ -188,6 +188,23 @@ for (const mode of MODES) {
   });
 }
 
+test("the server's own address is no shuffler, and what waits is sent also when no report is left to make", async () => {
+  const { server } = await world("sealed", taken);
+  const client = new Client(server.address, "mixed", { key: "rt_d" });
+  for (const shuffler of [server.address, `${server.address}/`]) {
+    await assert.rejects(client.device({ shuffler, storage: memoryStorage(), limits: golden.sealed.limits }), /shuffler is .* the address of the server/);
+  }
+  assert.equal(server.requests.length, 0);
+  let away = true;
+  const { mixer, device } = await world("sealed", () => (away ? [503] : taken()));
+  const made = await device();
+  const { bytes, outcome } = await report(made, "sealed");
+  assert.equal(outcome, "waiting");
+  away = false;
+  await assert.rejects(report(made, "sealed"), /reports left is 0/);
+  assert.deepEqual([await made.person.unsent(), mixer.posts().at(-1).body], [[], bytes]);
+});
+
 test("what the shuffler refuses for good is dropped, and everything else waits as the same bytes", async () => {
   for (const [answer, expected] of [
     [() => [410], "refused"],

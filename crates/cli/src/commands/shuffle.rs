@@ -34,7 +34,7 @@ pub struct Arguments {
     /// The server: https://HOST:PORT, or http:// on this machine.
     #[arg(long, value_name = "URL")]
     server: String,
-    /// A file with the server's key of role `shuffle` for these loops (`reticent key new --role shuffle`).
+    /// A file with the server's key of role `shuffle` for these loops (`reticent key new --loop LOOP --role shuffle`). A key is for one loop: several loops have a shuffler process, a file and a key each.
     #[arg(long, value_name = "PATH")]
     key_file: PathBuf,
     /// The certificates that the server's is trusted by, as PEM.

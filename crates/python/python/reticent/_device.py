@@ -111,6 +111,10 @@ class ServiceDevice:
         if shuffler is None:
             self._half = Person.from_protocol(protocol, loop, ledger=ledger, level=level, **asdict(limits))
         else:
+            if shuffler.address == server.address:
+                raise ReticentError(
+                    f"shuffler is {shuffler.address}, the address of the server: reports would reach it with their sender; give the address of `reticent shuffle`"
+                )
             if level is not None:
                 raise ReticentError("level cannot be chosen in a loop with a shuffler: leave it out")
             # Both are asked, so that a server cannot tell its devices anything else than its shuffler.
@@ -149,7 +153,12 @@ class ServiceDevice:
         """
         if chosen.choice is None:
             return None
-        report = bytes(self._half.report(chosen.choice, reward))
+        try:
+            report = bytes(self._half.report(chosen.choice, reward))
+        except ReticentError:
+            # Where there is none left to make, those that wait are sent all the same.
+            self.flush()
+            raise
         self._unsent.add(report)
         self.flush()
         return report

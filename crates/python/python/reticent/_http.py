@@ -205,6 +205,7 @@ class Endpoint:
         shown = f"[{host}]" if ":" in host else host
         self.origin = f"{parts.scheme}://{shown}:{self._port}"
         self._path = parts.path.rstrip("/")
+        self.address = self.origin + self._path
         self._key = key
         self._timeout = timeout
         self._retries = retries

@@ -15,7 +15,7 @@ use reticent::{
 use reticent_sealed::SealedDevice;
 
 use super::{Body, Endpoint};
-use crate::Result;
+use crate::{Error, Result};
 
 /// A person's half that takes part in a loop.
 pub struct Device {
@@ -86,6 +86,10 @@ impl Device {
         limits: Limits,
         ledger: Option<&[u8]>,
     ) -> Result<Self> {
+        if shuffler.is_at(&server) {
+            let remedy = "it is the address of the server, which would see who reports what: give that of `reticent shuffle`";
+            return Err(Error::invalid("shuffler", "the server", remedy));
+        }
         let name = limits.name.clone();
         let path = format!("/v1/loops/{name}/sealing");
         let plan = server.get(&format!("/v1/loops/{name}/protocol")).await?;

@@ -45,6 +45,11 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
+    /// Whether this is the same host and port.
+    pub fn is_at(&self, other: &Endpoint) -> bool {
+        (&self.host, self.port) == (&other.host, other.port)
+    }
+
     /// The service at `http://HOST:PORT` or `https://HOST:PORT`, asked with this key. For HTTPS `roots` is a PEM file of the certificates that are
     /// trusted. Without TLS the host must be this machine.
     pub fn new(address: &str, key: Option<String>, roots: Option<&Path>) -> Result<Self> {

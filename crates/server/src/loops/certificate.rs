@@ -105,6 +105,8 @@ pub struct Together {
     pub sentence: Option<String>,
     /// What an attacker who guesses right half of the time can at best achieve with the releases of all of them.
     pub best_guess: Option<f64>,
+    /// Conditions of all loops, each with what enforces it; empty for loops that are not served.
+    pub conditions: Vec<Condition>,
 }
 
 /// What shows that an older copy of the store was put back.
@@ -114,6 +116,46 @@ pub struct Watch {
     pub witness: Option<WitnessPlace>,
     /// When a witness of this store was said to be lost: from then on nothing shows what had been released before.
     pub lost: Option<Time>,
+    /// When this store was last started without a witness on another filesystem.
+    pub unwatched: Option<Time>,
+}
+
+impl Watch {
+    /// What holds of older copies of the store.
+    pub fn conditions(&self) -> Vec<Condition> {
+        let older = "an older copy of the store is not released from again without a charge";
+        let mut conditions = vec![match self.witness {
+            Some(WitnessPlace::Apart) => enforced(
+                older,
+                "the witness file on another filesystem, which is not restored with the data, and tokens that clients echo",
+            ),
+            Some(WitnessPlace::Unknown) => trusted(
+                older,
+                "the witness files of all processes, tokens that clients echo, and whoever restores copies: that no witness file is restored together with the database, and that a standby has everything when it is promoted",
+            ),
+            Some(WitnessPlace::Beside) => trusted(
+                older,
+                "clients who echo tokens, and whoever restores copies: the witness file is on the filesystem of the data, and may be restored with it",
+            ),
+            None => trusted(
+                older,
+                "clients who echo tokens, and whoever restores copies: no witness file is given (`--witness`)",
+            ),
+        }];
+        if let Some(lost) = self.lost {
+            conditions.push(trusted(
+                format!("the witness was lost before {}: the store that was served from then on was not an older copy. If it was, releases were made that the numbers of this page do not count", date_time(lost)),
+                "the operator, who said so (`--witness-lost`)",
+            ));
+        }
+        if let (Some(WitnessPlace::Apart), Some(time)) = (self.witness, self.unwatched) {
+            conditions.push(trusted(
+                format!("this store was started without a witness on another filesystem, last on {}: what was served from then to the next start was not an older copy. If it was, releases were made that the numbers of this page do not count", date_time(time)),
+                "whoever restored copies then",
+            ));
+        }
+        conditions
+    }
 }
 
 /// One loop, or an earlier generation of it, as a part of what all of them cost a person.
@@ -247,34 +289,11 @@ fn conditions(plan: &LoopPlan, replays: u64, watch: Watch) -> Vec<Condition> {
             "the learner, for every contribution",
         ),
         enforced(
-            "no noise is added twice and no two releases have one number",
+            "no noise is added twice, and one copy of the store has no two releases of one number",
             "every step draws under a new key of the system, and is committed before it is served",
         ),
     ];
-    let older = "an older copy of the store is not released from again without a charge";
-    conditions.push(match watch.witness {
-        Some(WitnessPlace::Apart) => {
-            enforced(older, "the witness file on another filesystem, which is not restored with the data, and tokens that clients echo")
-        }
-        Some(WitnessPlace::Unknown) => trusted(
-            older,
-            "the witness files of all processes, tokens that clients echo, and whoever restores copies: that no witness file is restored together with the database, and that a standby has everything when it is promoted",
-        ),
-        Some(WitnessPlace::Beside) => trusted(
-            older,
-            "clients who echo tokens, and whoever restores copies: the witness file is on the filesystem of the data, and may be restored with it",
-        ),
-        None => trusted(
-            older,
-            "clients who echo tokens, and whoever restores copies: no witness file is given (`--witness`)",
-        ),
-    });
-    if let Some(lost) = watch.lost {
-        conditions.push(trusted(
-            format!("the witness was lost before {}: the store that was served from then on was not an older copy. If it was, releases were made that the numbers of this page do not count", date_time(lost)),
-            "the operator, who said so (`--witness-lost`)",
-        ));
-    }
+    conditions.extend(watch.conditions());
     if replays > 0 {
         let times = if replays == 1 { "once".into() } else { format!("{replays} times") };
         conditions.push(enforced(
@@ -389,6 +408,7 @@ impl Together {
             unit,
             hides_taking_part: !devices,
             best_guess: guarantee.as_ref().map(best_guess).transpose()?,
+            conditions: Vec::new(),
             guarantee,
         })
     }

@@ -16,7 +16,7 @@ use crate::{
     clock::Time,
     config::{Combine, DevicePlan, Ledger, LoopPlan, Period, REMEMBERED, Span},
     devices::DeviceLoop,
-    loops::{Certificate, Enforcement, Together},
+    loops::{Certificate, Condition, Enforcement, Together},
 };
 
 /// The page of one loop as one file.
@@ -83,6 +83,7 @@ pub(super) async fn all_served(pages: &Pages, viewer: &Viewer) -> Result<Markup>
                 _ => p { "No loop counts visits of persons, so that no number holds for a person. Each loop protects single decisions." },
             }
             (together_words(&together))
+            (conditions(&together.conditions))
             h2 { "The loops" }
             table {
                 thead { tr { th { "loop" } th { "protected" } th.number { "epsilon" } th.number { "best odds" } th.number { "release" } } }
@@ -145,7 +146,7 @@ fn sheet(plan: &LoopPlan, certificate: &Certificate, together: &Together) -> Mar
                 div { (collected(plan)) (seen()) }
                 div { (kept(plan)) }
             }
-            (conditions(certificate))
+            (conditions(&certificate.conditions))
             (facts(certificate))
         }
     }
@@ -260,11 +261,11 @@ fn seen() -> Markup {
     }
 }
 
-pub(super) fn conditions(certificate: &Certificate) -> Markup {
+pub(super) fn conditions(conditions: &[Condition]) -> Markup {
     html! {
         h2 { "What the number rests on" }
         ul.checklist {
-            @for condition in &certificate.conditions {
+            @for condition in conditions {
                 li {
                     @match condition.enforcement {
                         Enforcement::Enforced => span.mark.good { "enforced" },

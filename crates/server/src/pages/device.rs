@@ -131,7 +131,7 @@ pub(super) fn sheet(plan: &DevicePlan, certificate: &Certificate, together: &Tog
                 div { (leaves(plan)) }
                 div { (seen(plan)) (kept(plan)) }
             }
-            (conditions(certificate))
+            (conditions(&certificate.conditions))
             h2 { "Origin" }
             dl.facts {
                 dt { "made" } dd { (date_time(certificate.made)) " by Reticent " (certificate.version) ", generation " code { (certificate.generation) } }
@@ -187,9 +187,19 @@ fn leaves(plan: &DevicePlan) -> Markup {
     }
 }
 
+fn reports(count: u64) -> String {
+    match count {
+        1 => "reports (there is 1)".into(),
+        count => format!("{count} reports"),
+    }
+}
+
 fn seen(plan: &DevicePlan) -> Markup {
-    // What holds for whoever reads a report before it is mixed.
-    let alone = plan.shuffled().and_then(|_| plan.local().guarantee(0).ok());
+    let unmixed = plan.shuffled().and_then(|_| plan.unmixed_guarantee().ok());
+    let only = unmixed.map(|unmixed| {
+        let (epsilon, delta) = (epsilon_text(unmixed.epsilon()), unmixed.delta());
+        format!("all {} of one installation are protected against that by epsilon {epsilon} at delta {delta:e} only", reports(plan.visits()))
+    });
     html! {
         h2 { "Who sees what" }
         dl.facts {
@@ -201,11 +211,11 @@ fn seen(plan: &DevicePlan) -> Markup {
                     dt { "this server" } dd { "batches in random order, without names, times and addresses: the number above protects against it" }
                 },
                 (Some(_), true) => {
-                    dt { "the shuffler" } dd { "every report, noised on the device with little noise: the number above does not protect against it" }
+                    dt { "the shuffler" } dd { "every report, noised on the device with little noise: the number above does not protect against it, and " (only.as_deref().unwrap_or_default()) }
                     dt { "this server" } dd { "one sum of each batch: the number above protects against it" }
                 },
             }
-            @if let Some(alone) = &alone { dt { "both together" } dd { "a report as one device made it, which is protected by epsilon " (epsilon_text(alone.epsilon())) " at delta " (format!("{:e}", alone.delta())) " only" } }
+            @if let Some(only) = &only { dt { "both together" } dd { "every report as a device made it: " (only) } }
             dt { "everybody" } dd { "models, which are made from reports alone" }
         }
     }

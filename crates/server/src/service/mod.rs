@@ -67,6 +67,9 @@ pub(crate) const EVENTS_CHECK: &str = "events check";
 /// The setting that tells when a witness of a store was said to be lost, in milliseconds since 1970.
 pub(crate) const WITNESS_LOST: &str = "witness lost";
 
+/// The floor of the times at which a store was started without a witness on another filesystem.
+pub(crate) const UNWATCHED: &str = "started unwatched";
+
 /// When the witness of this store was lost, if it was.
 async fn lost_witness(store: &dyn Store) -> Result<Option<Time>> {
     let Some(noted) = store.setting(WITNESS_LOST.into()).await? else { return Ok(None) };

@@ -3,7 +3,7 @@
 use reticent::{bandit::Curator, noise::SecureNoise, privacy::TrustModel};
 use serde::{Deserialize, Serialize};
 
-use super::{Loop, Service, lost_witness};
+use super::{Loop, Service, UNWATCHED, lost_witness};
 use crate::{
     Error, Result,
     clock::Clock,
@@ -13,7 +13,7 @@ use crate::{
         first_chain,
     },
     secret::hex,
-    store::{Digest, LedgerCount, Life, LifeId, Place, ReleaseRecord},
+    store::{Digest, LedgerCount, Life, LifeId, Place, ReleaseRecord, floor},
 };
 use reticent::features::Value;
 
@@ -135,9 +135,7 @@ impl Service {
     pub async fn certificate(&self, name: &str) -> Result<Certificate> {
         let each = self.find(name)?;
         let curator = self.cost_of(each.life).await?;
-        // Another process may have noted that one was lost.
-        let lost = lost_witness(self.store.as_ref()).await?;
-        let watch = Watch { witness: self.witness_place, lost };
+        let watch = self.watch().await?;
         let served = each.answering();
         let served = (served.served.number, &served.served.chain);
         Certificate::new(
@@ -149,6 +147,14 @@ impl Service {
             watch,
             self.clock.now(),
         )
+    }
+
+    /// What shows that an older copy of the store was put back. Another process may have noted something since this one began.
+    async fn watch(&self) -> Result<Watch> {
+        let store = self.store.as_ref();
+        let lost = lost_witness(store).await?;
+        let unwatched = Some(floor(store, UNWATCHED.into()).await?).filter(|time| *time > 0);
+        Ok(Watch { witness: self.witness_place, lost, unwatched })
     }
 
     /// What all loops together give one person, earlier generations included.
@@ -191,7 +197,8 @@ impl Service {
             };
             parts.push(Part { name, event, visits, model });
         }
-        Together::new(parts, delta)
+        let conditions = self.watch().await?.conditions();
+        Ok(Together { conditions, ..Together::new(parts, delta)? })
     }
 
     /// Whether the model that a life began with is what an earlier life of this very store has released, which is in the sum already, with what it

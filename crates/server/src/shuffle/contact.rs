@@ -114,7 +114,9 @@ impl Shuffler {
                 news.model
             )));
         }
-        if each.state().arrived.is_none() {
+        // One that has more than this shuffler made has them from another one.
+        let made = each.next_number(each.batches())?;
+        if each.state().arrived.is_none() || news.next_batch > made {
             self.compare(each, news.next_batch).await?;
         }
         let head = self.store.head(life).await?;

@@ -97,7 +97,7 @@ impl Shuffler {
         }
         if next > own {
             each.halt(format!(
-                "the server has batches up to number {next}, and this store knows of those below {own}: it is an older copy, whose reports have left already. Stop this shuffler and begin with an empty folder of data; reports that wait in this one are lost"
+                "the server has batches up to number {next}, and this store knows of those below {own}: it is an older copy, whose reports have left already, or another shuffler serves this loop too. Stop this one, and begin with one on an empty folder of data; reports that wait in this one are lost"
             ));
             return Ok(());
         }

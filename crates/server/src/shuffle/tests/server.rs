@@ -179,6 +179,30 @@ async fn batches_that_a_server_lost_are_missed_by_it() {
     assert_eq!(reopened.await.each().missing_batches(), 2);
 }
 
+/// A second shuffler is noticed by what the server has, before this one has acknowledged a batch that it will never send.
+#[tokio::test]
+async fn batches_of_another_shuffler_stop_this_one_when_it_hears_of_them() {
+    let world = World::new("sealed", 2, 2).await;
+    world.take_new(2).await;
+    assert_eq!(world.forward().await.unwrap(), Forwarded::Sent(0));
+    world.take_new(1).await;
+    let truth = world.server.news();
+    *world.server.says.lock().unwrap() = Some(News { next_batch: truth.next_batch + 1, ..truth });
+    world.follow().await.unwrap();
+    assert!(unavailable(world.take(&world.envelope(), "a").await).contains("another shuffler"));
+    assert_eq!(world.forward().await.unwrap(), Forwarded::Halted);
+}
+
+/// Server and shuffler together read all reports of an installation, and not one of them.
+#[test]
+fn what_is_said_of_both_together_counts_all_reports() {
+    let three = plans_of(&text("sum", 4, 4).replace("visits = 1", "visits = 3"));
+    let (all, one) =
+        (three[0].unmixed_guarantee().unwrap(), three[0].local().guarantee(0).unwrap());
+    assert_eq!(all.unit(), reticent::privacy::Unit::Person { at_most: 3 });
+    assert!(all.epsilon() > 1.5 * one.epsilon(), "{} and {}", all.epsilon(), one.epsilon());
+}
+
 #[test]
 fn batches_have_a_size_that_can_be_opened_in_time() {
     let refused = |mode: &str, batch: u64| {
