@@ -123,6 +123,7 @@ fn happen(accident: Accident, place: &mut Place, random: &mut Random) -> u64 {
             let died = reached && server.ends_within(REACHED);
             server.kill();
             place.restart(which);
+            begin_others(place, which, step);
             return u64::from(died);
         }
         Accident::Stopped => {
@@ -143,6 +144,7 @@ fn happen(accident: Accident, place: &mut Place, random: &mut Random) -> u64 {
                 stopped.kill();
                 place.restart(which);
             }
+            begin_others(place, which, step);
             return u64::from(reached);
         }
         Accident::ClockJumps(jump) => {
@@ -196,6 +198,9 @@ fn begin_with(
 ) -> bool {
     place.serve_without(which);
     place.replicas[which].server.kill();
+    for other in others(place, which, step) {
+        place.replicas[other].server.kill();
+    }
     let most = match step.split(':').next() {
         Some("store") => 200,
         Some("rank" | "reward") => 60,
@@ -214,10 +219,27 @@ fn begin_with(
     place.replicas[which].server = server;
     if let Some(address) = address {
         place.replicas[which].address = address;
-        place.serve();
+        let others = others(place, which, step);
+        match others.first() {
+            Some(other) => place.serve_without(*other),
+            None => place.serve(),
+        }
         return true;
     }
     action == "kill"
+}
+
+/// Processes that must not run for this one to come to a step: a tick is made by one of them.
+fn others(place: &Place, which: usize, step: &str) -> Vec<usize> {
+    let all = 0..place.replicas.len();
+    all.filter(|other| *other != which && step.starts_with("tick")).collect()
+}
+
+/// Starts them again.
+fn begin_others(place: &mut Place, which: usize, step: &str) {
+    for other in others(place, which, step) {
+        place.restart(other);
+    }
 }
 
 /// Whether a process is stopped by a signal within this time.
