@@ -104,7 +104,8 @@ async fn open_witness(
     }
     let known = options.witness.as_ref().is_some_and(|witness| witness.exists());
     let mut lost = !known && store.setting(WITNESSED.into()).await?.is_some();
-    if lost && !options.witness_lost && options.witness.is_some() {
+    // Whatever an operator says: where another process has its witness, nothing is lost.
+    if lost && options.witness.is_some() {
         lost = !is_watched(store).await?;
     }
     if lost && !options.witness_lost {
@@ -316,8 +317,8 @@ mod tests {
     async fn a_further_process_begins_with_a_new_witness_while_another_watches() {
         let Some(cluster) = crate::store::postgres::testing::cluster() else { return };
         let (folder, url) = (tempfile::tempdir().unwrap(), cluster.empty());
-        let start = async |witness: Option<&str>| {
-            let mut options = options(folder.path(), witness, false);
+        let start = async |witness: Option<&str>, said_to_be_lost: bool| {
+            let mut options = options(folder.path(), witness, said_to_be_lost);
             options.data.database = Some(url.clone());
             let store = Arc::new(PostgresStore::open(&url).await?);
             let clock = store.clock();
@@ -337,10 +338,10 @@ mod tests {
         let lost = async |service: &Service| {
             service.store().setting(WITNESS_LOST.into()).await.unwrap().is_some()
         };
-        let first = start(Some("first")).await.unwrap();
+        let first = start(Some("first"), false).await.unwrap();
         assert!(!lost(&first).await);
         // Nobody shows that it watches: a process that was stopped, or a copy of the database that was put back with nobody on it.
-        let refused = start(Some("second")).await.err().unwrap().to_string();
+        let refused = start(Some("second"), false).await.err().unwrap().to_string();
         assert!(
             refused.contains("--witness-lost") && refused.contains("while one with a witness runs")
         );
@@ -352,14 +353,15 @@ mod tests {
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
         });
-        let second = start(Some("second")).await.unwrap();
-        assert!(!lost(&second).await, "no witness is lost");
-        assert!(start(None).await.is_err(), "without one it is not served");
+        let second = start(Some("second"), false).await.unwrap();
+        let third = start(Some("third"), true).await.unwrap();
+        assert!(!lost(&third).await, "no witness is lost");
+        assert!(start(None, false).await.is_err(), "without one it is not served");
         watching.abort();
         let known = Witness::read(&folder.path().join("second")).unwrap().unwrap();
         assert_eq!(known.lives.len(), 1, "it knows what the store has");
-        drop((first, second));
-        start(Some("second")).await.unwrap();
+        drop((first, second, third));
+        start(Some("second"), false).await.unwrap();
     }
 
     #[test]

@@ -27,6 +27,8 @@ use place::Kind;
 struct Table {
     /// By what it was: in how many cases, embedded and with PostgreSQL.
     rows: BTreeMap<String, [u64; 2]>,
+    /// Named steps at which something was to happen so far.
+    steps: [usize; 2],
 }
 
 impl Table {

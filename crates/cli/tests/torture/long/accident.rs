@@ -34,18 +34,20 @@ enum Accident {
 }
 
 impl Accident {
-    /// One that can happen to this store.
-    fn any(kind: Kind, random: &mut Random) -> Self {
-        fn one<T: Copy>(random: &mut Random, all: &[T]) -> T {
-            all[random.below(all.len() as u64) as usize]
-        }
+    /// One that can happen to this store. Steps come one after the other, so that none is left out.
+    fn any(
+        kind: Kind,
+        random: &mut Random,
+        steps: &mut impl Iterator<Item = &'static str>,
+    ) -> Self {
+        let mut step = || steps.next().expect("they begin again");
         match (random.below(12), kind) {
-            (0 | 1, _) => Accident::Killed,
-            (2, _) => Accident::KilledStarting,
-            (3..6, _) => Accident::KilledAt(one(random, STEPS)),
+            (0, _) => Accident::Killed,
+            (1, _) => Accident::KilledStarting,
+            (2..6, _) => Accident::KilledAt(step()),
             (6, _) => Accident::Stopped,
-            (7, _) => Accident::StoppedAt(one(random, STEPS)),
-            (8, _) => Accident::ClockJumps(one(random, &JUMPS)),
+            (7, _) => Accident::StoppedAt(step()),
+            (8, _) => Accident::ClockJumps(JUMPS[random.below(JUMPS.len() as u64) as usize]),
             (_, Kind::Embedded) => Accident::DiskFull,
             (9, _) => Accident::DatabaseCrashes,
             (10, _) => Accident::DatabaseRestarts,
@@ -75,9 +77,13 @@ impl Accident {
 pub fn accidents(kind: Kind, random: &mut Random, table: &mut Table) {
     let mut place = Place::new(kind);
     let clients = Clients::start(&place.shared, 0..CLIENTS, random.below(u64::MAX));
+    let begun = table.steps[kind as usize];
+    let mut steps = STEPS.iter().copied().cycle().skip(begun % STEPS.len());
     for _ in 0..ACCIDENTS {
         std::thread::sleep(Duration::from_millis(200 + random.below(600)));
-        let accident = Accident::any(kind, random);
+        let accident = Accident::any(kind, random, &mut steps);
+        let named = matches!(accident, Accident::KilledAt(_) | Accident::StoppedAt(_));
+        table.steps[kind as usize] += usize::from(named);
         println!("  {accident:?}");
         let count = happen(accident, &mut place, random);
         match count {
@@ -117,6 +123,7 @@ fn happen(accident: Accident, place: &mut Place, random: &mut Random) -> u64 {
             let died = reached && server.ends_within(REACHED);
             server.kill();
             place.restart(which);
+            begin_others(place, which, step);
             return u64::from(died);
         }
         Accident::Stopped => {
@@ -137,6 +144,7 @@ fn happen(accident: Accident, place: &mut Place, random: &mut Random) -> u64 {
                 stopped.kill();
                 place.restart(which);
             }
+            begin_others(place, which, step);
             return u64::from(reached);
         }
         Accident::ClockJumps(jump) => {
@@ -190,6 +198,9 @@ fn begin_with(
 ) -> bool {
     place.serve_without(which);
     place.replicas[which].server.kill();
+    for other in others(place, which, step) {
+        place.replicas[other].server.kill();
+    }
     let most = match step.split(':').next() {
         Some("store") => 200,
         Some("rank" | "reward") => 60,
@@ -208,10 +219,27 @@ fn begin_with(
     place.replicas[which].server = server;
     if let Some(address) = address {
         place.replicas[which].address = address;
-        place.serve();
+        let others = others(place, which, step);
+        match others.first() {
+            Some(other) => place.serve_without(*other),
+            None => place.serve(),
+        }
         return true;
     }
     action == "kill"
+}
+
+/// Processes that must not run for this one to come to a step: a tick is made by one of them.
+fn others(place: &Place, which: usize, step: &str) -> Vec<usize> {
+    let all = 0..place.replicas.len();
+    all.filter(|other| *other != which && step.starts_with("tick")).collect()
+}
+
+/// Starts them again.
+fn begin_others(place: &mut Place, which: usize, step: &str) {
+    for other in others(place, which, step) {
+        place.restart(other);
+    }
 }
 
 /// Whether a process is stopped by a signal within this time.
