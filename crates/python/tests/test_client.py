@@ -482,6 +482,8 @@ def test_the_servers_own_address_is_no_shuffler(service, keys, tmp_path):
     client = reticent.Client(service.address, "mixed", key=keys["mixed"])
     with pytest.raises(reticent.ReticentError, match="shuffler is http.*the address of the server"):
         client.device(tmp_path, shuffler=service.address + "/", most_delta=1e-3)
+    with pytest.raises(reticent.ReticentError, match="shuffler is missing"):
+        client.device(tmp_path)
 
 
 def test_a_sealed_report_is_counted_in_the_file_before_it_is_given_out(service, keys, tmp_path):

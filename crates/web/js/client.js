@@ -140,7 +140,7 @@ export class Client {
 /** Where a loop's calls are. */
 function base(address, loop, insecure) {
   // A page may name its own server by a path.
-  const { protocol, hostname } = new URL(address, globalThis.location?.href);
+  const { protocol, hostname } = parsed(address);
   if (protocol === "http:" && !insecure && !LOOPBACK.test(hostname)) {
     throw new ReticentError(
       `address is http://${hostname}: what people do would cross the network in the clear; give https://, or \`insecure: true\` inside a network that you trust`,
@@ -149,9 +149,20 @@ function base(address, loop, insecure) {
   return `${String(address).replace(/\/+$/, "")}/v1/loops/${encodeURIComponent(loop)}`;
 }
 
+function parsed(address) {
+  try {
+    return new URL(address, globalThis.location?.href);
+  } catch {
+    throw new ReticentError(`address is ${JSON.stringify(String(address))}: give https://HOST, or http://HOST:PORT on this machine`);
+  }
+}
+
 /** A person's half whose reports go to the server, and how they go there. */
 async function direct(server, options) {
   const { bytes } = await server("GET", "/protocol");
+  if (parse(bytes, "the service").kind === "report_plan") {
+    throw new ReticentError("shuffler is missing: reports of this loop go through one; give its address");
+  }
   return [await Person.fromProtocol(bytes, options), (reports) => toServer(server, reports)];
 }
 

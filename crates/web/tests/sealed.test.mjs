@@ -195,6 +195,8 @@ test("the server's own address is no shuffler, and what waits is sent also when 
     await assert.rejects(client.device({ shuffler, storage: memoryStorage(), limits: golden.sealed.limits }), /shuffler is .* the address of the server/);
   }
   assert.equal(server.requests.length, 0);
+  await assert.rejects(client.device({ storage: memoryStorage(), limits: golden.sealed.limits }), /shuffler is missing/);
+  await assert.rejects(client.device({ shuffler: "mix.example", storage: memoryStorage() }), /address is "mix.example": give https/);
   let away = true;
   const { mixer, device } = await world("sealed", () => (away ? [503] : taken()));
   const made = await device();

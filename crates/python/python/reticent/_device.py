@@ -109,6 +109,8 @@ class ServiceDevice:
         protocol = server.call("GET", f"{self._path}/protocol").body
         self._half: Device | SealedDevice
         if shuffler is None:
+            if b'"kind":"report_plan"' in protocol[:40]:
+                raise ReticentError("shuffler is missing: reports of this loop go through one; give its address")
             self._half = Person.from_protocol(protocol, loop, ledger=ledger, level=level, **asdict(limits))
         else:
             if shuffler.address == server.address:

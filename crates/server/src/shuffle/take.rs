@@ -153,7 +153,9 @@ impl Drop for Reserved<'_> {
 impl ShuffleLoop {
     /// What reports are sealed to, by what was heard from the server.
     pub(super) fn seals_to(&self) -> Result<PublicKey> {
-        Ok(self.expect_heard()?.key)
+        let heard = self.state().heard.map(|heard| heard.key);
+        let why = "this shuffler does not agree with its server yet; its /readyz says why: ask again later";
+        heard.ok_or_else(|| Error::Unavailable(why.into()))
     }
 
     /// What was heard from the server, if reports can be taken at all.
