@@ -438,3 +438,25 @@ async fn another_key_of_the_events_is_refused() {
     let refused = Service::open(options).await.err().unwrap().to_string();
     assert!(refused.contains("events.key"), "{refused}");
 }
+
+/// A machine that is cloned, or a copy that is put back and not noticed: the same noise on other data would show them by subtraction.
+#[tokio::test]
+async fn copies_of_one_state_never_draw_the_same_noise() {
+    let (store, clock) = (Arc::new(MemoryStore::new([1; 16])), Arc::new(ManualClock::at(START)));
+    let text = file("epsilon = 1.0, delta = 1e-6, visits = 1, per = \"ever\"", "");
+    let start = async |store: &Arc<MemoryStore>| {
+        open(&text, store, &clock, Secret::from_bytes([3; 32])).await.unwrap()
+    };
+    let service = start(&store).await;
+    clock.pass(TICK);
+    assert_eq!(service.tick("home").await.unwrap(), Ticked::Released(1));
+    clock.pass(TICK);
+    let mut releases = Vec::new();
+    for copy in [Arc::new(store.copy()), Arc::new(store.copy())] {
+        let service = start(&copy).await;
+        assert_eq!(service.tick("home").await.unwrap(), Ticked::Released(2));
+        releases.extend(service.releases("home", 2, 1).await.unwrap());
+    }
+    assert_eq!(releases[0].time, releases[1].time);
+    assert_ne!(releases[0].release, releases[1].release);
+}
