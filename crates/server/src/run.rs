@@ -126,12 +126,10 @@ async fn open_witness(
         store.raise_floor(UNWATCHED.into(), now).await?;
         return Ok(None);
     };
-    let (witness, mut record) = Witness::open(path)?;
+    let (witness, record) = Witness::open(path)?;
     if record.is_none() {
         // Before the store says that there is one: a place that cannot be written to is no witness.
-        let first = WitnessRecord { store: store.id(), ..WitnessRecord::default() };
-        witness.write(&first)?;
-        record = Some(first);
+        witness.write(&WitnessRecord { store: store.id(), ..WitnessRecord::default() })?;
     }
     store.keep_setting(WITNESSED.into(), vec![1]).await?;
     let witness = match options.data.database {
@@ -297,6 +295,11 @@ mod tests {
             open_witness(&options(folder.path(), witness, lost), store.as_ref(), 7).await
         };
         assert!(open(None, false).await.unwrap().is_none(), "it never had one");
+        std::fs::create_dir(folder.path().join("occupied")).unwrap();
+        assert!(
+            open(Some("occupied"), false).await.is_err(),
+            "a folder, and the store expects none"
+        );
         let (witness, record) = open(Some("witness"), false).await.unwrap().unwrap();
         assert!(record.is_none(), "the first one knows nothing");
         assert_eq!(witness.place(), WitnessPlace::Beside, "both are in one folder");

@@ -385,14 +385,6 @@ impl DevicePlan {
         })
     }
 
-    /// What holds for all reports of one installation against whoever reads them before they are mixed.
-    pub fn unmixed_guarantee(&self) -> Result<Guarantee> {
-        let (local, level) = (self.local(), self.largest_level());
-        let one = local.guarantee(level)?;
-        let event = local.event(level)?;
-        Ok(Guarantee::of_person(&event, self.visits(), one.model(), one.delta())?)
-    }
-
     /// What all reports of one installation tell the server, at the largest level.
     pub fn event(&self) -> Result<Event> {
         Ok(match &self.learner {

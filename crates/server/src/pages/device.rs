@@ -195,7 +195,8 @@ fn reports(count: u64) -> String {
 }
 
 fn seen(plan: &DevicePlan) -> Markup {
-    let unmixed = plan.shuffled().and_then(|_| plan.unmixed_guarantee().ok());
+    // What holds for whoever reads reports before they are mixed, for all reports of an installation.
+    let unmixed = plan.shuffled().and_then(|_| plan.local().guarantee(0).ok());
     let only = unmixed.map(|unmixed| {
         let (epsilon, delta) = (epsilon_text(unmixed.epsilon()), unmixed.delta());
         format!("all {} of one installation are protected against that by epsilon {epsilon} at delta {delta:e} only", reports(plan.visits()))

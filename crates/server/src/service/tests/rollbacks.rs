@@ -231,6 +231,10 @@ async fn a_certificate_says_where_the_witness_is_and_that_one_was_lost() {
             .map(|(data, (witness, record))| (witness.beside(std::path::Path::new(data)), record));
         let service = Service::open(options).await.unwrap();
         let conditions = service.certificate("home").await.unwrap().conditions;
+        // The page of all loops says the same.
+        for shared in service.together().await.unwrap().conditions {
+            assert!(conditions.contains(&shared), "{}", shared.text);
+        }
         let about = |words: &str| {
             let found = conditions.iter().find(|condition| condition.text.contains(words));
             found.map(|condition| (condition.enforcement, condition.by.clone()))
@@ -238,17 +242,22 @@ async fn a_certificate_says_where_the_witness_is_and_that_one_was_lost() {
         (
             about("an older copy of the store is not released").unwrap(),
             about("the witness was lost"),
+            about("was started without a witness on another filesystem"),
         )
     };
     let own = folder.path().to_str().unwrap();
     for (data, words) in [(None, "no witness file"), (Some(own), "on the filesystem of the data")] {
-        let ((enforcement, by), lost) = conditions(data).await;
+        let ((enforcement, by), lost, _) = conditions(data).await;
         assert_eq!((enforcement, lost), (Enforcement::Trusted, None));
         assert!(by.contains(words), "{by}");
     }
     // Other filesystems of every machine with Linux.
-    let ((enforcement, _), _) = conditions(Some("/proc")).await;
-    assert_eq!(enforcement, Enforcement::Enforced);
+    let ((enforcement, _), _, unwatched) = conditions(Some("/proc")).await;
+    assert_eq!((enforcement, unwatched), (Enforcement::Enforced, None));
+    // `run` notes a start without one.
+    store.raise_floor(UNWATCHED.into(), START).await.unwrap();
+    let (enforcement, _) = conditions(Some("/proc")).await.2.unwrap();
+    assert_eq!(enforcement, Enforcement::Trusted);
     store.keep_setting(WITNESS_LOST.into(), START.to_le_bytes().to_vec()).await.unwrap();
     for _ in 0..2 {
         let (enforcement, by) = conditions(Some("/proc")).await.1.unwrap();

@@ -1,5 +1,7 @@
 //! A server that is away, refuses, goes back or says odd things: devices keep their reports, and nothing is believed for ever.
 
+use reticent::privacy::Guarantee;
+
 use super::*;
 
 fn unavailable<T: std::fmt::Debug>(result: Result<T>) -> String {
@@ -197,9 +199,12 @@ async fn batches_of_another_shuffler_stop_this_one_when_it_hears_of_them() {
 #[test]
 fn what_is_said_of_both_together_counts_all_reports() {
     let three = plans_of(&text("sum", 4, 4).replace("visits = 1", "visits = 3"));
-    let (all, one) =
-        (three[0].unmixed_guarantee().unwrap(), three[0].local().guarantee(0).unwrap());
-    assert_eq!(all.unit(), reticent::privacy::Unit::Person { at_most: 3 });
+    let local = three[0].local();
+    let all = local.guarantee(0).unwrap();
+    let event = local.event(0).unwrap();
+    let one = Guarantee::of(&event, all.model(), all.delta()).unwrap();
+    let of_three = Guarantee::of_person(&event, 3, all.model(), all.delta()).unwrap();
+    assert_eq!((all.unit(), all.epsilon()), (of_three.unit(), of_three.epsilon()));
     assert!(all.epsilon() > 1.5 * one.epsilon(), "{} and {}", all.epsilon(), one.epsilon());
 }
 
