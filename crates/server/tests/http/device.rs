@@ -296,16 +296,17 @@ async fn sealed_reports_pass_a_shuffler_and_are_learnt_from() {
     assert_eq!((&sealing["batch"], &sealing["honest"]), (&4.into(), &2.into()));
     assert_eq!(batches["protocol"], sealing["protocol"]);
     // Reports of such a loop are taken by the shuffler alone, and batches from its key alone.
-    let direct = Device::join_through_within(
-        endpoint(&server, &device_key),
-        endpoint(&server, &device_key),
-        device_limits(),
-        None,
-    );
-    let mut direct = direct.await.unwrap();
-    let choice = direct.choose(&Value::Missing, &actions()).unwrap();
-    let pending = direct.report(&choice, 1.0).unwrap();
-    assert!(direct.send(&pending).await.is_err());
+    let join = |shuffler| {
+        let server = endpoint(&server, &device_key);
+        Device::join_through_within(server, shuffler, device_limits(), None)
+    };
+    let refused = join(endpoint(&server, &device_key)).await.err().unwrap().to_string();
+    assert!(refused.contains("the address of the server"), "{refused}");
+    let mut device = join(to_shuffler.clone()).await.unwrap();
+    let choice = device.choose(&Value::Missing, &actions()).unwrap();
+    let pending = device.report(&choice, 1.0).unwrap();
+    let direct = endpoint(&server, &device_key);
+    assert!(direct.post("/v1/loops/mixed/reports", pending.body).await.is_err());
     server.post(&device_key, "/v1/loops/mixed/batches", "{}").await.expect(403);
     let _ = stop.send(());
     shuffler.await.unwrap().unwrap();
