@@ -66,7 +66,7 @@ def test_a_command_can_be_run(where, command, folder):
     if command[0] == "cargo":
         if "--example" in command:
             name = command[command.index("--example") + 1]
-            assert list(ROOT.glob(f"crates/*/examples/{name}.rs"))
+            assert [*ROOT.glob(f"crates/*/examples/{name}.rs"), *ROOT.glob(f"crates/*/examples/{name}/main.rs")]
             return
         if "--" not in command:
             return
