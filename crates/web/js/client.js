@@ -159,8 +159,8 @@ function parsed(address) {
 
 /** A person's half whose reports go to the server, and how they go there. */
 async function direct(server, options) {
-  const { bytes } = await server("GET", "/protocol");
-  if (parse(bytes, "the service").kind === "report_plan") {
+  const { bytes, address } = await server("GET", "/protocol");
+  if (parse(bytes, address).kind === "report_plan") {
     throw new ReticentError("shuffler is missing: reports of this loop go through one; give its address");
   }
   return [await Person.fromProtocol(bytes, options), (reports) => toServer(server, reports)];

@@ -109,7 +109,7 @@ class ServiceDevice:
         protocol = server.call("GET", f"{self._path}/protocol").body
         self._half: Device | SealedDevice
         if shuffler is None:
-            if b'"kind":"report_plan"' in protocol[:40]:
+            if _kind(protocol) == "report_plan":
                 raise ReticentError("shuffler is missing: reports of this loop go through one; give its address")
             self._half = Person.from_protocol(protocol, loop, ledger=ledger, level=level, **asdict(limits))
         else:
@@ -216,6 +216,15 @@ class ServiceDevice:
                 return "refused"
             raise
         return "taken"
+
+
+def _kind(message: bytes) -> object:
+    """The kind of a message; what is none is refused by whoever reads it."""
+    try:
+        fields = json.loads(message)
+    except ValueError:
+        return None
+    return fields.get("kind") if isinstance(fields, dict) else None
 
 
 def _outcome(result: object) -> str:

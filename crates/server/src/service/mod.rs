@@ -8,6 +8,7 @@
 //! | `people` | keys of the people's hashes, and which of them the store needs |
 //! | `time` | the time that is believed |
 //! | `rollback` | a store that has gone back is noticed, accepted and charged |
+//! | `witnessing` | what the witness's file holds, and lives that only it knows |
 //! | `replicas` | several processes on one store: what the others see of what one does |
 //! | `sweep` | rows of loops that have ended are removed |
 //! | `tick` | slots are closed, releases made, old rows removed |
@@ -27,6 +28,7 @@ mod sweep;
 mod tick;
 mod time;
 mod views;
+mod witnessing;
 
 #[cfg(test)]
 mod tests;
@@ -111,7 +113,7 @@ pub struct Service {
     people: people::People,
     tokens: Secret,
     events: Secret,
-    witness: Option<tokio::sync::Mutex<rollback::Witnessing>>,
+    witness: Option<tokio::sync::Mutex<witnessing::Witnessing>>,
     witness_place: Option<WitnessPlace>,
     limits: Limits,
     ended: Vec<sweep::Ended>,
@@ -228,10 +230,10 @@ impl Service {
         };
         let witness_place = witness.as_ref().map(|(witness, _)| witness.place());
         let witness = match witness {
-            Some(found) => Some(rollback::Witnessing::open(found, store.as_ref()).await?),
+            Some(found) => Some(witnessing::Witnessing::open(found, store.as_ref()).await?),
             None => None,
         };
-        let seen = witness.as_ref().map(rollback::Witnessing::time);
+        let seen = witness.as_ref().map(witnessing::Witnessing::time);
         let latest = time::latest(store.as_ref()).await?.map(|time| seen.unwrap_or(0).max(time));
         let clock = Arc::new(time::BelievedClock::new(clock, latest));
         let tokens = Secret::from_bytes(token_key);
@@ -463,8 +465,8 @@ impl Loop {
         self.halted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Stops releases until an operator has looked. A store that has gone back is the reason that is told, whatever came before.
-    /// Says whether that is news.
+    /// Stops releases until an operator has looked. A store that has gone back is the reason that is told, whatever came before; the latest release that was seen
+    /// counts, and what has been noted of it is not noted again.
     fn halt(&self, why: String, shown: Option<(u64, Note)>) {
         tracing::error!(r#loop = %self.plan.name, "releases stop: {why}");
         let (seen, unnoted) = shown.unzip();

@@ -30,162 +30,17 @@ use reticent::{bandit::Curator, noise::SecureNoise};
 use super::{Answering, Loop, Note, Service};
 use crate::{
     Error, Result,
-    clock::{Clock, Time},
-    config::{LoopParams, Period, Trust},
+    clock::Clock,
+    config::{LoopParams, Trust},
     loops::{self, HeadName, Rollback},
     store::{
-        Agreement, Head, Life, LifeId, NewLife, PersonHash, Raise, ReleaseRecord, Replacement,
-        Store, Witness, WitnessHead, WitnessRecord, floor,
+        Agreement, Head, LifeId, PersonHash, Raise, ReleaseRecord, Replacement, WitnessRecord,
+        floor,
     },
 };
 
 /// Why a loop is stopped of which nothing was seen itself.
 const ANOTHER_SHOWS: &str = "another loop shows, or another witness, that the store has gone back";
-
-/// The witness file with what it holds.
-pub(super) struct Witnessing {
-    file: Witness,
-    record: WitnessRecord,
-}
-
-impl Witnessing {
-    /// Reads the file, and begins one for this store if there is none. Lives that only the witness knows begin again.
-    pub(super) async fn open(
-        (file, record): (Witness, Option<WitnessRecord>),
-        store: &dyn Store,
-    ) -> Result<Self> {
-        let record = match record {
-            Some(record) => record,
-            None => WitnessRecord { store: store.id(), ..WitnessRecord::default() },
-        };
-        if record.store != store.id() {
-            let remedy = "it was made beside another store: give that store, or another file";
-            return Err(Error::invalid("witness", "another store's", remedy));
-        }
-        restore_lives(store, &record).await?;
-        for (&life, &replays) in record.replays.iter().filter(|(_, replays)| **replays > 0) {
-            store.raise_floor(replays_name(life), replays.into()).await?;
-        }
-        Ok(Witnessing { file, record })
-    }
-
-    /// When it was written last.
-    pub(super) fn time(&self) -> Time {
-        self.record.time
-    }
-
-    /// Notes people who are erased, keys that are revoked and lives that have begun, whoever did it.
-    async fn note_others(&mut self, store: &dyn Store) -> Result<()> {
-        self.record.erased.extend(store.erased().await?);
-        let keys = store.keys().await?;
-        let revoked = keys.into_iter().filter(|key| key.revoked.is_some());
-        self.record.revoked_keys.extend(revoked.map(|key| key.id));
-        let lives = store.lives().await?;
-        self.record.lives.extend(lives.into_iter().map(|life| (life.id, life)));
-        Ok(())
-    }
-
-    /// Notes replays that are charged in the store: a new witness knows of none, and an older copy that is put back later lacks them.
-    async fn note_replays(&mut self, store: &dyn Store) -> Result<()> {
-        for life in store.lives().await? {
-            let params: LoopParams = serde_json::from_slice(&life.params).map_err(Error::store)?;
-            if params.trust == Trust::Curator {
-                let charged = loops::learner(&store.head(life.id).await?)?.replays();
-                let charged = charged.max(floor(store, replays_name(life.id)).await?);
-                self.charge(life.id, charged);
-            }
-        }
-        Ok(())
-    }
-
-    /// Notes a head.
-    fn see(&mut self, life: LifeId, head: &Head) {
-        let Head { epoch, number, chain, .. } = *head;
-        self.record.heads.insert(life, WitnessHead { epoch, number, chain });
-    }
-
-    /// Replays that it knows of.
-    fn replays(&self, life: LifeId) -> u64 {
-        self.record.replays.get(&life).copied().unwrap_or(0).into()
-    }
-
-    /// Notes that so many replays are charged.
-    fn charge(&mut self, life: LifeId, replays: u64) {
-        if replays > self.replays(life) {
-            self.record.replays.insert(life, u32::try_from(replays).unwrap_or(u32::MAX));
-        }
-    }
-
-    fn write(&mut self, now: Time) -> Result<()> {
-        self.record.time = self.record.time.max(now);
-        self.file.write(&self.record)
-    }
-}
-
-/// Begins what the store has lost. Lives have numbers in the order in which they began, so that an older copy lacks the last ones.
-async fn restore_lives(store: &dyn Store, record: &WitnessRecord) -> Result<()> {
-    let known: Vec<Life> = store.lives().await?;
-    for life in record.lives.values() {
-        let begun = match known.iter().find(|known| known.id == life.id) {
-            Some(known) => known.clone(),
-            None => {
-                let begun = store.begin_life(begin_again(life)?).await?;
-                let (name, generation) = (&life.name, format_args!("{:016x}", life.generation));
-                tracing::warn!(r#loop = %name, life = life.id, %generation, "the store has lost a generation that the witness knows: it begins again");
-                begun
-            }
-        };
-        if (begun.id, begun.generation, &begun.name) != (life.id, life.generation, &life.name) {
-            let value = format!("life {} of loop {:?}", life.id, life.name);
-            let remedy = "the store has another one under this number: it went back and was served without its witness; restore the copy that the witness knows";
-            return Err(Error::invalid("witness", value, remedy));
-        }
-    }
-    Ok(())
-}
-
-/// A life as it was when it began.
-fn begin_again(life: &Life) -> Result<NewLife> {
-    let params: LoopParams = serde_json::from_slice(&life.params).map_err(Error::store)?;
-    if params.trust != Trust::Curator {
-        let plan = params.check_device(&life.name)?;
-        return expect_same(life, crate::devices::new_life(&plan, life.began)?);
-    }
-    let plan = params.check(&life.name)?;
-    if plan.generation() != life.generation {
-        // The hash covers the bytes of the file that it began with, which is read as it is now.
-        let value = format!("generation {:016x} of loop {:?}", life.generation, life.name);
-        let remedy = match &params.warm_start {
-            Some(file) => format!(
-                "it began with another file than {file:?} is now: put back the one that it began with, or the copy of the store that the witness knows"
-            ),
-            None => "this program would begin another generation: use the one that began it".into(),
-        };
-        return Err(Error::invalid("witness", value, remedy));
-    }
-    let curator = plan.begin()?;
-    let begun = NewLife {
-        name: life.name.clone(),
-        generation: life.generation,
-        params: life.params.clone(),
-        state: curator.save(),
-        event: serde_json::to_vec(&curator.event()).map_err(Error::store)?,
-        closed: plan.slot(life.began).saturating_sub(1),
-        time: life.began,
-        carry_ledger: params.privacy.per == Some(Period::Ever),
-    };
-    expect_same(life, begun)
-}
-
-/// What would begin, if it is of the generation and the cost of the life that is lost.
-fn expect_same(life: &Life, begun: NewLife) -> Result<NewLife> {
-    if begun.generation == life.generation && begun.event == life.event {
-        return Ok(NewLife { params: life.params.clone(), ..begun });
-    }
-    let value = format!("generation {:016x} of loop {:?}", life.generation, life.name);
-    let remedy = "this program would calibrate it in another way: use the one that began it";
-    Err(Error::invalid("witness", value, remedy))
-}
 
 /// The name of the note that a life has gone back.
 fn note_name(life: LifeId, replays: u64) -> String {

@@ -81,8 +81,7 @@ impl Service {
         let first_release = 0;
         let what =
             Collect { slot, unreleased: true, before, forget_ids, first_release, limit: ROWS };
-        collect_all(self.store.as_ref(), *life, what).await?;
-        Ok(())
+        collect_all(self.store.as_ref(), *life, what).await
     }
 
     /// Sweeps every ten minutes until the service stops.

@@ -105,7 +105,7 @@ async fn a_loop_that_has_gone_back_stops_the_others_of_its_database() {
         one.world.service.tick(name).await.unwrap();
     }
     service.tick("shop").await.unwrap();
-    let key = sample_key("gone");
+    let key = crate::store::contract::sample::key("gone");
     watching.database.add_key(key.clone()).await.unwrap();
     watching.database.revoke_key(key.id.clone(), 1).await.unwrap();
     watching.database.erase(vec![[9; 16]], 1).await.unwrap();
@@ -161,10 +161,6 @@ async fn a_loop_that_is_missing_in_the_file_of_one_process_is_not_swept_by_it() 
     let _new = Replica::open(&one.url, &changed, &clock).await;
     one.world.service.follow_others().await.unwrap();
     assert!(one.each().halted().unwrap().contains("new generation"));
-}
-
-fn sample_key(id: &str) -> crate::store::KeyRecord {
-    crate::store::contract::sample::key(id)
 }
 
 #[tokio::test]
