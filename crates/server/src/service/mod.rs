@@ -433,9 +433,7 @@ impl Loop {
             clock: Arc::clone(clock),
             halted: Mutex::new(None),
             ticker,
-            ticking: tokio::sync::Mutex::new(tick::Progress::new(
-                clock.steady().saturating_add(wait),
-            )),
+            ticking: tokio::sync::Mutex::new(tick::Progress::new(clock.steady(), wait)),
             open: open::OpenEvents::new(open),
             counts: Counts::default(),
         })

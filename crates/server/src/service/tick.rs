@@ -34,6 +34,11 @@ pub(super) fn grace(plan: &LoopPlan) -> u64 {
     GRACE.min(plan.params.reward.window.as_milliseconds())
 }
 
+/// A store that has failed for longer than this, in milliseconds, was away for people who sent rewards too.
+fn away(plan: &LoopPlan) -> u64 {
+    plan.tick.saturating_mul(2)
+}
+
 /// What a tick did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ticked {
@@ -53,12 +58,16 @@ pub(super) struct Progress {
     not_before: u64,
     /// The last closed slot when open events were counted.
     counted: u64,
+    /// When the last tick ended that did not fail, by the steady clock.
+    looked: u64,
+    /// Whether one has failed since.
+    failed: bool,
 }
 
 impl Progress {
-    /// Nothing is closed before this moment of the steady clock.
-    pub(super) fn new(not_before: u64) -> Self {
-        Progress { not_before, counted: 0 }
+    /// Nothing is closed before so many milliseconds have passed by the steady clock from now on.
+    pub(super) fn new(now: u64, wait: u64) -> Self {
+        Progress { not_before: now.saturating_add(wait), counted: 0, looked: now, failed: false }
     }
 
     /// Nothing more is closed before this moment of the steady clock.
@@ -72,6 +81,15 @@ impl Service {
     pub async fn tick(&self, name: &str) -> Result<Ticked> {
         let each = self.find(name)?;
         let mut progress = each.ticking.lock().await;
+        let ticked = self.tick_once(each, &mut progress).await;
+        progress.failed = ticked.is_err();
+        if !progress.failed {
+            progress.looked = self.clock.steady();
+        }
+        ticked
+    }
+
+    async fn tick_once(&self, each: &Arc<Loop>, progress: &mut Progress) -> Result<Ticked> {
         // One look at the clock, so that it cannot jump between being believed and being used.
         let now = self.clock.now();
         // First, so that what others note from now on ends this epoch.
@@ -81,6 +99,11 @@ impl Service {
             failpoint::pass("tick: leased");
         }
         let head = self.head(each).await?;
+        // Counted from the end of a tick, so that it does not matter how long one takes.
+        let steady = self.clock.steady();
+        if progress.failed && steady.saturating_sub(progress.looked) > away(&each.plan) {
+            progress.wait(steady.saturating_add(grace(&each.plan)));
+        }
         self.follow(each, &head).await?;
         self.recount(each, &head, &mut progress.counted).await?;
         if each.halted().is_some() {

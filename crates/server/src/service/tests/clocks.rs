@@ -112,3 +112,23 @@ async fn the_time_of_the_witness_counts_where_an_old_copy_was_put_back() {
     let service = open(&text, &old, &clock, Secret::from_bytes([3; 32])).await.unwrap();
     assert!(service.troubles()[0].contains("accept-time"));
 }
+
+/// The store is away for some ticks while the process runs: rewards that failed meanwhile can be sent again.
+#[tokio::test]
+async fn after_an_absence_of_the_store_slots_stay_open_for_a_while() {
+    let world = World::new(&file(EXACT, "")).await;
+    world.rank("one", None).await;
+    world.ticks(1).await;
+    world.clock.pass(TICK);
+    world.store.fail_next(Fault::Before);
+    assert!(world.service.tick("home").await.is_err());
+    world.clock.pass(4 * TICK);
+    assert_eq!(world.service.tick("home").await.unwrap(), Ticked::Nothing);
+    world.reward("one", 1.0).await.unwrap();
+    // The grace is a minute. A failure that is repaired by the next tick begins no other one.
+    world.clock.pass(TICK);
+    world.store.fail_next(Fault::Before);
+    assert!(world.service.tick("home").await.is_err());
+    assert_eq!(world.service.tick("home").await.unwrap(), Ticked::Released(2));
+    world.assert_learnt(1.0, 1.0);
+}
