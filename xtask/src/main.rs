@@ -13,6 +13,7 @@
 //! | `cargo xtask audit [--quick]` | attacks every guarantee, detects every known mistake, tests the coverage of confidence sets |
 //! | `cargo xtask fuzz [--minutes 10]` | fuzzes every reader of external bytes |
 //! | `cargo xtask torture [--minutes 10]` | the service under every accident, on both stores, and a checker over its clients' history |
+//! | `cargo xtask simulate [--events 1000000] [--seed 1]` | loops in simulated time, with failures of every kind, and the same checker |
 //! | `cargo xtask rooms` | prints which module uses which |
 
 mod browser;
@@ -48,11 +49,12 @@ fn main() -> ExitCode {
         }
         Some("deb") => debian::build(),
         Some("torture") => torture(&minutes()),
+        Some("simulate") => simulate(),
         Some("package") => packages::pack(true),
         Some("rooms") => print_rooms(),
         Some("wasm") => wasm::build(wasm::fetch()),
         Some("web") => web(),
-        _ => Err("usage: cargo xtask test | oracles | python | clients | browser | docs | wasm | web | deb [--test] | package | rooms | audit [--quick] | fuzz [--minutes 10] | torture [--minutes 10]"
+        _ => Err("usage: cargo xtask test | oracles | python | clients | browser | docs | wasm | web | deb [--test] | package | rooms | audit [--quick] | fuzz [--minutes 10] | torture [--minutes 10] | simulate [--events 1000000] [--seed 1]"
             .to_string()),
     };
     match result {
@@ -116,8 +118,29 @@ fn torture(minutes: &str) -> Result<(), String> {
     step("torture", &mut command)
 }
 
+/// Loops in simulated time, as many seeds as the events take, or one seed. A seed that breaks a promise is printed and fails.
+fn simulate() -> Result<(), String> {
+    let mut command = root_command("cargo");
+    command.args(["test", "--workspace", "--quiet", "--test", "simulation"]).args([
+        "many_events",
+        "--",
+        "--ignored",
+        "--nocapture",
+    ]);
+    for (option, variable) in
+        [("--events", "RETICENT_SIMULATION_EVENTS"), ("--seed", "RETICENT_SIMULATION_SEED")]
+    {
+        command.envs(value_of(option).map(|value| (variable, value)));
+    }
+    step("simulation", &mut command)
+}
+
 /// The value of `--minutes`, or 10.
 fn minutes() -> String {
-    let mut arguments = env::args().skip_while(|argument| argument != "--minutes");
-    arguments.nth(1).unwrap_or_else(|| "10".into())
+    value_of("--minutes").unwrap_or_else(|| "10".into())
+}
+
+/// The value of an option, if it is given.
+fn value_of(option: &str) -> Option<String> {
+    env::args().skip_while(|argument| argument != option).nth(1)
 }

@@ -5,10 +5,7 @@
 
 mod state;
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use self::state::State;
 use super::{fault::FaultAfter, refusal::*, *};
@@ -56,11 +53,10 @@ impl MemoryStore {
     }
 
     /// A copy that goes its own way from here.
-    #[cfg(test)]
-    pub(crate) fn copy(&self) -> Self {
-        let copy = MemoryStore::new(self.id);
-        copy.with(|state| *state = self.with(|state| state.clone()));
-        copy
+    pub fn copy(&self) -> Self {
+        let state = self.shared.lock().unwrap_or_else(PoisonError::into_inner).state.clone();
+        let shared = Shared { state, ..Shared::default() };
+        MemoryStore { id: self.id, shared: Arc::new(Mutex::new(shared)) }
     }
 
     /// Every operation checks before it changes anything, so that one that is refused has done nothing.
@@ -318,14 +314,9 @@ impl Store for MemoryStore {
 
     fn open_events(&self, life: LifeId) -> Pending<Vec<(u64, u64)>> {
         self.read(move |state| {
-            let closed = state.head(life)?.closed;
-            let mut open = BTreeMap::<u64, u64>::new();
-            let of_life = state
-                .ids
-                .iter()
-                .filter(|((of, _), known)| *of == life && known.place.slot > closed);
-            of_life.for_each(|(_, known)| *open.entry(known.place.slot).or_default() += 1);
-            Ok(open.into_iter().collect())
+            let first = (life, state.head(life)?.closed + 1);
+            let open = state.added.range(first..=(life, u64::MAX));
+            Ok(open.map(|((_, slot), count)| (*slot, *count)).collect())
         })
     }
 }

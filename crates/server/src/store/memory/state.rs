@@ -1,6 +1,6 @@
 //! Everything that the model keeps, and what its transactions do to it.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, ops::Bound};
 
 use crate::{
     Result,
@@ -24,6 +24,8 @@ pub(in crate::store) struct State {
     pub(super) numbers: BTreeMap<LifeId, u64>,
     pub(in crate::store) events: BTreeMap<(LifeId, Place), StoredEvent>,
     pub(super) ids: BTreeMap<(LifeId, EventHash), Remembered>,
+    /// How many events were added to each slot.
+    pub(super) added: BTreeMap<(LifeId, u64), u64>,
     pub(in crate::store) ledger: BTreeMap<(LifeId, u64, PersonHash), u32>,
     pub(super) releases: BTreeMap<(LifeId, u64), ReleaseRecord>,
     pub(super) keys: BTreeMap<String, KeyRecord>,
@@ -49,8 +51,8 @@ impl State {
     ) -> Vec<(Place, StoredEvent)> {
         let of_life = self
             .events
-            .iter()
-            .filter(|((of, place), _)| *of == life && *place > after && place.slot <= until);
+            .range((Bound::Excluded((life, after)), Bound::Unbounded))
+            .take_while(|((of, place), _)| *of == life && place.slot <= until);
         of_life.take(limit).map(|((_, place), event)| (*place, event.clone())).collect()
     }
 
@@ -79,6 +81,7 @@ impl State {
         let number = self.numbers.entry(new.life).or_default();
         *number += 1;
         let place = Place { slot, number: *number };
+        *self.added.entry((new.life, slot)).or_default() += 1;
         self.ids.insert(
             (new.life, new.event),
             Remembered { place, request: new.request, answer: new.answer },
