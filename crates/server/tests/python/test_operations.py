@@ -10,6 +10,7 @@ import shutil
 import socket
 import stat
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -106,9 +107,20 @@ def operator(tmp_path_factory):
     running.close()
 
 
-def blocks():
-    """The blocks of commands of the page."""
-    return re.findall(r"```sh\n(.*?)```", PAGE.read_text(), re.DOTALL)
+def blocks(of_database=False):
+    """The blocks of commands of the page, or of its section about PostgreSQL."""
+    before, rest = PAGE.read_text().split("## With PostgreSQL\n")
+    section, after = rest.split("\n## ", 1)
+    return re.findall(r"```sh\n(.*?)```", section if of_database else before + after, re.DOTALL)
+
+
+def settle(operator, settings):
+    """Sets the folders of the test in place of those of the package."""
+    places = {name: operator.folder / name.lower() for name in ["DATA", "WITNESS", "BACKUP", "KEYS"]}
+    for name, place in {**places, "SERVICE": f"http://{operator.listen}"}.items():
+        settings, found = re.subn(rf"^{name}=.*$", f"{name}={place}", settings, flags=re.MULTILINE)
+        assert found == 1, name
+    operator.run(settings)
 
 
 def words(text):
@@ -118,12 +130,7 @@ def words(text):
 
 def test_the_page_s_commands_back_up_restore_and_accept(operator):
     settings, start, backup, restore, put_back, accept, lost = blocks()
-    # The folders of the test in place of those of the package.
-    places = {name: operator.folder / name.lower() for name in ["DATA", "WITNESS", "BACKUP", "KEYS"]}
-    for name, place in {**places, "SERVICE": f"http://{operator.listen}"}.items():
-        settings, found = re.subn(rf"^{name}=.*$", f"{name}={place}", settings, flags=re.MULTILINE)
-        assert found == 1, name
-    operator.run(settings)
+    settle(operator, settings)
     operator.run(start)
     operator.wait_for_release()
     assert "the copy is in" in operator.run(backup)
@@ -164,6 +171,51 @@ def test_the_page_s_commands_back_up_restore_and_accept(operator):
     (operator.folder / "witness" / "heads").unlink()
     refused = operator.run("! systemctl start reticent")
     assert "--witness-lost" in refused, refused
+
+
+@pytest.fixture
+def database(tmp_path_factory):
+    """The address of a database in a PostgreSQL that runs as an ordinary user."""
+    versions = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name))
+    tools = versions[-1] if versions else Path(program("initdb")).parent
+    folder = Path(tempfile.mkdtemp(prefix="reticent-pg-"))
+    user = []
+    if os.geteuid() == 0:
+        shutil.chown(folder, "postgres", "postgres")
+        user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
+
+    def run(*command):
+        subprocess.run([*user, tools / command[0], *command[1:]], check=True, cwd=folder, stdout=subprocess.DEVNULL)
+
+    run("initdb", "-D", folder / "data", "-A", "trust", "-U", "reticent", "-E", "UTF8", "--locale=C", "--no-sync")
+    run("pg_ctl", "-D", folder / "data", "-s", "-w", "-l", folder / "log", "-o", f"-k {folder} -c listen_addresses=", "start")
+    run("createdb", "-h", folder, "-U", "reticent", "reticent")
+    yield f"postgres://reticent@/reticent?host={folder}"
+    run("pg_ctl", "-D", folder / "data", "-s", "-w", "-m", "immediate", "stop")
+    shutil.rmtree(folder)
+
+
+def test_the_page_s_commands_restore_a_database(operator, database):
+    begin, backup, restore = blocks(of_database=True)
+    settings, *_, accept, _ = blocks()
+    settle(operator, settings)
+    begin, found = re.subn(r"=postgres:.*", f"='{database}'", begin)
+    assert found == 1
+    operator.run(begin)
+    operator.wait_for_release()
+    # In the package there is a folder for copies.
+    (operator.folder / "backup").mkdir()
+    operator.run(backup)
+    copied = operator.head()
+    operator.wait_for_release()
+    assert not (operator.folder / "data" / "store.redb").exists(), "the store is in the database"
+
+    said = json.loads(operator.run(restore).splitlines()[-1])
+    assert not said["ready"] and operator.head() <= copied + 1
+    printed = operator.run(accept)
+    assert "replays charged so far: 1" in printed
+    operator.wait_for_release()
+    operator.run("systemctl stop reticent")
 
 
 def epsilon(operator):
