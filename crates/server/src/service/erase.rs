@@ -29,7 +29,14 @@ impl Service {
             "the keyed hash of the person with the number of their visits: without it, erasing would give new ones",
             "sums of closed events, in which nobody can be told apart any more and from which nobody can be taken out; releases made from them are covered by the certificate",
             "stored answers, without a person, for a day after their events have closed, so that a repeated question is not a second event",
-            "copies of rows in backups and in free pages of the store's file, until they are overwritten",
+            match self.store.is_shared() {
+                false => {
+                    "copies of rows in backups and in free pages of the store's file, until they are overwritten"
+                }
+                true => {
+                    "copies of rows in backups, standbys and write-ahead logs of the database, and in its pages until they are vacuumed and overwritten"
+                }
+            },
         ];
         if !self.people.are_known() {
             remains.push("rows that were hashed under keys of the people's hashes which this service was not given: see /readyz, and erase again when they are");
