@@ -202,6 +202,8 @@ def experiments():
     """Every key of an experiment."""
     whole = rust.resolve("ExperimentToml", "crates/lab/src/experiment/mod.rs")
     text = "## The file\n\n" + table(fields(whole, nested=False, ask=ranges.ask_experiment("gap", "linucb", ""))) + "\n"
+    figure = rust.resolve("FigureToml", "crates/lab/src/summary/drawing.rs")
+    text += f"## [figure]\n\n{figure.doc}\n\n" + table(fields(figure, "figure.")) + "\n"
     for title, worlds, world, algorithms, algorithm in FAMILIES:
         # Environments are tried with the first algorithm, algorithms in the first environment that needs no file.
         first = next(snake(variant.name) for variant in rust.resolve(world, worlds).members if snake(variant.name) in ranges.ALGORITHMS)

@@ -43,6 +43,8 @@ pub struct Estimate {
     pub trials: usize,
     /// The median.
     pub median: f64,
+    /// The 5th percentile.
+    pub percentile_5: f64,
     /// The 95th percentile.
     pub percentile_95: f64,
     /// Lower and upper end of the interval of 95 % for the mean; `None` for fewer than three trials.
@@ -66,6 +68,7 @@ impl Estimate {
             standard_error,
             trials: values.len(),
             median: quantile(&sorted, 0.5),
+            percentile_5: quantile(&sorted, 0.05),
             percentile_95: quantile(&sorted, 0.95),
             interval_95: interval(values, mean, standard_error),
             stuck_trials: None,
@@ -86,6 +89,11 @@ impl Estimate {
             (end(shift), end(-shift))
         };
         Estimate { interval_95: estimate.interval_95.map(interval), ..estimate }
+    }
+
+    /// Whether the mean is not what most trials are like: some are stuck, or it is far above the median.
+    pub(crate) fn is_skewed(&self) -> bool {
+        self.trials >= 8 && (self.stuck_trials > Some(0) || self.mean > 1.5 * self.median)
     }
 
     /// The interval for a band around a line; the mean itself if there is no interval.

@@ -2,7 +2,7 @@
 
 use std::{fmt::Write, path::Path};
 
-use crate::{Error, Result, estimate::Estimate, figure::Figure};
+use crate::{Error, Result, estimate::Estimate, figure::Figure, summary::Format};
 
 /// Final regrets over two keys of a grid.
 #[derive(Debug)]
@@ -179,8 +179,18 @@ impl Report {
 impl Figure {
     /// Draws the figure into `folder/figures`, as `name.svg` and `name.png`.
     pub fn write(&self, folder: &Path, name: &str) -> Result<()> {
-        write(folder, &format!("figures/{name}.svg"), self.svg()?)?;
-        write(folder, &format!("figures/{name}.png"), self.png()?)
+        self.write_as(folder, name, &[Format::Svg, Format::Png])
+    }
+
+    /// Draws the figure into `folder/figures` in these formats.
+    pub fn write_as(&self, folder: &Path, name: &str, formats: &[Format]) -> Result<()> {
+        for format in formats {
+            match format {
+                Format::Svg => write(folder, &format!("figures/{name}.svg"), self.svg()?)?,
+                Format::Png => write(folder, &format!("figures/{name}.png"), self.png()?)?,
+            }
+        }
+        Ok(())
     }
 }
 

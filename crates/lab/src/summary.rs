@@ -15,8 +15,12 @@ use crate::{
     trial::{COLD_RELEASES, Checkpoint, Measure, Trial},
 };
 
+mod drawing;
+mod figures;
 mod page;
 pub mod sweep;
+
+pub use drawing::{AxisScale, FigureToml, Format, Spread};
 
 /// The results of one algorithm.
 #[derive(Debug, Clone, Serialize)]
@@ -74,6 +78,9 @@ pub struct Summary {
     /// The file as run.
     #[serde(skip)]
     pub experiment: String,
+    /// What is drawn, and how.
+    #[serde(skip)]
+    pub drawing: FigureToml,
     /// Errors of the trials that failed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<String>,
@@ -371,7 +378,7 @@ impl Summary {
         report::write(folder, "results.csv", self.csv())?;
         let figures = self.figures();
         for (name, figure) in &figures {
-            figure.write(folder, name)?;
+            figure.write_as(folder, name, &self.drawing.format)?;
         }
         report::write(folder, "report.html", self.page(&figures)?.html())
     }

@@ -7,6 +7,7 @@ use crate::{
     Error, Result,
     gradients::instead_of_kind,
     lines::{attempt, culprit, get, key_in, line_of, paths, plain_words, set, with_suggestion},
+    summary::FigureToml,
 };
 
 /// The file, and its tables after overrides.
@@ -15,6 +16,7 @@ pub(super) struct Document {
     pub(super) header: Header,
     pub(super) environments: Vec<Table>,
     pub(super) algorithms: Vec<Table>,
+    pub(super) figure: FigureToml,
     /// Paths whose values were overridden.
     overridden: Vec<Vec<String>>,
 }
@@ -37,6 +39,7 @@ pub(super) enum Section {
     Header,
     Environment(usize),
     Algorithm(usize),
+    Figure,
 }
 
 /// `--set path=value`: another value for a key of the file.
@@ -83,12 +86,14 @@ impl Document {
             header: Header { name: String::new(), rounds: 1, trials: 1, seed: 0 },
             environments,
             algorithms,
+            figure: FigureToml::default(),
             overridden: overrides.iter().map(|change| change.path.clone()).collect(),
         };
         for change in overrides {
             document.change(&mut table, change);
         }
-        const KEYS: [&str; 6] = ["name", "rounds", "trials", "seed", "environment", "algorithm"];
+        const KEYS: [&str; 7] =
+            ["name", "rounds", "trials", "seed", "environment", "algorithm", "figure"];
         if let Some(key) = table.keys().find(|key| !KEYS.contains(&key.as_str())) {
             // The parser of the header would not recognise this key as a table.
             let known = KEYS.map(|key| format!("`{key}`")).join(", ");
@@ -103,6 +108,9 @@ impl Document {
         {
             let remedy = "it is a table: set one of its keys, such as environment.arms=10";
             return Err(reticent::Error::invalid(key, table[key].to_string(), remedy).into());
+        }
+        if let Some(figure) = tables(table.remove("figure"), "figure")?.pop() {
+            document.figure = document.typed(Section::Figure, &figure)?;
         }
         document.header = document.typed(Section::Header, &table)?;
         let remedy = "add an [environment] with a kind";
@@ -151,7 +159,13 @@ impl Document {
             ("environment", several(&self.environments)),
             ("algorithm", Value::Array(all.collect())),
         ];
-        let lines: Table = lines.into_iter().map(|(key, value)| (key.to_string(), value)).collect();
+        let mut lines: Table =
+            lines.into_iter().map(|(key, value)| (key.to_string(), value)).collect();
+        if self.figure != FigureToml::default() {
+            let figure = Value::try_from(&self.figure);
+            let figure = figure.map_err(|error| Error::experiment(error.to_string()))?;
+            lines.insert("figure".into(), figure);
+        }
         toml::to_string(&lines).map_err(|error| Error::experiment(error.to_string()))
     }
 
@@ -200,6 +214,7 @@ impl Document {
         let place = match section {
             Section::Header => String::new(),
             Section::Environment(_) => "environment".into(),
+            Section::Figure => "figure".into(),
             Section::Algorithm(index) => match self.algorithms[index].get("name") {
                 Some(Value::String(name)) => format!("algorithm {name:?}"),
                 _ => format!("algorithm {}", index + 1),
@@ -234,6 +249,7 @@ impl Document {
             Section::Header => "",
             Section::Environment(_) => "environment",
             Section::Algorithm(_) => "algorithm",
+            Section::Figure => "figure",
         };
         let of_key = |path: &&Vec<String>| path.last().is_some_and(|last| last == key);
         let mut all = self.overridden.iter().rev().filter(of_key);
@@ -248,6 +264,7 @@ impl Document {
             Section::Header => ("", 0),
             Section::Environment(index) => ("environment", index + 1),
             Section::Algorithm(index) => ("algorithm", index + 1),
+            Section::Figure => ("figure", 1),
         };
         let (mut count, mut inside) = (0, name.is_empty());
         self.text.lines().enumerate().filter_map(move |(number, line)| {

@@ -44,7 +44,7 @@ use crate::{
     parallel::{in_parallel, threads},
     report,
     safe::SafeBandits,
-    summary::{AlgorithmSummary, Summary},
+    summary::{AlgorithmSummary, FigureToml, Summary},
     trial::{Trial, checkpoints},
     watch::{Followed, Phase, Watch},
 };
@@ -63,6 +63,12 @@ const MOST_ROUNDS: u64 = 1 << 53;
 
 /// A hash of the code, part of the key of stored results: those of another version are computed again.
 const SOURCE: &str = env!("RETICENT_SOURCE");
+
+/// The version of the program and the first digits of the hash of its code, for captions.
+pub(crate) fn code() -> String {
+    let (version, hash) = SOURCE.split_once('-').unwrap_or((SOURCE, ""));
+    format!("{version}, code {}", hash.get(..8).unwrap_or(hash))
+}
 
 /// An experiment that has been read and checked.
 ///
@@ -92,6 +98,7 @@ pub struct Experiment {
     /// The file as run.
     text: String,
     cells: Vec<Cell>,
+    drawing: FigureToml,
 }
 
 /// The contents of an experiment file, for one family of problems.
@@ -113,6 +120,9 @@ pub struct ExperimentToml<E, A> {
     /// The algorithms.
     #[serde(default = "Vec::new")]
     pub algorithm: Vec<A>,
+    /// What is drawn, and how.
+    #[serde(default)]
+    pub figure: FigureToml,
 }
 
 impl<E: Serialize, A: Serialize> ExperimentToml<E, A> {
@@ -196,7 +206,8 @@ impl Experiment {
             "# made by a program\nname = {name:?}\nrounds = {rounds}\ntrials = {trials}\nseed = {seed}\n"
         );
         let environment = serde_json::Value::Null;
-        Ok(Experiment { name: name.into(), rounds, trials, seed, environment, text, cells })
+        let (name, drawing) = (name.into(), FigureToml::default());
+        Ok(Experiment { name, rounds, trials, seed, environment, text, cells, drawing })
     }
 
     /// The experiment of `reticent demo`: the cost of privacy under the different trust models.
@@ -425,6 +436,7 @@ impl Experiment {
             algorithms: algorithms.collect(),
             environment: self.environment.clone(),
             experiment: self.text.clone(),
+            drawing: self.drawing.clone(),
             failures: Vec::new(),
             rounds: self.rounds,
             seed: self.seed,

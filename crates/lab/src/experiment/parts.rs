@@ -115,6 +115,7 @@ impl Parts {
     }
 
     pub(super) fn finish(mut self, document: &Document) -> Result<Experiment> {
+        self.check_figure(document)?;
         let text = document.written()?;
         let environment = match self.environments.len() {
             1 => self.environments.remove(0),
@@ -123,7 +124,47 @@ impl Parts {
         let environment = serde_json::to_value(&environment)
             .map_err(|error| Error::experiment(error.to_string()))?;
         let document::Header { name, rounds, trials, seed } = document.header.clone();
-        Ok(Experiment { name, rounds, trials, seed, environment, text, cells: self.cells })
+        let (cells, drawing) = (self.cells, document.figure.clone());
+        Ok(Experiment { name, rounds, trials, seed, environment, text, cells, drawing })
+    }
+
+    /// Refuses a `[figure]` that names what the experiment does not have.
+    fn check_figure(&self, document: &Document) -> Result<()> {
+        let figure = &document.figure;
+        let refuse = |field: &'static str, value: &str, remedy: String| {
+            let error = reticent::Error::invalid(field, value, remedy);
+            Err(document.locate(error.into(), Section::Figure, Some(field)))
+        };
+        let mut names: Vec<&str> = self.cells.iter().map(|cell| cell.series.as_str()).collect();
+        names.dedup();
+        if let Some(name) = figure.algorithms.iter().find(|name| !names.contains(&name.as_str())) {
+            return refuse("algorithms", name, format!("give some of {}", names.join(", ")));
+        }
+        let labels = self.cells.iter().flat_map(|cell| &cell.labels);
+        let mut keys: Vec<&str> = labels.map(|label| label.key.as_str()).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        let fields = [
+            ("against", &figure.against, &["round"][..]),
+            ("facets", &figure.facets, &["algorithm", "none"]),
+        ];
+        for (field, given, words) in fields {
+            let known: Vec<&str> = words.iter().chain(&keys).copied().collect();
+            if let Some(given) = given.as_deref().filter(|given| !known.contains(given)) {
+                return refuse(field, given, format!("give one of {}", known.join(", ")));
+            }
+        }
+        let fits = |(width, height): (u32, u32)| {
+            (120..=4000).contains(&width) && (120..=4000).contains(&height)
+        };
+        if let Some(size) = figure.size.filter(|size| !fits(*size)) {
+            let remedy = "give width and height from 120 to 4000 points".to_string();
+            return refuse("size", &format!("{size:?}"), remedy);
+        }
+        if figure.format.is_empty() {
+            return refuse("format", "[]", "give some of svg, png".into());
+        }
+        Ok(())
     }
 }
 

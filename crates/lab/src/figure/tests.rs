@@ -1,18 +1,18 @@
-use super::*;
+use super::{
+    draw::{HEIGHT, LEGEND_ROW, WIDTH, place, range_with_bands},
+    *,
+};
 
 fn figure(points: Vec<(f64, f64)>) -> Figure {
-    Figure {
-        title: "noise".into(),
-        x: ("round".into(), Scale::Logarithmic),
-        y: ("deviation".into(), Scale::Logarithmic),
-        series: vec![Series {
-            name: "tree".into(),
-            colour: 0,
-            band: points.iter().map(|&(_, y)| (y - 0.1, y + 0.1)).collect(),
-            points,
-            ..Series::default()
-        }],
-    }
+    let line = Series {
+        name: "tree".into(),
+        colour: 0,
+        band: points.iter().map(|&(_, y)| (y - 0.1, y + 0.1)).collect(),
+        points,
+        ..Series::default()
+    };
+    let axis = |label: &str| (label.to_string(), Scale::Logarithmic);
+    Figure::of("noise".into(), axis("round"), axis("deviation"), vec![line])
 }
 
 #[test]
@@ -62,18 +62,19 @@ fn a_band_is_drawn_to_its_ends_and_cut_only_at_the_edge() {
     let points = vec![(1.0, 10.0), (10.0, 100.0), (100.0, 1000.0)];
     let mut drawn = figure(points.clone());
     // A lower end at or below zero has no place on a logarithmic axis: the band runs to the edge, and the point stays.
-    drawn.series[0].band = vec![(-5.0, 20.0), (0.0, 200.0), (900.0, 1100.0)];
-    let placed = place(&drawn.series[0], drawn.x.1, drawn.y.1);
+    drawn.panels[0].series[0].band = vec![(-5.0, 20.0), (0.0, 200.0), (900.0, 1100.0)];
+    let placed = place(&drawn.panels[0].series[0], drawn.x.1, drawn.y.1);
     assert_eq!(placed.len(), 3);
     assert_eq!((placed[0].2, placed[1].2), (f64::NEG_INFINITY, f64::NEG_INFINITY));
     // Bands were once limited to 0.9 of the mean; this one has 0.95 and is drawn in full.
-    drawn.series[0].band = vec![(0.5, 20.0), (5.0, 200.0), (50.0, 1100.0)];
-    let placed = place(&drawn.series[0], drawn.x.1, drawn.y.1);
+    drawn.panels[0].series[0].band = vec![(0.5, 20.0), (5.0, 200.0), (50.0, 1100.0)];
+    let placed = place(&drawn.panels[0].series[0], drawn.x.1, drawn.y.1);
     assert!(placed.iter().zip(points).all(|(p, (_, y))| (p.2 - (0.05 * y).log10()).abs() < 1e-12));
     assert!(drawn.svg().unwrap().contains("polygon"));
     // A band that is far wider than the lines does not flatten them.
-    drawn.series[0].band = vec![(1e-9, 1e9); 3];
-    let range = range_with_bands(&[place(&drawn.series[0], drawn.x.1, drawn.y.1)]).unwrap();
+    drawn.panels[0].series[0].band = vec![(1e-9, 1e9); 3];
+    let range =
+        range_with_bands(&[place(&drawn.panels[0].series[0], drawn.x.1, drawn.y.1)]).unwrap();
     assert!(range.0 > -1.0 && range.1 < 5.0, "{range:?}");
 }
 
@@ -82,10 +83,10 @@ fn values_are_in_named_rows_and_lines_without_a_name_are_not_in_the_legend() {
     let row = |name: &str, index: usize, value: f64| Series {
         name: name.into(),
         colour: index,
-        paleness: 0.0,
         line: Line::Interval,
         points: vec![(value, -(index as f64))],
         band: vec![(value - 0.1, value + 0.1)],
+        ..Series::default()
     };
     let level = Series {
         line: Line::Dashed,
@@ -93,18 +94,44 @@ fn values_are_in_named_rows_and_lines_without_a_name_are_not_in_the_legend() {
         band: Vec::new(),
         ..row("the log", 2, 0.3)
     };
-    let mut drawn = Figure {
-        title: "clicks".into(),
-        x: ("value".into(), Scale::Linear),
-        y: (String::new(), Scale::Rows),
-        series: vec![row("one", 0, 0.4), row("two", 1, 0.5), level],
-    };
+    let series = vec![row("one", 0, 0.4), row("two", 1, 0.5), level];
+    let axes = (("value".to_string(), Scale::Linear), (String::new(), Scale::Rows));
+    let mut drawn = Figure::of("clicks".into(), axes.0, axes.1, series);
     let svg = drawn.svg().unwrap();
     for word in ["one", "two", "the log", "circle", "polyline"] {
         assert!(svg.contains(word), "{word} is missing");
     }
-    assert_eq!(drawn.legend().count(), 1);
+    assert_eq!(drawn.legend().len(), 1);
     // A row without a value still has its name.
-    drawn.series[1].points[0].0 = f64::NAN;
+    drawn.panels[0].series[1].points[0].0 = f64::NAN;
     assert!(drawn.svg().unwrap().contains("two"));
+}
+
+#[test]
+fn panels_share_axes_and_a_title_can_be_left_out() {
+    let mut drawn = figure(vec![(1.0, 2.0), (10.0, 3.0), (100.0, 4.0)]);
+    let mut second = drawn.panels[0].clone();
+    second.title = "second panel".into();
+    second.series[0].points[0].1 = 1e-6;
+    second.series[0].line = Line::Marked;
+    drawn.panels.push(second);
+    drawn.shows_title = false;
+    drawn.caption = "some words ".repeat(40);
+    let svg = drawn.svg().unwrap();
+    assert!(svg.contains("second panel") && !svg.contains("noise"));
+    assert_eq!(svg.matches("tree").count(), 1, "one legend");
+    // The axis of the first panel has room for the second one's values.
+    assert_eq!(svg.matches("1e-6").count(), 2, "both have the same labels");
+    assert_eq!(svg.matches("some").count(), 40, "the caption is in lines");
+}
+
+#[test]
+fn colours_of_a_grid_are_in_order() {
+    let dark = |ramp| {
+        let line = Series { ramp: Some(ramp), ..Series::default() };
+        let plotters::style::RGBColor(red, green, blue) = draw::colour(&line);
+        0.3 * f64::from(red) + 0.59 * f64::from(green) + 0.11 * f64::from(blue)
+    };
+    let all: Vec<f64> = (0..=20).map(|step| dark(f64::from(step) / 20.0)).collect();
+    assert!(all.windows(2).all(|pair| pair[0] < pair[1]), "{all:?}");
 }

@@ -74,6 +74,7 @@ fn experiment(name: String, fresh_arms: bool, algorithm: Vec<Algorithm>) -> Expe
         seed: SEED,
         environment: SphereParams { fresh_arms, ..SphereParams::published() }.into(),
         algorithm,
+        figure: Default::default(),
     }
 }
 

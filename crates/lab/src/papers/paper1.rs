@@ -91,6 +91,7 @@ pub fn figure4(stage: &Stage) -> Result<Vec<Claim>> {
             seed: 1,
             environment: GapParams { gap, ..GapParams::new(5, 25) }.into(),
             algorithm: variants(),
+            figure: Default::default(),
         };
         stage.simulate(&experiment, &format!("gap-{gap}"))
     };
@@ -170,6 +171,7 @@ pub fn figure5(stage: &Stage) -> Result<Vec<Claim>> {
                         published(&format!("rho_min x {shift}"), mechanism, Some(shift * base))
                     })
                     .collect(),
+                figure: Default::default(),
             };
             let summary =
                 stage.simulate(&experiment, &format!("{name}-gap-{gap}").to_lowercase())?;
@@ -240,12 +242,12 @@ fn draw_shifts(stage: &Stage, name: &str, base: f64, lines: &[(f64, Vec<Estimate
         band: regrets.iter().map(Estimate::band).collect(),
         ..Series::default()
     });
-    let figure = Figure {
-        title: format!("paper 1, experiment 3: {name}, published rho_min = {base:.3e}"),
-        x: ("rho_min".into(), Scale::Logarithmic),
-        y: ("final regret".into(), Scale::Logarithmic),
-        series: series.collect(),
-    };
+    let figure = Figure::of(
+        format!("paper 1, experiment 3: {name}, published rho_min = {base:.3e}"),
+        ("rho_min".into(), Scale::Logarithmic),
+        ("final regret".into(), Scale::Logarithmic),
+        series.collect(),
+    );
     let stem = name.to_lowercase();
     figure.write(stage.folder, &stem)?;
     let mut page = Report::new(&figure.title);
@@ -293,6 +295,7 @@ pub fn experiment1(stage: &Stage) -> Result<Vec<Claim>> {
                     schedule: Some(Schedule::EveryRound),
                     ..LinUcbToml::named("LinUCB")
                 })],
+                figure: Default::default(),
             };
             let folder = format!("{}-d{dimension}", ["sign", "gaussian"][law]);
             Ok(regret(&stage.simulate(&experiment, &folder)?, "LinUCB").mean)
@@ -317,12 +320,12 @@ pub fn experiment1(stage: &Stage) -> Result<Vec<Claim>> {
             ..Series::default()
         });
     }
-    let figure = Figure {
-        title: format!("paper 1, experiment 1: regret of LinUCB after {rounds} rounds"),
-        x: ("dimension".into(), Scale::Logarithmic),
-        y: ("final regret".into(), Scale::Logarithmic),
+    let figure = Figure::of(
+        format!("paper 1, experiment 1: regret of LinUCB after {rounds} rounds"),
+        ("dimension".into(), Scale::Logarithmic),
+        ("final regret".into(), Scale::Logarithmic),
         series,
-    };
+    );
     figure.write(stage.folder, "dimension")?;
     Ok(claims)
 }

@@ -41,8 +41,15 @@ impl Stage<'_> {
         let environment = GradientEnvironment::Gradients(lines);
         let folder = name.replace([' ', ','], "-").replace("--", "-");
         let name = name.to_string();
-        let experiment =
-            ExperimentToml { name, rounds: ROUNDS, trials, seed: 2, environment, algorithm };
+        let experiment = ExperimentToml {
+            name,
+            rounds: ROUNDS,
+            trials,
+            seed: 2,
+            environment,
+            algorithm,
+            figure: Default::default(),
+        };
         experiment.check::<OnlineGradients>()?.run(&self.folder.join(folder), |_, _| ())
     }
 }

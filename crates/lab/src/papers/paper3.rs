@@ -64,6 +64,7 @@ impl Stage<'_> {
             seed: 3,
             environment: Environment::Agents(Box::new(AgentsToml::setup(setup))),
             algorithm,
+            figure: Default::default(),
         };
         let folder = self.folder.join(format!("setup{setup}"));
         experiment.check::<SafeBandits>()?.run(&folder, |_, _| ())
@@ -181,12 +182,12 @@ pub fn figure3(stage: &Stage) -> Result<Vec<Claim>> {
         points: points.clone(),
         ..Series::default()
     });
-    let figure = Figure {
-        title: "paper 3, Figures 1 and 3: normalised regret averaged over three setups".into(),
-        x: ("round".into(), Scale::Linear),
-        y: ("regret over that of doing nothing".into(), Scale::Linear),
-        series: series.collect(),
-    };
+    let figure = Figure::of(
+        "paper 3, Figures 1 and 3: normalised regret averaged over three setups".into(),
+        ("round".into(), Scale::Linear),
+        ("regret over that of doing nothing".into(), Scale::Linear),
+        series.collect(),
+    );
     figure.write(stage.folder, "average")?;
     let finals: Vec<f64> =
         curves.iter().map(|curve| curve.last().map_or(f64::NAN, |point| point.1)).collect();

@@ -128,7 +128,15 @@ impl Stage<'_> {
         let words: Vec<&str> =
             name.split([' ', ',', '=']).filter(|word| !word.is_empty()).collect();
         let folder = words.join("-");
-        let experiment = ExperimentToml { name, rounds, trials, seed: 4, environment, algorithm };
+        let experiment = ExperimentToml {
+            name,
+            rounds,
+            trials,
+            seed: 4,
+            environment,
+            algorithm,
+            figure: Default::default(),
+        };
         experiment.check::<ConvexBandits>()?.run(&self.folder.join(folder), |_, _| ())
     }
 }

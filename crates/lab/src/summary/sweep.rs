@@ -1,25 +1,27 @@
 //! Figures and tables of a grid: final regret against one key, and against two keys.
 
-use super::{AlgorithmSummary, Estimate};
+use super::{
+    AlgorithmSummary, Estimate, Summary,
+    drawing::{Facets, Spread},
+};
 use crate::{
     contest::Label,
     estimate::stuck_words,
-    figure::{Figure, Line, Scale, Series},
+    figure::{Figure, Line, Panel, Scale, Series},
     report::HeatMap,
 };
-
-/// The explanation of the lines in a figure of regret, for the axis label.
-pub(crate) const EXPLAINED: &str =
-    " (line and band: mean and its 95 % interval; dotted: median; triangle: 95th percentile)";
 
 /// The largest number of keys that get a figure.
 const MOST_FIGURES: usize = 6;
 
 /// One figure for each key with several numbers: the final regret against it, a line for each of the other points.
-pub fn figures(name: &str, algorithms: &[AlgorithmSummary]) -> Vec<(String, Figure)> {
-    let keys = keys(algorithms);
-    let drawn = keys.iter().take(MOST_FIGURES).filter_map(|key| {
-        let figure = against(name, algorithms, key)?;
+pub(super) fn figures(summary: &Summary) -> Vec<(String, Figure)> {
+    let keys = keys(&summary.algorithms);
+    let wanted = |key: &&String| {
+        summary.drawing.against.as_deref().is_none_or(|against| against == key.as_str())
+    };
+    let drawn = keys.iter().filter(wanted).take(MOST_FIGURES).filter_map(|key| {
+        let figure = against(summary, key)?;
         Some((format!("regret-against-{key}"), figure))
     });
     drawn.collect()
@@ -107,14 +109,11 @@ pub(crate) fn colours(algorithms: &[AlgorithmSummary]) -> Vec<&str> {
     names
 }
 
-/// The paleness of line number `place` among `of` lines of one colour.
-pub(crate) fn paleness(place: usize, of: usize) -> f64 {
-    0.7 * place as f64 / of.max(1) as f64
-}
-
 /// Points of a grid that differ in some keys only.
 struct Group<'a> {
     name: String,
+    /// The name without that of the algorithm.
+    rest: String,
     points: Vec<&'a AlgorithmSummary>,
 }
 
@@ -142,7 +141,10 @@ fn keys(algorithms: &[AlgorithmSummary]) -> Vec<String> {
 }
 
 /// The algorithms that have these keys, together where they agree in everything else.
-fn groups<'a>(algorithms: &'a [AlgorithmSummary], without: &[&str]) -> Vec<Group<'a>> {
+fn groups<'a>(
+    algorithms: impl IntoIterator<Item = &'a AlgorithmSummary>,
+    without: &[&str],
+) -> Vec<Group<'a>> {
     let mut groups: Vec<Group<'a>> = Vec::new();
     for summary in algorithms {
         if without.iter().any(|key| number(summary, key).is_none()) {
@@ -154,87 +156,125 @@ fn groups<'a>(algorithms: &'a [AlgorithmSummary], without: &[&str]) -> Vec<Group
             .filter(|label| !without.contains(&label.key.as_str()))
             .map(|Label { key, value }| format!("{key} = {value}"))
             .collect();
-        let name =
-            std::iter::once(summary.series.clone()).chain(rest).collect::<Vec<_>>().join(", ");
+        let rest = rest.join(", ");
+        let name = match rest.as_str() {
+            "" => summary.series.clone(),
+            rest => format!("{}, {rest}", summary.series),
+        };
         match groups.iter_mut().find(|group| group.name == name) {
             Some(group) => group.points.push(summary),
-            None => groups.push(Group { name, points: vec![summary] }),
+            None => groups.push(Group { name, rest, points: vec![summary] }),
         }
     }
     groups
 }
 
-fn against(name: &str, algorithms: &[AlgorithmSummary], key: &str) -> Option<Figure> {
-    let mut series = Vec::new();
-    let colour = |of: &str| colours(algorithms).iter().position(|name| *name == of).unwrap_or(0);
-    let groups = groups(algorithms, &[key]);
-    for group in &groups {
-        let of = &group.points[0].series;
-        let alike: Vec<&Group<'_>> =
-            groups.iter().filter(|other| other.points[0].series == *of).collect();
-        let place = alike.iter().position(|other| other.name == group.name).unwrap_or(0);
+/// The final regret against a key.
+fn against(summary: &Summary, key: &str) -> Option<Figure> {
+    let drawn = summary.drawing.drawn(&summary.algorithms);
+    let spread = match summary.drawing.spread(&drawn) {
+        // Final regrets are single numbers: their quantiles show what lines would.
+        Spread::Trials => Spread::Quantiles,
+        other => other,
+    };
+    let all = groups(drawn.iter().copied(), &[key]);
+    let facets = summary.drawing.facets(all.len(), &drawn, Some(key));
+    // Panels by the axis itself would have one point each.
+    let facets = if facets == Facets::Key(key) { Facets::None } else { facets };
+    let mut panels: Vec<Panel> = Vec::new();
+    for group in &all {
+        let first = group.points[0];
+        let (title, name) = match facets {
+            Facets::None => (String::new(), group.name.clone()),
+            Facets::Algorithm => (first.series.clone(), group.rest.clone()),
+            Facets::Key(by) => {
+                let value = first.labels.iter().find(|label| label.key == by);
+                let value = value.map_or("-", |label| label.value.as_str());
+                let own = format!(", {by} = {value}");
+                (format!("{by} = {value}"), group.name.replace(&own, ""))
+            }
+        };
         let mut points: Vec<(f64, Estimate)> = group
             .points
             .iter()
-            .filter_map(|summary| Some((number(summary, key)?, summary.final_regret)))
+            .filter_map(|point| Some((number(point, key)?, point.final_regret)))
             .collect();
         points.sort_by(|one, two| one.0.total_cmp(&two.0));
-        if points.len() > 1 {
-            let of_trials = |pick: fn(&Estimate) -> f64| -> Vec<(f64, f64)> {
-                points.iter().map(|(x, e)| (*x, pick(e))).collect()
-            };
-            let line = |name: String, line, points, band| Series {
-                name,
-                colour: colour(of),
-                paleness: paleness(place, alike.len()),
-                line,
-                points,
-                band,
-            };
-            let band = points.iter().map(|(_, e)| e.band()).collect();
-            // The total over all points of the line; the table has the counts of single points.
-            let stuck = stuck_words(points.iter().map(|(_, e)| e));
-            let name = format!("{}{stuck}", group.name);
-            series.push(line(name, Line::Solid, of_trials(|e| e.mean), band));
-            if points.iter().all(|(_, e)| e.trials > 2) {
-                let (median, worst) = (of_trials(|e| e.median), of_trials(|e| e.percentile_95));
-                series.push(line(String::new(), Line::Dotted, median, Vec::new()));
-                series.push(line(String::new(), Line::Marks, worst, Vec::new()));
+        if points.len() < 2 {
+            continue;
+        }
+        let panel = match panels.iter().position(|panel| panel.title == title) {
+            Some(place) => place,
+            None => {
+                panels.push(Panel { title, series: Vec::new() });
+                panels.len() - 1
             }
-        }
+        };
+        let alike = all.iter().filter(|other| other.points[0].series == first.series);
+        let (several, one_name) = (alike.count() > 1, colours(&summary.algorithms).len() == 1);
+        let among = panels[panel].series.iter().filter(|line| !line.name.is_empty()).count();
+        let colour = match several || one_name {
+            // Lines of one algorithm have colours by their place.
+            true => among,
+            false => summary.colour(first),
+        };
+        let stuck = stuck_words(points.iter().map(|(_, e)| e));
+        let look = Series { name: format!("{name}{stuck}"), colour, ..Series::default() };
+        panels[panel].series.extend(final_lines(&points, &look, spread));
     }
-    // An algorithm without the swept key is drawn as a horizontal reference line.
     let ends = |pick: fn(f64, f64) -> f64| {
-        series.iter().flat_map(|line| &line.points).map(|point| point.0).reduce(pick)
+        let lines = panels.iter().flat_map(|panel| &panel.series);
+        lines.flat_map(|line| &line.points).map(|point| point.0).reduce(pick)
     };
-    if let (Some(low), Some(high)) = (ends(f64::min), ends(f64::max)) {
-        for summary in algorithms.iter().filter(|summary| summary.labels.is_empty()) {
-            let mean = summary.final_regret.mean;
-            let stuck = stuck_words([&summary.final_regret]);
-            series.push(Series {
-                name: format!("{}{stuck}", summary.name),
-                colour: colour(&summary.series),
-                line: Line::Dashed,
-                points: vec![(low, mean), (high, mean)],
-                ..Series::default()
-            });
-        }
+    let (low, high) = (ends(f64::min)?, ends(f64::max)?);
+    // An algorithm without the swept key is a horizontal reference line with its interval.
+    for reference in drawn.iter().filter(|reference| reference.labels.is_empty()) {
+        let regret = &reference.final_regret;
+        let (level, band) = match spread {
+            Spread::Interval => (regret.mean, regret.band()),
+            _ => (regret.median, (regret.percentile_5, regret.percentile_95)),
+        };
+        let line = Series {
+            name: format!("{}{}", reference.name, stuck_words([regret])),
+            colour: summary.colour(reference),
+            line: Line::Dashed,
+            points: vec![(low, level), (high, level)],
+            band: vec![band; 2],
+            ..Series::default()
+        };
+        panels.iter_mut().for_each(|panel| panel.series.push(line.clone()));
     }
-    let all = || series.iter().flat_map(|line| &line.points);
-    let scale = |values: &dyn Fn() -> Vec<f64>| {
-        let values = values();
+    let all = || panels.iter().flat_map(|panel| &panel.series).flat_map(|line| &line.points);
+    let scale = |values: Vec<f64>| {
         let low = values.iter().copied().fold(f64::INFINITY, f64::min);
         let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         if low > 0.0 && high >= 8.0 * low { Scale::Logarithmic } else { Scale::Linear }
     };
-    let x = scale(&|| all().map(|point| point.0).collect());
-    let y = scale(&|| all().map(|point| point.1).collect());
-    (!series.is_empty()).then(|| Figure {
-        title: format!("{name}: final regret against {key}"),
-        x: (format!("{key}{EXPLAINED}"), x),
-        y: ("final regret".into(), y),
-        series,
-    })
+    let x = (key.to_string(), scale(all().map(|point| point.0).collect()));
+    let y = ("final regret".to_string(), scale(all().map(|point| point.1).collect()));
+    let title = format!("{}: final regret against {key}", summary.name);
+    let caption = summary.caption(Some(spread), 0);
+    Some(summary.finished(Figure { panels, caption, ..Figure::of(title, x, y, Vec::new()) }))
+}
+
+/// Final regrets at the measured points of one line.
+fn final_lines(points: &[(f64, Estimate)], look: &Series, spread: Spread) -> Vec<Series> {
+    let pick = |pick: fn(&Estimate) -> f64| -> Vec<(f64, f64)> {
+        points.iter().map(|(x, e)| (*x, pick(e))).collect()
+    };
+    let line = Line::Marked;
+    if spread != Spread::Interval {
+        let band = points.iter().map(|(_, e)| (e.percentile_5, e.percentile_95)).collect();
+        return vec![Series { line, points: pick(|e| e.median), band, ..look.clone() }];
+    }
+    let band = points.iter().map(|(_, e)| e.band()).collect();
+    let mut series = vec![Series { line, points: pick(|e| e.mean), band, ..look.clone() }];
+    if points.iter().all(|(_, e)| e.trials > 2) {
+        let beside = |line, points| Series { name: String::new(), line, points, ..look.clone() };
+        series.push(beside(Line::Dotted, pick(|e| e.median)));
+        series.push(beside(Line::Marks, pick(|e| e.percentile_95)));
+    }
+    series
 }
 
 #[cfg(test)]
@@ -259,24 +299,20 @@ mod tests {
         let _ = std::fs::remove_dir_all(&folder);
         let summary = Experiment::parse(text).unwrap().run(&folder, |_, _| ()).unwrap();
         std::fs::remove_dir_all(&folder).unwrap();
-        let mut algorithms = summary.algorithms;
-        let names = |algorithms: &[AlgorithmSummary]| -> Vec<String> {
-            let (_, figure) = figures("grid", algorithms).remove(0);
-            figure
-                .series
-                .into_iter()
-                .map(|line| line.name)
-                .filter(|name| !name.is_empty())
-                .collect()
+        let mut summary = summary;
+        let names = |summary: &Summary| -> Vec<String> {
+            let (_, figure) = figures(summary).remove(0);
+            let names = figure.series().map(|line| line.name.clone());
+            names.filter(|name| !name.is_empty()).collect()
         };
-        for (algorithm, stuck) in algorithms.iter_mut().zip([0, 0, 0]) {
+        for (algorithm, stuck) in summary.algorithms.iter_mut().zip([0, 0, 0]) {
             algorithm.final_regret.stuck_trials = Some(stuck);
         }
-        assert!(names(&algorithms).iter().all(|name| !name.contains("stuck")));
-        for (algorithm, stuck) in algorithms.iter_mut().zip([1, 0, 2]) {
+        assert!(names(&summary).iter().all(|name| !name.contains("stuck")));
+        for (algorithm, stuck) in summary.algorithms.iter_mut().zip([1, 0, 2]) {
             algorithm.final_regret.stuck_trials = Some(stuck);
         }
-        let names = names(&algorithms);
+        let names = names(&summary);
         assert_eq!(names.len(), 2, "{names:?}");
         // For both points of the line, and for the reference level.
         assert!(

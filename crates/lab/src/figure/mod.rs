@@ -1,0 +1,126 @@
+//! Figures: panels of lines with bands on linear or logarithmic axes, or values with intervals in named rows, as self-contained SVG and as PNG.
+//!
+//! | file | what it is |
+//! | --- | --- |
+//! | `scale` | scales of axes, and where their labels stand |
+//! | `draw` | a figure on any drawing backend |
+//! | `raster` | pictures as points |
+//!
+//! Values are mapped to the plane here (a logarithmic axis draws `log10`), so that the drawing library only gets plain coordinates. All panels of a figure have the same axes and one
+//! legend.
+
+mod draw;
+mod raster;
+mod scale;
+#[cfg(test)]
+mod tests;
+
+use plotters::prelude::*;
+
+pub use self::scale::Scale;
+use crate::{Error, Result};
+
+/// How a line is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Line {
+    /// A solid line, for measurements.
+    #[default]
+    Solid,
+    /// A solid line with a mark at each point, for measurements at few places.
+    Marked,
+    /// A dashed line, for theory or a reference level.
+    Dashed,
+    /// A thin line that belongs to another one.
+    Dotted,
+    /// A thin, pale line: one of many that belong to another one.
+    Thin,
+    /// A triangle at each point.
+    Marks,
+    /// A dot at each point with its band as a horizontal bar.
+    Interval,
+}
+
+/// One line of a figure.
+#[derive(Debug, Clone, Default)]
+pub struct Series {
+    /// The name in the legend or of the row; empty for a line that belongs to another one.
+    pub name: String,
+    /// The index of the colour, so that an algorithm has the same colour in every figure.
+    pub colour: usize,
+    /// Its place from 0 to 1 on a scale of colours from dark blue to yellow, in place of `colour`: values of one key of a grid are in order.
+    pub ramp: Option<f64>,
+    /// Solid or dashed.
+    pub line: Line,
+    /// (x, y) in drawing order.
+    pub points: Vec<(f64, f64)>,
+    /// Lower and upper end of a band around the line, one per point, or empty.
+    pub band: Vec<(f64, f64)>,
+}
+
+/// Lines that are drawn together.
+#[derive(Debug, Clone, Default)]
+pub struct Panel {
+    /// What its lines have in common; empty where there is one panel.
+    pub title: String,
+    /// The lines, in legend order.
+    pub series: Vec<Series>,
+}
+
+/// A figure with its labels.
+#[derive(Debug, Clone)]
+pub struct Figure {
+    /// The title.
+    pub title: String,
+    /// Whether the title is drawn: a paper has it in the caption.
+    pub shows_title: bool,
+    /// What the lines are and where they come from, in small print below.
+    pub caption: String,
+    /// The label and scale of the horizontal axis.
+    pub x: (String, Scale),
+    /// The label and scale of the vertical axis.
+    pub y: (String, Scale),
+    /// The panels, from left to right and downwards.
+    pub panels: Vec<Panel>,
+    /// Width and height of one panel with its axes, where the default does not suit.
+    pub size: Option<(u32, u32)>,
+}
+
+impl Figure {
+    /// A figure of one panel.
+    pub fn of(title: String, x: (String, Scale), y: (String, Scale), series: Vec<Series>) -> Self {
+        let panels = vec![Panel { title: String::new(), series }];
+        Figure { title, shows_title: true, caption: String::new(), x, y, panels, size: None }
+    }
+
+    /// Draws the figure as SVG.
+    pub fn svg(&self) -> Result<String> {
+        let mut text = String::new();
+        let area = SVGBackend::with_string(&mut text, self.size()).into_drawing_area();
+        self.draw(&area, 1).map_err(|reason| self.error(reason))?;
+        drop(area);
+        Ok(text)
+    }
+
+    /// Draws the figure as PNG, twice as large.
+    pub fn png(&self) -> Result<Vec<u8>> {
+        let unit = raster::SHARPNESS * raster::OVERSAMPLING;
+        let (width, height) = self.size();
+        let mut pixels = vec![0; (3 * unit * width * unit * height) as usize];
+        let size = (unit * width, unit * height);
+        let area = BitMapBackend::with_buffer(&mut pixels, size).into_drawing_area();
+        self.draw(&area, unit).map_err(|reason| self.error(reason))?;
+        drop(area);
+        let size = (raster::SHARPNESS * width, raster::SHARPNESS * height);
+        let picture = raster::encode(&raster::shrink(&pixels, size), size);
+        picture.map_err(|error| self.error(error.to_string()))
+    }
+
+    fn error(&self, reason: String) -> Error {
+        Error::Figure { title: self.title.clone(), reason }
+    }
+
+    /// All lines of all panels.
+    pub fn series(&self) -> impl Iterator<Item = &Series> {
+        self.panels.iter().flat_map(|panel| &panel.series)
+    }
+}

@@ -1,0 +1,162 @@
+//! `[figure]` of an experiment's file: what is drawn, and how.
+
+use serde::{Deserialize, Serialize};
+
+use super::AlgorithmSummary;
+use crate::{contest::Label, figure::Scale};
+
+/// What is drawn, and how. Nothing of it changes a trial: the figures are drawn again from those that are stored.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct FigureToml {
+    /// What regret is drawn against: `round`, or a key of the grid. Without it, everything.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub against: Option<String>,
+    /// The names of the algorithms that are drawn. Without it, all.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub algorithms: Vec<String>,
+    /// A panel for each `algorithm`, or for each value of a key of the grid, or `none`. Without it, panels where there are more than six lines.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub facets: Option<String>,
+    /// The scale of the horizontal axis: `linear` or `log`. Without it, what suits the values.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub x_scale: Option<AxisScale>,
+    /// The scale of the vertical axis.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub y_scale: Option<AxisScale>,
+    /// How trials are shown: `interval` (mean and its interval), `quantiles` (median and 5 to 95 %), `trials` (median and every trial). Without it, quantiles where trials are skewed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spread: Option<Spread>,
+    /// Whether the title is drawn.
+    pub title: bool,
+    /// Width and height of a panel, in points.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub size: Option<(u32, u32)>,
+    /// The files that are written.
+    pub format: Vec<Format>,
+}
+
+impl Default for FigureToml {
+    fn default() -> Self {
+        FigureToml {
+            against: None,
+            algorithms: Vec::new(),
+            facets: None,
+            x_scale: None,
+            y_scale: None,
+            spread: None,
+            title: true,
+            size: None,
+            format: vec![Format::Svg, Format::Png],
+        }
+    }
+}
+
+/// The scale of an axis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AxisScale {
+    /// Equal steps are equal differences.
+    Linear,
+    /// Equal steps are equal ratios.
+    Log,
+}
+
+impl AxisScale {
+    pub(super) fn scale(self) -> Scale {
+        match self {
+            AxisScale::Linear => Scale::Linear,
+            AxisScale::Log => Scale::Logarithmic,
+        }
+    }
+}
+
+/// How trials are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Spread {
+    /// The mean, and its interval of 95 % as a band.
+    Interval,
+    /// The median, and a band from 5 to 95 % of the trials.
+    Quantiles,
+    /// The median, and a thin line for each trial.
+    Trials,
+}
+
+impl Spread {
+    /// What the lines are, in words.
+    pub(super) fn words(self) -> &'static str {
+        match self {
+            Spread::Interval => {
+                "line and band: mean and its 95 % interval; dotted: median; triangle: 95th percentile"
+            }
+            Spread::Quantiles => "line and band: median and 5 to 95 % of the trials",
+            Spread::Trials => "line: median; thin lines: trials",
+        }
+    }
+}
+
+/// A format of pictures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Format {
+    /// For pages and for print, of any size.
+    Svg,
+    /// For slides and mail.
+    Png,
+}
+
+/// Panels of a figure are made by this.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Facets<'a> {
+    None,
+    /// The name that all points of a grid share.
+    Algorithm,
+    /// The value of a key of the grid.
+    Key(&'a str),
+}
+
+/// More lines than this are drawn in panels.
+const MOST_LINES: usize = 6;
+
+impl FigureToml {
+    /// The algorithms that are drawn.
+    pub(super) fn drawn<'a>(&self, all: &'a [AlgorithmSummary]) -> Vec<&'a AlgorithmSummary> {
+        let named = |summary: &&AlgorithmSummary| {
+            self.algorithms.is_empty() || self.algorithms.contains(&summary.series)
+        };
+        all.iter().filter(named).collect()
+    }
+
+    /// How the trials of these algorithms are shown.
+    pub(super) fn spread(&self, drawn: &[&AlgorithmSummary]) -> Spread {
+        let skewed = drawn.iter().any(|summary| summary.final_regret.is_skewed());
+        self.spread.unwrap_or(if skewed { Spread::Quantiles } else { Spread::Interval })
+    }
+
+    /// What panels are made by, where `lines` would be drawn. By themselves they are made by algorithm, where several of these have several lines, or else by a key that the lines do not need.
+    pub(super) fn facets<'a>(
+        &'a self,
+        lines: usize,
+        drawn: &[&'a AlgorithmSummary],
+        against: Option<&str>,
+    ) -> Facets<'a> {
+        match self.facets.as_deref() {
+            Some("none") => return Facets::None,
+            Some("algorithm") => return Facets::Algorithm,
+            Some(key) => return Facets::Key(key),
+            None if lines <= MOST_LINES => return Facets::None,
+            None => {}
+        }
+        let mut names: Vec<&str> = drawn.iter().map(|summary| summary.series.as_str()).collect();
+        names.dedup();
+        let of_grid = |name: &&str| drawn.iter().filter(|one| one.series == **name).count() > 1;
+        if names.iter().filter(|name| of_grid(name)).count() > 1 {
+            return Facets::Algorithm;
+        }
+        let labels = drawn.iter().flat_map(|summary| &summary.labels);
+        let other =
+            labels.map(|label: &Label| label.key.as_str()).find(|key| Some(*key) != against);
+        other.map_or(Facets::None, Facets::Key)
+    }
+}

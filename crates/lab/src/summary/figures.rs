@@ -1,0 +1,297 @@
+//! The figures of a summary: the headline measure, regret against rounds, and against the keys of a grid.
+
+use super::{
+    AlgorithmSummary, Estimate, Summary,
+    drawing::{Facets, Spread},
+    sweep,
+};
+use crate::{
+    contest::Label,
+    estimate::stuck_words,
+    figure::{Figure, Line, Panel, Scale, Series},
+    offline::LOGGED,
+};
+
+/// The description of a regret that is estimated from a log.
+const ESTIMATED: &str = " against the highest reward, estimated while learning";
+
+/// Lines of one panel, at most: the rest are in the tables.
+const MOST_LINES_OF_PANEL: usize = 8;
+/// Panels of one figure, at most.
+const MOST_PANELS: usize = 12;
+/// Thin lines of one algorithm, at most.
+const MOST_TRIALS: usize = 64;
+
+impl Summary {
+    /// Every figure with the name of its file, the most important one first.
+    pub(super) fn figures(&self) -> Vec<(String, Figure)> {
+        let values = self.values().map(|figure| ("values".to_string(), figure));
+        let mut figures: Vec<(String, Figure)> = values.into_iter().collect();
+        if !self.is_offline() {
+            figures.extend(sweep::figures(self));
+        }
+        if self.drawing.against.as_deref().is_none_or(|against| against == "round") {
+            figures.push(("regret".to_string(), self.regret()));
+        }
+        figures
+    }
+
+    /// What the lines are and where they come from.
+    pub(super) fn caption(&self, spread: Option<Spread>, left_out: usize) -> String {
+        let trials = self.algorithms.iter().map(|one| one.final_regret.trials).max().unwrap_or(0);
+        let several = if trials == 1 { "trial" } else { "trials" };
+        let mut caption =
+            format!("{trials} {several} of {} rounds, seed {}", self.rounds, self.seed);
+        if let Some(spread) = spread.filter(|_| trials > 2) {
+            caption += &format!("; {}", spread.words());
+        }
+        if left_out > 0 {
+            caption += &format!("; {left_out} more lines are in results.csv");
+        }
+        caption + &format!(". reticent {}", crate::experiment::code())
+    }
+
+    /// The figure with what `[figure]` says.
+    pub(super) fn finished(&self, mut figure: Figure) -> Figure {
+        figure.shows_title = self.drawing.title;
+        figure.size = self.drawing.size;
+        if let Some(scale) = self.drawing.x_scale {
+            figure.x.1 = scale.scale();
+        }
+        if let Some(scale) = self.drawing.y_scale {
+            figure.y.1 = scale.scale();
+        }
+        figure
+    }
+
+    /// The colour of an algorithm.
+    pub(super) fn colour(&self, summary: &AlgorithmSummary) -> usize {
+        let names = sweep::colours(&self.algorithms);
+        names.iter().position(|name| *name == summary.series).unwrap_or(0)
+    }
+
+    /// The headline measure with the intervals of the table: a row for each algorithm.
+    fn values(&self) -> Option<Figure> {
+        let what = self.headline()?;
+        let mut series = Vec::new();
+        for (row, summary) in self.algorithms.iter().enumerate() {
+            let (_, first) = summary.first()?;
+            series.push(Series {
+                name: summary.name.clone(),
+                colour: self.colour(summary),
+                line: Line::Interval,
+                points: vec![(first.mean, -(row as f64))],
+                band: first.interval_95.into_iter().collect(),
+                ..Series::default()
+            });
+        }
+        let logged = |summary: &AlgorithmSummary| summary.measure(LOGGED).map(|value| value.mean);
+        let mut levels: Vec<f64> = self.algorithms.iter().filter_map(logged).collect();
+        levels.dedup();
+        if let [level] = levels[..] {
+            let lowest = 0.5 - self.algorithms.len() as f64;
+            series.push(Series {
+                name: "what the log itself earned".into(),
+                colour: 7,
+                line: Line::Dashed,
+                points: vec![(level, 0.5), (level, lowest)],
+                ..Series::default()
+            });
+        }
+        let title = format!("{}: {what}, 95 % intervals", self.name);
+        let (x, y) = ((what.to_string(), Scale::Linear), (String::new(), Scale::Rows));
+        let figure = Figure::of(title, x, y, series);
+        let shows_title = self.drawing.title;
+        Some(Figure { caption: self.caption(None, 0), shows_title, ..figure })
+    }
+
+    /// Regret against rounds. Trials on a log differ in the learner's noise only and are not a sample, so that only their mean is drawn.
+    fn regret(&self) -> Figure {
+        let sampled = !self.is_offline();
+        let drawn = self.drawing.drawn(&self.algorithms);
+        let spread = sampled.then(|| self.drawing.spread(&drawn));
+        let (panels, left_out) = match self.drawing.facets(drawn.len(), &drawn, None) {
+            Facets::None => (vec![self.together(&drawn, spread)], 0),
+            facets => self.apart(&drawn, spread, facets),
+        };
+        let lines = || panels.iter().flat_map(|panel| &panel.series).flat_map(|line| &line.points);
+        // A regret of zero cannot be shown on a logarithmic axis.
+        let nothing = lines().all(|(_, regret)| *regret <= 0.0);
+        let y = if nothing { Scale::Linear } else { Scale::Logarithmic };
+        let title = format!("{}: regret{}", self.name, if sampled { "" } else { ESTIMATED });
+        let (x, y) = (("round".to_string(), Scale::Logarithmic), ("regret".to_string(), y));
+        let figure = Figure::of(title, x, y, Vec::new());
+        let caption = self.caption(spread, left_out);
+        self.finished(Figure { panels, caption, ..figure })
+    }
+
+    /// All lines in one panel, with their theory.
+    fn together(&self, drawn: &[&AlgorithmSummary], spread: Option<Spread>) -> Panel {
+        let mut series: Vec<Series> = Vec::new();
+        for summary in drawn {
+            let alike = |other: &&&AlgorithmSummary| other.series == summary.series;
+            let place = drawn.iter().filter(alike).position(|other| other.name == summary.name);
+            let of = drawn.iter().filter(alike).count();
+            let alone = drawn.iter().all(|other| other.series == summary.series) && of > 1;
+            let mut colour = self.colour(summary);
+            // Points of one grid beside other algorithms have colours of their own, as far as there are some.
+            if of > 1 && !alone {
+                colour = drawn.iter().position(|other| other.name == summary.name).unwrap_or(0);
+            }
+            let ramp = alone.then(|| ramp(place.unwrap_or(0), of));
+            let look = Series {
+                name: format!("{}{}", summary.name, stuck_words([&summary.final_regret])),
+                colour,
+                ramp,
+                ..Series::default()
+            };
+            series.extend(lines(summary, &look, spread, true));
+            for (bound, points) in summary.bounds.iter().zip(&summary.bound_lines) {
+                // One line for a bound that several algorithms share.
+                let known = series.iter().any(|line| line.points == *points);
+                if !points.is_empty() && !known {
+                    let name = format!("{} ({})", bound.theorem, summary.name);
+                    let (line, points) = (Line::Dashed, points.clone());
+                    series.push(Series { name, line, points, band: Vec::new(), ..look.clone() });
+                }
+            }
+        }
+        Panel { title: String::new(), series }
+    }
+
+    /// A panel for each algorithm or for each value of a key, in which algorithms outside the grid are references; and how many lines are left out.
+    fn apart(
+        &self,
+        drawn: &[&AlgorithmSummary],
+        spread: Option<Spread>,
+        facets: Facets<'_>,
+    ) -> (Vec<Panel>, usize) {
+        let (grid, references): (Vec<&AlgorithmSummary>, Vec<_>) =
+            drawn.iter().partition(|summary| panel_of(summary, facets).is_some());
+        let mut titles: Vec<String> = Vec::new();
+        let mut names: Vec<String> = Vec::new();
+        for summary in &grid {
+            let title = panel_of(summary, facets).unwrap_or_default();
+            let name = rest_of(summary, facets);
+            if !titles.contains(&title) {
+                titles.push(title);
+            }
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        titles.truncate(MOST_PANELS);
+        let kept = thinned(&names);
+        let (mut panels, mut count) = (Vec::new(), 0);
+        for title in titles {
+            let mut series = Vec::new();
+            for summary in &grid {
+                let name = rest_of(summary, facets);
+                let place = kept.iter().position(|other| *other == name);
+                let Some(place) =
+                    place.filter(|_| panel_of(summary, facets).as_ref() == Some(&title))
+                else {
+                    continue;
+                };
+                count += 1;
+                let ramp = Some(ramp(place, kept.len()));
+                let look = Series { name, ramp, ..Series::default() };
+                series.extend(lines(summary, &look, spread, kept.len() <= 3));
+            }
+            for summary in &references {
+                let look = Series {
+                    name: summary.name.clone(),
+                    colour: 7,
+                    line: Line::Dashed,
+                    ..Series::default()
+                };
+                series.extend(lines(summary, &look, spread, false));
+            }
+            panels.push(Panel { title, series });
+        }
+        (panels, grid.len() - count)
+    }
+}
+
+/// The place of line number `place` among `of` lines on the scale of colours.
+fn ramp(place: usize, of: usize) -> f64 {
+    place as f64 / (of.max(2) - 1) as f64
+}
+
+/// At most so many of these as a panel has room for, from the first to the last.
+fn thinned(names: &[String]) -> Vec<String> {
+    let many = names.len();
+    if many <= MOST_LINES_OF_PANEL {
+        return names.to_vec();
+    }
+    let last = MOST_LINES_OF_PANEL - 1;
+    (0..MOST_LINES_OF_PANEL).map(|place| names[place * (many - 1) / last].clone()).collect()
+}
+
+/// The panel of an algorithm; none if it has not the key, or is no point of a grid.
+fn panel_of(summary: &AlgorithmSummary, facets: Facets<'_>) -> Option<String> {
+    match facets {
+        Facets::None => None,
+        Facets::Algorithm => (!summary.labels.is_empty()).then(|| summary.series.clone()),
+        Facets::Key(key) => {
+            let label = summary.labels.iter().find(|label| label.key == key)?;
+            Some(format!("{key} = {}", label.value))
+        }
+    }
+}
+
+/// What tells a line from the others of its panel.
+fn rest_of(summary: &AlgorithmSummary, facets: Facets<'_>) -> String {
+    let rest = summary.labels.iter().filter(|label| Facets::Key(&label.key) != facets);
+    let rest = rest.map(|Label { key, value }| format!("{key} = {value}"));
+    match facets {
+        Facets::Key(_) => std::iter::once(summary.series.clone()).chain(rest).collect::<Vec<_>>(),
+        _ => rest.collect(),
+    }
+    .join(", ")
+}
+
+/// The lines of one algorithm against rounds: `look` has its name and colour; `full` ones have the median and the 95th percentile beside the mean.
+fn lines(
+    summary: &AlgorithmSummary,
+    look: &Series,
+    spread: Option<Spread>,
+    full: bool,
+) -> Vec<Series> {
+    let line = |pick: fn(&Estimate) -> f64| -> Vec<(f64, f64)> {
+        summary.curve.iter().map(|(round, e)| (*round as f64, pick(e))).collect()
+    };
+    let band = |ends: fn(&Estimate) -> (f64, f64)| -> Vec<(f64, f64)> {
+        summary.curve.iter().map(|(_, e)| ends(e)).collect()
+    };
+    let beside = |line, points| Series { name: String::new(), line, points, ..look.clone() };
+    let several = summary.final_regret.trials > 2;
+    match spread {
+        None => vec![Series { points: line(|e| e.mean), ..look.clone() }],
+        Some(Spread::Interval) => {
+            let (points, band) = (line(|e| e.mean), band(Estimate::band));
+            let mut series = vec![Series { points, band, ..look.clone() }];
+            if full && several {
+                series.push(beside(Line::Dotted, line(|e| e.median)));
+                let last = line(|e| e.percentile_95).pop();
+                series.push(beside(Line::Marks, last.into_iter().collect()));
+            }
+            series
+        }
+        Some(Spread::Quantiles) => {
+            let (points, band) = (line(|e| e.median), band(|e| (e.percentile_5, e.percentile_95)));
+            vec![Series { points, band, ..look.clone() }]
+        }
+        Some(Spread::Trials) => {
+            let trials = summary.trials.iter().take(MOST_TRIALS).map(|trial| {
+                let points = trial.curve.iter().map(|point| (point.round as f64, point.regret));
+                beside(Line::Thin, points.collect())
+            });
+            let own = Series { points: line(|e| e.median), ..look.clone() };
+            trials.chain([own]).collect()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,121 @@
+use super::*;
+use crate::Experiment;
+
+/// Two grids of six levels and a reference, drawn as `[figure]` says.
+fn summary(figure: &str) -> Summary {
+    let text = format!(
+        r#"
+        name = "two grids"
+        rounds = 60
+        trials = 8
+        environment = {{ kind = "sphere", dimension = 3, arms = 5 }}
+        [[algorithm]]
+        name = "reference"
+        kind = "linucb"
+        [[algorithm]]
+        name = "curator"
+        kind = "joint"
+        privacy = {{ epsilon = [0.25, 0.5, 1, 2, 4, 8], delta = 1e-6 }}
+        [[algorithm]]
+        name = "nobody"
+        kind = "local"
+        privacy = {{ epsilon = [0.25, 0.5, 1, 2, 4, 8], delta = 1e-6 }}
+        {figure}
+        "#
+    );
+    Experiment::parse(&text).unwrap().simulate(|_, _| ()).unwrap()
+}
+
+fn refused(figure: &str) -> String {
+    let text = format!(
+        "name = \"x\"\nrounds = 9\nenvironment = {{ kind = \"sphere\", dimension = 3, arms = 5 }}\n[[algorithm]]\nkind = \"linucb\"\n[figure]\n{figure}"
+    );
+    Experiment::parse(&text).err().expect("refused").to_string()
+}
+
+fn named(figures: &[(String, Figure)], name: &str) -> Figure {
+    figures.iter().find(|(own, _)| own == name).expect(name).1.clone()
+}
+
+#[test]
+fn many_lines_are_in_panels_with_one_short_legend() {
+    let figures = summary("").figures();
+    let regret = named(&figures, "regret");
+    let titles: Vec<&str> = regret.panels.iter().map(|panel| panel.title.as_str()).collect();
+    assert_eq!(titles, ["curator", "nobody"]);
+    for panel in &regret.panels {
+        let names: Vec<&str> = panel.series.iter().map(|line| line.name.as_str()).collect();
+        assert_eq!(names[0], "epsilon = 0.25");
+        assert!(names.contains(&"reference"), "{names:?}");
+    }
+    let svg = regret.svg().unwrap();
+    assert_eq!(svg.matches("epsilon = 0.25").count(), 1, "the legend has each name once");
+    assert!(svg.contains("8 trials of 60 rounds") && svg.contains("code"), "its caption");
+    // Two lines and a reference need no panels; what was measured is marked.
+    let against = named(&figures, "regret-against-epsilon");
+    assert_eq!(against.panels.len(), 1);
+    let kinds: Vec<Line> = against.series().map(|line| line.line).collect();
+    assert!(kinds.contains(&Line::Marked) && kinds.contains(&Line::Dashed), "{kinds:?}");
+    let reference = against.series().find(|line| line.line == Line::Dashed).unwrap();
+    assert_eq!(reference.band.len(), 2, "a reference has its interval");
+}
+
+#[test]
+fn the_file_says_what_is_drawn() {
+    let drawn = summary(
+        "[figure]\nagainst = \"round\"\nalgorithms = [\"curator\"]\nfacets = \"none\"\ny_scale = \"linear\"\nspread = \"trials\"\ntitle = false\nsize = [300, 200]\nformat = [\"svg\"]",
+    );
+    let figures = drawn.figures();
+    assert_eq!(figures.len(), 1);
+    let regret = named(&figures, "regret");
+    assert_eq!((regret.panels.len(), regret.y.1), (1, Scale::Linear));
+    let thin = regret.series().filter(|line| line.line == Line::Thin).count();
+    assert_eq!(thin, 6 * 8, "a line for each trial of each level");
+    let svg = regret.svg().unwrap();
+    assert!(!svg.contains("two grids") && svg.contains("width=\"300\""), "{}", &svg[..200]);
+    let folder = tempfile();
+    drawn.write(&folder).unwrap();
+    assert!(folder.join("figures/regret.svg").exists());
+    assert!(!folder.join("figures/regret.png").exists());
+    // The file as run says so too.
+    let again = std::fs::read_to_string(folder.join("experiment.toml")).unwrap();
+    assert!(again.contains("[figure]") && again.contains("spread = \"trials\""), "{again}");
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+fn tempfile() -> std::path::PathBuf {
+    let folder = std::env::temp_dir().join(format!("reticent-figures-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder);
+    folder
+}
+
+#[test]
+fn trials_that_are_skewed_are_shown_by_their_quantiles() {
+    let mut summary = summary("[figure]\nalgorithms = [\"curator\"]");
+    for one in &mut summary.algorithms {
+        (one.final_regret.stuck_trials, one.final_regret.median) = (Some(0), one.final_regret.mean);
+    }
+    assert!(summary.regret().caption.contains("mean and its 95 % interval"));
+    summary.algorithms[1].final_regret.stuck_trials = Some(1);
+    let regret = summary.regret();
+    assert!(regret.caption.contains("median and 5 to 95 % of the trials"), "{}", regret.caption);
+    let own = &summary.algorithms[1];
+    let line = regret.series().next().unwrap();
+    assert_eq!(line.points.last().unwrap().1, own.curve.last().unwrap().1.median);
+}
+
+#[test]
+fn what_an_experiment_does_not_have_is_refused() {
+    for (figure, words) in [
+        ("algorithms = [\"curator\"]", "algorithms is curator: give some of linucb"),
+        ("facets = \"epsilon\"", "facets is epsilon: give one of algorithm, none"),
+        ("against = \"delta\"", "against is delta: give one of round"),
+        ("size = [10, 10]", "from 120 to 4000"),
+        ("format = []", "give some of svg, png"),
+        ("format = [\"gif\"]", "gif"),
+        ("colour = 1", "colour"),
+    ] {
+        let error = refused(figure);
+        assert!(error.contains(words) && error.contains("line 7"), "{error}");
+    }
+}
