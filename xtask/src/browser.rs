@@ -1,4 +1,4 @@
-//! The service's pages in a real browser: playwright-core drives Debian's chromium.
+//! The service's pages, and the report of an experiment, in a real browser: playwright-core drives Debian's chromium.
 
 use std::path::Path;
 
@@ -36,8 +36,13 @@ pub fn pages(fetched: Result<(), String>) -> Result<(), String> {
     if let Err(problem) = fetched {
         return skip("pages in a browser", &problem);
     }
-    let mut node = root_command("node");
-    node.arg("pages.js").current_dir(root().join(TEST));
-    node.env("RETICENT", binary()).env("CHROMIUM", CHROMIUM);
-    step("pages in a browser", &mut node)
+    for (name, script) in
+        [("pages in a browser", "pages.js"), ("a report in a browser", "report.js")]
+    {
+        let mut node = root_command("node");
+        node.arg(script).current_dir(root().join(TEST));
+        node.env("RETICENT", binary()).env("CHROMIUM", CHROMIUM);
+        step(name, &mut node)?;
+    }
+    Ok(())
 }

@@ -34,21 +34,11 @@ pub struct Report {
     body: String,
 }
 
-const STYLE: &str = "
-:root { color-scheme: light; }
-body { font: 16px/1.5 system-ui, sans-serif; color: #222; background: #fff; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
-h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; margin-top: 2rem; }
-section { overflow-x: auto; } svg { width: 100%; min-width: 36rem; height: auto; }
-.scroll { overflow-x: auto; }
-table { border-collapse: collapse; } th, td { text-align: left; padding: .3rem .8rem; border-bottom: 1px solid #ddd; vertical-align: top; }
-td.number { text-align: right; font-variant-numeric: tabular-nums; }
-pre { background: #f6f6f6; padding: .8rem; overflow-x: auto; white-space: pre-wrap; }
-details, details + p { margin: .6rem 0; } summary { cursor: pointer; }
-footer { margin-top: 2rem; color: #666; font-size: .85rem; }
-table.heat td { text-align: center; print-color-adjust: exact; }
-@media (max-width: 45rem) { body { font-size: 14px; margin: 1rem auto; } svg { min-width: 0; } th, td { padding: .2rem .5rem; white-space: nowrap; } td.words { white-space: normal; min-width: 16rem; } }
-@media print { body { margin: 0; max-width: none; } section { break-inside: avoid; } }
-";
+/// Light and dark, wide and narrow, on screen and in print.
+const STYLE: &str = include_str!("report/report.css");
+
+/// Makes figures answer a pointer: values, hidden lines, zoom. Without it they are pictures.
+const SCRIPT: &str = include_str!("report/report.js");
 
 impl Report {
     /// An empty page.
@@ -148,11 +138,22 @@ impl Report {
         self.body.push_str("</table></div>\n");
     }
 
-    /// A drawing, inlined.
+    /// What a reader wants to know first: names and sentences.
+    pub fn answers(&mut self, answers: &[(&str, String)]) {
+        self.body.push_str("<dl class=\"answers\">\n");
+        for (name, sentence) in answers {
+            self.push(format_args!("<dt>{}</dt><dd>{}</dd>\n", escape(name), escape(sentence)));
+        }
+        self.body.push_str("</dl>\n");
+    }
+
+    /// A drawing, inlined, with its values for whoever points at it.
     pub fn figure(&mut self, figure: &Figure) -> Result<()> {
-        let svg = figure.svg()?;
+        let (svg, values) = figure.with_values()?;
+        // Nothing in it can end the element.
+        let values = values.to_string().replace('<', "\\u003c");
         self.push(format_args!(
-            "<section role=\"img\" aria-label=\"{}\">\n{svg}\n</section>\n",
+            "<section class=\"figure\" role=\"group\" aria-label=\"{}\">\n{svg}\n<script type=\"application/json\">{values}</script>\n</section>\n",
             escape(&figure.title)
         ));
         Ok(())
@@ -165,7 +166,7 @@ impl Report {
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
              <title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n{}\
-             <footer>reticent {}</footer>\n</body>\n</html>\n",
+             <footer>reticent {}</footer>\n<script>{SCRIPT}</script>\n</body>\n</html>\n",
             self.body,
             env!("CARGO_PKG_VERSION")
         )
@@ -216,7 +217,7 @@ mod tests {
         report.paragraph("<script>alert(1)</script>");
         report.table(&["x"], &[vec!["1.5".into()], vec!["<td>".into()]]);
         let html = report.html();
-        assert!(!html.contains("<script>") && !html.contains("<td><td>"), "{html}");
+        assert!(!html.contains("<script>alert") && !html.contains("<td><td>"), "{html}");
         assert!(html.contains("<td class=\"number\">1.5</td>"));
         assert!(html.contains("<title>a &lt; b &amp; &quot;c&quot;</title>"));
     }

@@ -77,11 +77,13 @@ fn say(error: impl std::fmt::Display) -> String {
 /// (x, y, lower, upper) of each point of a line, as it is drawn.
 pub(super) type Placed = Vec<(f64, f64, f64, f64)>;
 
-/// What all panels share.
-struct Frame {
-    x_range: (f64, f64),
-    y_range: (f64, f64),
+/// What all panels share, and where they are.
+pub(super) struct Frame {
+    pub(super) x_range: (f64, f64),
+    pub(super) y_range: (f64, f64),
     unit: u32,
+    /// Left, top, right and bottom of each panel inside its axes.
+    pub(super) areas: Vec<[i32; 4]>,
 }
 
 impl Figure {
@@ -172,13 +174,17 @@ impl Figure {
     }
 
     /// Draws on any backend; all sizes are multiplied by `unit`.
-    pub(super) fn draw<B: DrawingBackend>(&self, area: &DrawingArea<B, Shift>, unit: u32) -> Drawn {
+    pub(super) fn draw<B: DrawingBackend>(
+        &self,
+        area: &DrawingArea<B, Shift>,
+        unit: u32,
+    ) -> Drawn<Frame> {
         static FONT: Once = Once::new();
         FONT.call_once(|| {
             // Drawing reports an unreadable font by itself.
             let _ = register_font("sans-serif", FontStyle::Normal, notosans::REGULAR_TTF);
         });
-        let frame = self.frame(unit)?;
+        let mut frame = self.frame(unit)?;
         area.fill(&WHITE).map_err(say)?;
         let (drawing, below) = area.split_vertically(self.height() * unit);
         let drawing = match self.shows_title {
@@ -196,10 +202,12 @@ impl Figure {
         let places = drawing.split_evenly((self.panels.len().div_ceil(columns), columns));
         for (index, (panel, place)) in self.panels.iter().zip(&places).enumerate() {
             let is_last = index + columns >= self.panels.len();
-            self.panel(panel, place, &frame, (index % columns == 0, is_last))?;
+            let inside = self.panel(panel, place, &frame, (index % columns == 0, is_last))?;
+            frame.areas.push(inside);
         }
         self.below(&below, unit)?;
-        area.present().map_err(say)
+        area.present().map_err(say)?;
+        Ok(frame)
     }
 
     /// The ranges of the axes, which are those of all lines together.
@@ -223,17 +231,17 @@ impl Figure {
             Scale::Rows => (0.5 - self.rows().len() as f64, 0.5),
             _ => range_with_bands(&placed).ok_or("it has no points")?,
         };
-        Ok(Frame { x_range, y_range, unit })
+        Ok(Frame { x_range, y_range, unit, areas: Vec::new() })
     }
 
-    /// One panel. The labels of the axes stand at the left and at the bottom of all.
+    /// One panel, and where it is inside its axes. The labels of these stand at the left and at the bottom of all.
     fn panel<B: DrawingBackend>(
         &self,
         panel: &Panel,
         area: &DrawingArea<B, Shift>,
         frame: &Frame,
         (is_first, is_last): (bool, bool),
-    ) -> Drawn {
+    ) -> Drawn<[i32; 4]> {
         let (unit, alone) = (frame.unit, self.panels.len() <= 1);
         let mut builder = ChartBuilder::on(area);
         if !panel.title.is_empty() {
@@ -273,7 +281,8 @@ impl Figure {
         for series in &panel.series {
             draw_line(&mut chart, series, place(series, self.x.1, self.y.1), self.x.1, frame.unit)?;
         }
-        Ok(())
+        let (across, down) = chart.plotting_area().get_pixel_range();
+        Ok([across.start, down.start, across.end, down.end])
     }
 
     /// The legend and the caption, below the drawing, where they hide nothing.

@@ -5,6 +5,7 @@
 //! | `scale` | scales of axes, and where their labels stand |
 //! | `draw` | a figure on any drawing backend |
 //! | `raster` | pictures as points |
+//! | `values` | the values of a figure with where they are drawn |
 //!
 //! Values are mapped to the plane here (a logarithmic axis draws `log10`), so that the drawing library only gets plain coordinates. All panels of a figure have the same axes and one
 //! legend.
@@ -14,6 +15,7 @@ mod raster;
 mod scale;
 #[cfg(test)]
 mod tests;
+mod values;
 
 use plotters::prelude::*;
 
@@ -99,6 +101,15 @@ impl Figure {
         self.draw(&area, 1).map_err(|reason| self.error(reason))?;
         drop(area);
         Ok(text)
+    }
+
+    /// The figure as SVG, and its values with where they are drawn: for pages that answer a pointer.
+    pub fn with_values(&self) -> Result<(String, serde_json::Value)> {
+        let mut text = String::new();
+        let area = SVGBackend::with_string(&mut text, self.size()).into_drawing_area();
+        let frame = self.draw(&area, 1).map_err(|reason| self.error(reason))?;
+        drop(area);
+        Ok((text, self.values(&frame)))
     }
 
     /// Draws the figure as PNG, twice as large.

@@ -2,7 +2,7 @@
 
 use reticent::privacy::Guarantee;
 
-use super::{Summary, sweep};
+use super::{AlgorithmSummary, Summary, sweep};
 use crate::{Result, figure::Figure, report::Report};
 
 /// The text with a capital first letter.
@@ -11,9 +11,16 @@ fn capital(words: &str) -> String {
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
+/// What a warning says, without its reasons.
+fn short(warning: &str) -> &str {
+    let ends = [" (", "; ", ": they "].iter().filter_map(|mark| warning.find(mark));
+    &warning[..ends.min().unwrap_or(warning.len())]
+}
+
 impl Summary {
     pub(super) fn page(&self, figures: &[(String, Figure)]) -> Result<Report> {
         let mut page = Report::new(&self.name);
+        page.answers(&self.answers());
         for (_, figure) in figures {
             page.figure(figure)?;
         }
@@ -53,5 +60,57 @@ impl Summary {
         page.heading("The experiment, as run");
         page.preformatted(&self.experiment);
         Ok(page)
+    }
+
+    /// Which learner, how well, under which guarantee, and what went wrong.
+    fn answers(&self) -> Vec<(&'static str, String)> {
+        let mut answers = Vec::new();
+        for (name, private) in [("Best with a guarantee", true), ("Best without", false)] {
+            let of = self.algorithms.iter().filter(|one| one.guarantee.is_some() == private);
+            if let Some(best) = of.min_by(|one, other| self.loss(one).total_cmp(&self.loss(other)))
+            {
+                answers.push((name, self.sentence(best)));
+            }
+        }
+        let (failures, warnings) = (self.failures.len(), self.warnings());
+        let mut wrong = Vec::new();
+        if failures > 0 {
+            wrong.push(format!("{failures} trials failed, see below"));
+        }
+        let few = warnings.len().saturating_sub(3);
+        wrong.extend(warnings.iter().take(3).map(|warning| short(warning).to_string()));
+        if few > 0 {
+            wrong.push(format!("and {few} more warnings, which the command prints"));
+        }
+        let nothing = "nothing that shows in these trials".to_string();
+        let wrong = if wrong.is_empty() { nothing } else { wrong.join(". ") };
+        answers.push(("What went wrong", wrong));
+        answers
+    }
+
+    /// What is compared, less is better: the headline measure if there is one, or the median regret.
+    fn loss(&self, summary: &AlgorithmSummary) -> f64 {
+        match self.headline().and(summary.first()) {
+            Some((_, first)) => -first.mean,
+            None => summary.final_regret.median,
+        }
+    }
+
+    fn sentence(&self, summary: &AlgorithmSummary) -> String {
+        let regret = &summary.final_regret;
+        let result = match self.headline().and(summary.first()) {
+            Some((what, first)) => format!("{what} {:.4}", first.mean),
+            None if regret.trials == 1 => format!("regret {:.1} in one trial", regret.mean),
+            None => format!(
+                "regret {:.1} in the median of {} trials, {:.1} on average",
+                regret.median, regret.trials, regret.mean
+            ),
+        };
+        let rounds = self.rounds;
+        let promise = match &summary.guarantee {
+            Some(guarantee) => format!("; {guarantee}"),
+            None => String::new(),
+        };
+        format!("{}: {result} after {rounds} rounds{promise}", summary.name)
     }
 }

@@ -112,10 +112,27 @@ fn what_an_experiment_does_not_have_is_refused() {
         ("against = \"delta\"", "against is delta: give one of round"),
         ("size = [10, 10]", "from 120 to 4000"),
         ("format = []", "give some of svg, png"),
-        ("format = [\"gif\"]", "gif"),
+        ("format = [\"gif\"]", "figure: unknown value `gif`, expected `svg` or `png`"),
         ("colour = 1", "colour"),
     ] {
         let error = refused(figure);
-        assert!(error.contains(words) && error.contains("line 7"), "{error}");
+        assert!(error.contains(words) && error.starts_with("line "), "{error}");
     }
+}
+
+#[test]
+fn the_page_begins_with_what_a_reader_asks() {
+    let mut drawn = summary("");
+    drawn.algorithms[1].final_regret.stuck_trials = Some(2);
+    let html = drawn.page(&drawn.figures()).unwrap().html();
+    let (first, _) = html.split_once("<svg").unwrap();
+    for words in [
+        "Best with a guarantee",
+        "Best without",
+        "differentially private",
+        "2 of 8 trials are stuck",
+    ] {
+        assert!(first.contains(words), "{words}: {first}");
+    }
+    assert_eq!(html.matches("<script type=\"application/json\">").count(), drawn.figures().len());
 }

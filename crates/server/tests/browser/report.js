@@ -1,0 +1,111 @@
+// Runs a small experiment and opens its report with a real browser: values under the pointer, lines that are hidden, zoom, wide and narrow, light and dark, printed.
+//
+//   cargo xtask browser
+//   cd crates/server/tests/browser && npm ci && node report.js [--screenshots FOLDER]
+//
+// RETICENT names the binary (default: target/debug/reticent), CHROMIUM the browser (default: /usr/bin/chromium).
+import { chromium } from "playwright-core";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { join } from "node:path";
+import assert from "node:assert/strict";
+
+const at = process.argv.indexOf("--screenshots");
+const pictures = at < 0 ? undefined : process.argv[at + 1];
+const root = fileURLToPath(new URL("../../../../", import.meta.url));
+const reticent = process.env.RETICENT ?? join(process.env.CARGO_TARGET_DIR ?? join(root, "target"), "debug/reticent");
+if (pictures) mkdirSync(pictures, { recursive: true });
+
+const folder = mkdtempSync(join(tmpdir(), "reticent-report-"));
+writeFileSync(join(folder, "grid.toml"), `
+name = "names of everywhere: Δοκιμή, проверка, 試験"
+rounds = 300
+trials = 8
+environment = { kind = "sphere", dimension = 3, arms = 5 }
+[[algorithm]]
+name = "nobody's privacy"
+kind = "linucb"
+[[algorithm]]
+name = "curator"
+kind = "joint"
+privacy = { epsilon = [0.5, 1, 2, 4], delta = 1e-6 }
+[[algorithm]]
+name = "nobody trusted"
+kind = "local"
+privacy = { epsilon = [0.5, 1, 2, 4], delta = 1e-6 }
+`);
+execFileSync(reticent, ["run", "grid.toml", "--out", "out"], { cwd: folder });
+const address = pathToFileURL(join(folder, "out/report.html")).href;
+
+const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
+for (const [width, colorScheme] of [[1200, "light"], [1200, "dark"], [400, "light"], [400, "dark"]]) {
+  const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme });
+  const complaints = [];
+  page.on("pageerror", (error) => complaints.push(String(error)));
+  page.on("request", (request) => request.url() === address || complaints.push(request.url()));
+  await page.goto(address);
+
+  // The first screen says which learner, how well, under which guarantee, and what went wrong.
+  const answers = page.locator("dl.answers");
+  const box = await answers.boundingBox();
+  assert.ok(box.y + box.height < 900, `the answers end at ${box.y + box.height} of 900`);
+  const words = await answers.innerText();
+  for (const word of ["Best with a guarantee", "Best without", "What went wrong", "differentially private", "regret"]) assert.ok(words.includes(word), `${word}: ${words}`);
+  const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+  assert.ok(wide <= width, `the page is ${wide} wide`);
+  const paper = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  assert.equal(paper, colorScheme === "dark" ? "rgb(22, 24, 28)" : "rgb(255, 255, 255)");
+  if (pictures) await page.screenshot({ path: join(pictures, `report-${width}-${colorScheme}.png`), fullPage: true });
+
+  // The second figure has panels. A point of its first line is read at the place where it is drawn.
+  const figure = page.locator("section.figure").nth(1);
+  await figure.scrollIntoViewIfNeeded();
+  const target = await figure.evaluate((section) => {
+    const { panels, x, y } = JSON.parse(section.querySelector("script").textContent);
+    const [left, top, right, bottom] = panels[1].box;
+    const { name, points, colour } = panels[1].series[0];
+    const place = (axis, value, from, to) => from + ((axis.log ? Math.log10(value) : value) - axis.from) / (axis.to - axis.from) * (to - from);
+    const last = points.at(-1);
+    const drawn = new DOMPoint(place(x, last[0], left, right), place(y, last[1], bottom, top));
+    const { x: across, y: down } = drawn.matrixTransform(section.querySelector("svg").getScreenCTM());
+    return { name, across, down, round: last[0], colour, panels: panels.length };
+  });
+  assert.equal(target.panels, 2);
+  await page.mouse.move(target.across, target.down);
+  const read = await figure.locator("output").innerText();
+  assert.ok(read.includes(`round ${target.round}`) && read.includes("regret"), read);
+
+  // A name in the legend hides what has its colour, and shows it again.
+  const shown = () => figure.evaluate((section, colour) =>
+    [...section.querySelectorAll("polyline")].filter((line) => line.getAttribute("stroke")?.toLowerCase() === colour && line.style.display !== "none").length, target.colour);
+  const before = await shown();
+  assert.ok(before >= 2, "a line in each panel");
+  const legend = figure.locator("svg text", { hasText: target.name }).first();
+  await legend.click();
+  assert.equal(await shown(), 0);
+  assert.equal(await legend.getAttribute("aria-pressed"), "false");
+  await legend.press("Enter");
+  assert.equal(await shown(), before);
+
+  // Dragging shows a part, a double click everything again.
+  const view = () => figure.locator("svg").getAttribute("viewBox");
+  const whole = await view();
+  await page.mouse.move(target.across - 100, target.down - 20);
+  await page.mouse.down();
+  await page.mouse.move(target.across - 20, target.down + 60, { steps: 4 });
+  await page.mouse.up();
+  assert.notEqual(await view(), whole);
+  await figure.locator("svg").dblclick({ position: { x: 60, y: 60 } });
+  assert.equal(await view(), whole);
+  assert.deepEqual(complaints, []);
+  if (width === 1200 && colorScheme === "dark") {
+    const printed = await page.pdf({ path: pictures && join(pictures, "report.pdf"), format: "A4" });
+    assert.ok(printed.length > 20_000);
+  }
+  await page.close();
+}
+await browser.close();
+rmSync(folder, { recursive: true });
+console.log("report: ok");
