@@ -2,30 +2,11 @@
 
 use std::{fmt::Write, path::Path};
 
-use crate::{Error, Result, estimate::Estimate, figure::Figure, summary::Format};
-
-/// Final regrets over two keys of a grid.
-#[derive(Debug)]
-pub struct HeatMap {
-    /// The algorithm, and its coordinates in the rest of the grid.
-    pub title: String,
-    /// The keys of rows and columns.
-    pub keys: [String; 2],
-    /// The values of the second key.
-    pub columns: Vec<f64>,
-    /// A value of the first key and the final regrets beside it.
-    pub rows: Vec<(f64, Vec<Option<Estimate>>)>,
-}
-
-impl HeatMap {
-    /// The smallest and the largest regret.
-    pub fn range(&self) -> (f64, f64) {
-        let all = self.rows.iter().flat_map(|(_, cells)| cells).flatten().map(|cell| cell.mean);
-        all.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), mean| {
-            (low.min(mean), high.max(mean))
-        })
-    }
-}
+use crate::{
+    Error, Result,
+    figure::{Figure, HeatMap},
+    summary::Format,
+};
 
 /// A page under construction.
 #[derive(Debug)]
@@ -97,12 +78,7 @@ impl Report {
 
     /// Final regrets over two keys of a grid: the darker the worse, on a logarithmic scale where all are positive.
     pub fn heat_map(&mut self, map: &HeatMap) {
-        self.heading(&format!(
-            "{}: final regret by {} and {}",
-            map.title, map.keys[0], map.keys[1]
-        ));
-        let (low, high) = map.range();
-        let place = |value: f64| if low > 0.0 { value.ln() } else { value };
+        self.heading(&map.heading());
         self.push(format_args!(
             "<div class=\"scroll\"><table class=\"heat\">\n<tr><th>{} \\ {}</th>",
             escape(&map.keys[0]),
@@ -119,18 +95,10 @@ impl Report {
                     self.body.push_str("<td></td>");
                     continue;
                 };
-                let span = (place(high) - place(low)).max(f64::MIN_POSITIVE);
-                let share = ((place(estimate.mean) - place(low)) / span).clamp(0.0, 1.0);
-                // From white to the blue of the first line, with text in a readable colour.
-                let colour = |full: f64| (255.0 - (255.0 - full) * share) as u8;
-                let words = if share > 0.6 { "#fff" } else { "#222" };
+                let (red, green, blue, words) = map.shade(estimate);
                 self.push(format_args!(
-                    "<td style=\"background:rgb({},{},{});color:{words}\">{:.1} &plusmn; {:.1}</td>",
-                    colour(0.0),
-                    colour(114.0),
-                    colour(178.0),
-                    estimate.mean,
-                    estimate.standard_error
+                    "<td style=\"background:rgb({red},{green},{blue});color:{words}\">{:.1} &plusmn; {:.1}</td>",
+                    estimate.mean, estimate.standard_error
                 ));
             }
             self.body.push_str("</tr>\n");
@@ -185,14 +153,25 @@ impl Figure {
 
     /// Draws the figure into `folder/figures` in these formats.
     pub fn write_as(&self, folder: &Path, name: &str, formats: &[Format]) -> Result<()> {
-        for format in formats {
-            match format {
-                Format::Svg => write(folder, &format!("figures/{name}.svg"), self.svg()?)?,
-                Format::Png => write(folder, &format!("figures/{name}.png"), self.png()?)?,
-            }
-        }
-        Ok(())
+        write_picture(folder, name, formats, || self.svg(), || self.png())
     }
+}
+
+/// Writes a picture into `folder/figures` in these formats.
+pub fn write_picture(
+    folder: &Path,
+    name: &str,
+    formats: &[Format],
+    svg: impl Fn() -> Result<String>,
+    png: impl Fn() -> Result<Vec<u8>>,
+) -> Result<()> {
+    for format in formats {
+        match format {
+            Format::Svg => write(folder, &format!("figures/{name}.svg"), svg()?)?,
+            Format::Png => write(folder, &format!("figures/{name}.png"), png()?)?,
+        }
+    }
+    Ok(())
 }
 
 /// Writes `content` to `folder/name`, making the folder if need be.

@@ -13,6 +13,7 @@ use plotters::{
 
 use super::{
     Figure, Line, Panel, Series,
+    raster::Drawing,
     scale::{Axis, MOST_TICKS, Scale},
 };
 
@@ -45,7 +46,7 @@ pub(super) const HEIGHT: u32 = 450;
 const PANEL_HEIGHT: u32 = 240;
 const TITLE: u32 = 34;
 /// The largest number of names in one row of the legend, the width of a letter, and the height of a row.
-const LEGEND_COLUMNS: usize = 3;
+const LEGEND_COLUMNS: usize = 6;
 const LETTER: usize = 8;
 pub(super) const LEGEND_ROW: u32 = 24;
 /// The width of a letter of the caption, and the height of its lines.
@@ -68,10 +69,19 @@ pub(super) fn colour(series: &Series) -> RGBColor {
     RGBColor(shade(red), shade(green), shade(blue))
 }
 
-type Drawn<T = ()> = std::result::Result<T, String>;
+pub(super) type Drawn<T = ()> = std::result::Result<T, String>;
 
-fn say(error: impl std::fmt::Display) -> String {
+pub(super) fn say(error: impl std::fmt::Display) -> String {
     error.to_string()
+}
+
+/// Draws text with a font that every machine has.
+pub(super) fn use_font() {
+    static FONT: Once = Once::new();
+    FONT.call_once(|| {
+        // Drawing reports an unreadable font by itself.
+        let _ = register_font("sans-serif", FontStyle::Normal, notosans::REGULAR_TTF);
+    });
 }
 
 /// (x, y, lower, upper) of each point of a line, as it is drawn.
@@ -179,11 +189,7 @@ impl Figure {
         area: &DrawingArea<B, Shift>,
         unit: u32,
     ) -> Drawn<Frame> {
-        static FONT: Once = Once::new();
-        FONT.call_once(|| {
-            // Drawing reports an unreadable font by itself.
-            let _ = register_font("sans-serif", FontStyle::Normal, notosans::REGULAR_TTF);
-        });
+        use_font();
         let mut frame = self.frame(unit)?;
         area.fill(&WHITE).map_err(say)?;
         let (drawing, below) = area.split_vertically(self.height() * unit);
@@ -298,12 +304,12 @@ impl Figure {
                 _ => &[(0, 20)],
             };
             for (from, to) in dashes {
-                let ends = [at(x + from, y + 11), at(x + to, y + 11)];
+                let ends = [at(x + from, y + 9), at(x + to, y + 9)];
                 area.draw(&PathElement::new(ends, colour.stroke_width(3 * unit))).map_err(say)?;
             }
             if series.line == Line::Marked {
                 let corners = mark(series.colour, 4 * unit as i32);
-                let (x, y) = at(x + 10, y + 11);
+                let (x, y) = at(x + 10, y + 9);
                 let corners: Vec<_> = corners.into_iter().map(|(a, b)| (x + a, y + b)).collect();
                 area.draw(&Polygon::new(corners, colour.filled())).map_err(say)?;
             }
@@ -319,6 +325,20 @@ impl Figure {
             area.draw(&Text::new(line, at(16, y), style.clone())).map_err(say)?;
         }
         Ok(())
+    }
+}
+
+impl Drawing for Figure {
+    fn title(&self) -> &str {
+        &self.title
+    }
+
+    fn size(&self) -> (u32, u32) {
+        Figure::size(self)
+    }
+
+    fn draw_on<B: DrawingBackend>(&self, area: &DrawingArea<B, Shift>, unit: u32) -> Drawn {
+        self.draw(area, unit).map(drop)
     }
 }
 

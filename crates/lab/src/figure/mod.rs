@@ -4,13 +4,15 @@
 //! | --- | --- |
 //! | `scale` | scales of axes, and where their labels stand |
 //! | `draw` | a figure on any drawing backend |
-//! | `raster` | pictures as points |
+//! | `heat` | a map of values over two keys |
+//! | `raster` | drawings as SVG and as points |
 //! | `values` | the values of a figure with where they are drawn |
 //!
 //! Values are mapped to the plane here (a logarithmic axis draws `log10`), so that the drawing library only gets plain coordinates. All panels of a figure have the same axes and one
 //! legend.
 
 mod draw;
+mod heat;
 mod raster;
 mod scale;
 #[cfg(test)]
@@ -19,7 +21,7 @@ mod values;
 
 use plotters::prelude::*;
 
-pub use self::scale::Scale;
+pub use self::{heat::HeatMap, scale::Scale};
 use crate::{Error, Result};
 
 /// How a line is drawn.
@@ -96,11 +98,7 @@ impl Figure {
 
     /// Draws the figure as SVG.
     pub fn svg(&self) -> Result<String> {
-        let mut text = String::new();
-        let area = SVGBackend::with_string(&mut text, self.size()).into_drawing_area();
-        self.draw(&area, 1).map_err(|reason| self.error(reason))?;
-        drop(area);
-        Ok(text)
+        raster::svg(self)
     }
 
     /// The figure as SVG, and its values with where they are drawn: for pages that answer a pointer.
@@ -114,16 +112,7 @@ impl Figure {
 
     /// Draws the figure as PNG, twice as large.
     pub fn png(&self) -> Result<Vec<u8>> {
-        let unit = raster::SHARPNESS * raster::OVERSAMPLING;
-        let (width, height) = self.size();
-        let mut pixels = vec![0; (3 * unit * width * unit * height) as usize];
-        let size = (unit * width, unit * height);
-        let area = BitMapBackend::with_buffer(&mut pixels, size).into_drawing_area();
-        self.draw(&area, unit).map_err(|reason| self.error(reason))?;
-        drop(area);
-        let size = (raster::SHARPNESS * width, raster::SHARPNESS * height);
-        let picture = raster::encode(&raster::shrink(&pixels, size), size);
-        picture.map_err(|error| self.error(error.to_string()))
+        raster::png(self)
     }
 
     fn error(&self, reason: String) -> Error {

@@ -7,8 +7,7 @@ use super::{
 use crate::{
     contest::Label,
     estimate::stuck_words,
-    figure::{Figure, Line, Panel, Scale, Series},
-    report::HeatMap,
+    figure::{Figure, HeatMap, Line, Panel, Scale, Series},
 };
 
 /// The largest number of keys that get a figure.

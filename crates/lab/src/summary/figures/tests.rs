@@ -136,3 +136,29 @@ fn the_page_begins_with_what_a_reader_asks() {
     }
     assert_eq!(html.matches("<script type=\"application/json\">").count(), drawn.figures().len());
 }
+
+#[test]
+fn a_map_over_two_keys_is_a_picture_too() {
+    let text = r#"
+        name = "map"
+        rounds = 60
+        trials = 3
+        environment = { kind = "sphere", dimension = 3, arms = [3, 5] }
+        [[algorithm]]
+        kind = "joint"
+        privacy = { epsilon = [1.0, 4.0], delta = 1e-6 }
+    "#;
+    let summary = Experiment::parse(text).unwrap().simulate(|_, _| ()).unwrap();
+    let map = sweep::heat_maps(&summary.algorithms).remove(0);
+    let svg = map.svg().unwrap();
+    assert!(svg.contains("final regret by arms and epsilon"), "{svg}");
+    let of = |estimate: &Estimate| format!("{:.1} ± {:.1}", estimate.mean, estimate.standard_error);
+    for one in &summary.algorithms {
+        assert!(svg.contains(&of(&one.final_regret)));
+    }
+    // The worst cell is the darkest one.
+    let worst = summary.algorithms.iter().map(|one| &one.final_regret);
+    let worst = worst.max_by(|one, other| one.mean.total_cmp(&other.mean)).unwrap();
+    assert_eq!(map.shade(worst), (0, 114, 178, "#fff"));
+    assert!(map.png().unwrap().starts_with(b"\x89PNG"));
+}
