@@ -34,6 +34,14 @@ pub(super) fn grace(plan: &LoopPlan) -> u64 {
     GRACE.min(plan.params.reward.window.as_milliseconds())
 }
 
+/// A question that was asked longer ago than this, in milliseconds, is stored or has failed.
+const ON_THE_WAY: u64 = 60_000;
+
+/// The last slot that no question asks for any more: those on their way were asked a little earlier.
+pub(super) fn settled(plan: &LoopPlan, now: Time) -> u64 {
+    plan.due(now.saturating_sub(ON_THE_WAY)).saturating_sub(1)
+}
+
 /// What a tick did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ticked {
@@ -52,13 +60,15 @@ pub(super) struct Progress {
     /// Nothing is closed before this moment of the steady clock.
     not_before: u64,
     /// The last closed slot when open events were counted.
-    counted: u64,
+    pub(super) counted: u64,
+    /// The last slot that nobody asked for any more when they were counted.
+    pub(super) settled: u64,
 }
 
 impl Progress {
-    /// Nothing is closed before this moment of the steady clock.
-    pub(super) fn new(not_before: u64) -> Self {
-        Progress { not_before, counted: 0 }
+    /// Nothing is closed before this moment of the steady clock; open events have been counted when slots up to `settled` were.
+    pub(super) fn new(not_before: u64, settled: u64) -> Self {
+        Progress { not_before, counted: 0, settled }
     }
 
     /// Nothing more is closed before this moment of the steady clock.
@@ -82,7 +92,7 @@ impl Service {
         }
         let head = self.head(each).await?;
         self.follow(each, &head).await?;
-        self.recount(each, &head, &mut progress.counted).await?;
+        self.recount(each, &head, &mut progress, now).await?;
         if each.halted().is_some() {
             self.note_halt(each).await?;
             each.lease.give_up(self.store.as_ref(), each.life).await;
