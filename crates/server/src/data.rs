@@ -1,7 +1,7 @@
 //! Where a service's data are: a folder with its keys and, unless there is a database, the store; the witness stands elsewhere.
 
 use std::{
-    fs,
+    fmt, fs,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -18,13 +18,36 @@ use crate::{
 /// The file of the store in its folder.
 pub const STORE: &str = "store.redb";
 
+/// The address of a PostgreSQL database. It may hold a password, so that it is not printed.
+#[derive(Clone, PartialEq, Eq)]
+pub struct DatabaseUrl(String);
+
+impl DatabaseUrl {
+    /// The whole address.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<String> for DatabaseUrl {
+    fn from(url: String) -> Self {
+        DatabaseUrl(url)
+    }
+}
+
+impl fmt::Debug for DatabaseUrl {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("DatabaseUrl(..)")
+    }
+}
+
 /// Where the data of a service are.
 #[derive(Debug, Clone)]
 pub struct Data {
     /// The folder of the keys and of the control socket, and of the store unless there is a database.
     pub folder: PathBuf,
-    /// The address of a PostgreSQL database.
-    pub database: Option<String>,
+    /// A PostgreSQL database.
+    pub database: Option<DatabaseUrl>,
 }
 
 impl Data {
@@ -38,7 +61,7 @@ impl Data {
         match &self.database {
             Some(url) => {
                 make_folder(&self.folder)?;
-                let store = PostgresStore::open(url).await?;
+                let store = PostgresStore::open(url.as_str()).await?;
                 let clock = store.clock();
                 Ok((Arc::new(store), clock))
             }
@@ -176,6 +199,15 @@ fn make_folder(folder: &Path) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_address_of_a_database_is_not_printed() {
+        let url = DatabaseUrl::from("postgres://user:swordfish@host/database".to_string());
+        let data = Data { database: Some(url), ..Data::in_folder("data") };
+        let printed = format!("{data:?} {data:#?}");
+        assert!(printed.contains("data") && printed.contains("DatabaseUrl(..)"), "{printed}");
+        assert!(!printed.contains("swordfish"), "{printed}");
+    }
 
     #[tokio::test]
     async fn a_missing_key_of_sealed_reports_is_not_replaced() {

@@ -322,7 +322,7 @@ mod tests {
         let (folder, url) = (tempfile::tempdir().unwrap(), cluster.empty());
         let start = async |witness: Option<&str>, said_to_be_lost: bool| {
             let mut options = options(folder.path(), witness, said_to_be_lost);
-            options.data.database = Some(url.clone());
+            options.data.database = Some(url.clone().into());
             let store = Arc::new(PostgresStore::open(&url).await?);
             let clock = store.clock();
             let witness = open_witness(&options, store.as_ref(), clock.now()).await?;

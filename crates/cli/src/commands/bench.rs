@@ -4,7 +4,7 @@ use std::{fmt::Write, path::PathBuf};
 
 use clap::Args;
 use reticent_lab::bench;
-use reticent_server::bench::{BenchOptions, Figure};
+use reticent_server::bench::{BenchOptions, Figure, Part};
 use serde_json::json;
 
 use super::serve::runtime;
@@ -19,7 +19,8 @@ const SERVICE: &str = "service";
     after_help = "Example: reticent bench --json\n\nOpenDP's Python package is measured too where it is installed: \
     in RETICENT_PYTHON, in target/oracles (made by `cargo xtask test`), or as python3. \
     Built with `--features clarabel`, the section `safe` has the enumeration of paper 3 beside ours.\n\n\
-    `reticent bench service` measures `reticent serve` with its embedded store on this machine (some minutes, and some GiB in --data)."
+    `reticent bench service` measures `reticent serve` with its embedded store on this machine (some minutes, and some GiB in --data); \
+    `--parts release,growth --growth 10000000` measures how costs grow up to ten million events (an hour, and 30 GiB)."
 )]
 pub struct Arguments {
     /// Sections to measure, such as linucb, paper1 or service; without any, all of them but `service` (some minutes).
@@ -30,6 +31,12 @@ pub struct Arguments {
     /// For `service`: open events at the restart.
     #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1000..=10_000_000))]
     events: u64,
+    /// For `service`: events up to which the growth of costs is measured.
+    #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(100..=10_000_000))]
+    growth: u64,
+    /// For `service`: what to measure, of embedded, replicas (with --database), release and growth; everything by default.
+    #[arg(long, value_name = "PARTS", value_delimiter = ',')]
+    parts: Vec<Part>,
     /// For `service`: a new folder on the disk that is to be measured; it is removed at the end.
     #[arg(long, default_value = "reticent-bench.data")]
     data: PathBuf,
@@ -82,16 +89,21 @@ fn measure_service(arguments: &Arguments) -> Result<Vec<Figure>, Error> {
     let options = BenchOptions {
         program: std::env::current_exe()?,
         folder,
-        database: arguments.database.clone(),
+        database: arguments.database.clone().map(Into::into),
+        parts: arguments.parts.clone(),
         requests: arguments.requests,
         events: arguments.events,
+        growth: arguments.growth,
     };
     let progress = |what: &str| crate::say!("measuring {what} ...");
     Ok(runtime()?.block_on(reticent_server::bench::run(&options, progress))?)
 }
 
 fn write_service(text: &mut String, figures: &[Figure]) {
-    let _ = writeln!(text, "\nThe service on its embedded store, d = 16, K = 20, M = 64");
+    let _ = writeln!(
+        text,
+        "\nThe service, d = 16, K = 20, M = 64, on its embedded store where no other is named"
+    );
     let _ = writeln!(text, "  {:<52} {:>10}      {:>8} {:>8}", "", "measured", "required", "goal");
     for figure in figures {
         let number = |value: Option<f64>| value.map_or(String::new(), |value| format!("{value}"));

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use reticent_server::data::Data;
+use reticent_server::data::{Data, DatabaseUrl};
 
 /// Where a service keeps its data.
 #[derive(Args)]
@@ -24,7 +24,7 @@ impl Place {
 }
 
 /// The address that was given, or that of the environment.
-pub fn database(given: Option<String>) -> Option<String> {
+pub fn database(given: Option<String>) -> Option<DatabaseUrl> {
     let of_environment = || std::env::var("RETICENT_DATABASE").ok();
-    given.or_else(of_environment).filter(|url| !url.is_empty())
+    given.or_else(of_environment).filter(|url| !url.is_empty()).map(DatabaseUrl::from)
 }

@@ -29,13 +29,15 @@ pub(super) const REPORTS: u64 = 100;
 const PATIENCE: Duration = Duration::from_secs(300);
 
 /// A generator of load.
+#[derive(Clone)]
 pub(super) struct Load {
-    address: SocketAddr,
+    /// Where to: connections go to one after the other.
+    addresses: Vec<SocketAddr>,
     connections: u64,
     /// The loop that is called.
     name: &'static str,
     /// Events so far: the next has this number.
-    events: AtomicU64,
+    events: Arc<AtomicU64>,
 }
 
 /// What was measured.
@@ -64,7 +66,18 @@ impl Measured {
 
 impl Load {
     pub(super) fn new(address: SocketAddr, connections: u64) -> Self {
-        Load { address, connections, name: "bench", events: AtomicU64::new(0) }
+        Self::spread(vec![address], connections)
+    }
+
+    /// Connections to several processes of one store.
+    pub(super) fn spread(addresses: Vec<SocketAddr>, connections: u64) -> Self {
+        Load { addresses, connections, name: "bench", events: Arc::default() }
+    }
+
+    /// The same to the first of these processes: events go on where they are.
+    pub(super) fn over(&self, processes: usize) -> Self {
+        let addresses = self.addresses.iter().take(processes).copied().collect();
+        Load { addresses, ..self.clone() }
     }
 
     /// The same for another loop.
@@ -135,7 +148,7 @@ impl Load {
             let requests: Vec<String> = (first..first + BATCH).map(question).collect();
             ("rank/batch".to_string(), format!("{{\"requests\":[{}]}}", requests.join(",")))
         };
-        Load::new(self.address, 4).run(batches, None, key, batch).await
+        Load { connections: 4, ..self.clone() }.run(batches, None, key, batch).await
     }
 
     async fn run<F>(&self, count: u64, rate: Option<u64>, key: &str, request: F) -> Result<Measured>
@@ -144,8 +157,8 @@ impl Load {
     {
         let next = Arc::new(AtomicU64::new(0));
         let mut connections = Vec::new();
-        for _ in 0..self.connections {
-            connections.push(Connection::open(self.address, key.to_string(), self.name).await?);
+        for address in self.addresses.iter().cycle().take(self.connections as usize) {
+            connections.push(Connection::open(*address, key.to_string(), self.name).await?);
         }
         // Clients keep their connections: opening them is not measured.
         let start = Instant::now();
@@ -184,7 +197,8 @@ impl Load {
     }
 }
 
-async fn in_time<T>(measuring: impl Future<Output = Result<T>>) -> Result<T> {
+/// What a measurement gives, unless it takes too long.
+pub(super) async fn in_time<T>(measuring: impl Future<Output = Result<T>>) -> Result<T> {
     let late = |_| Error::Unavailable("a measurement took longer than five minutes".into());
     tokio::time::timeout(PATIENCE, measuring).await.map_err(late)?
 }

@@ -11,7 +11,7 @@ use super::{BenchOptions, question::LOOP, report};
 use crate::{
     Error, Result,
     clock::{Clock, SystemClock},
-    data::Data,
+    data::DatabaseUrl,
     http::{Role, make_key},
 };
 
@@ -35,8 +35,7 @@ impl Process {
         let folder = &options.folder;
         let loops = format!("{LOOP}{}", report::LOOP);
         std::fs::write(folder.join("loops.toml"), loops).map_err(Error::store)?;
-        let data = Data { folder: folder.join("data"), database: options.database.clone() };
-        let (store, _) = data.open().await?;
+        let (store, _) = options.data().open().await?;
         let roles = vec![Role::Decide, Role::Reward];
         let now = SystemClock::default().now();
         let key = make_key(store.as_ref(), Some("bench".into()), roles, now).await?;
@@ -44,6 +43,20 @@ impl Process {
         let device_key = make_key(store.as_ref(), name, roles, now).await?;
         drop(store);
         Self::spawn(options, key, device_key).await
+    }
+
+    /// Starts another one on the database of this one, which runs in folder `first`: in a folder of its own, with the keys of that one.
+    pub(super) async fn another(
+        &self,
+        first: &BenchOptions,
+        options: &BenchOptions,
+    ) -> Result<Self> {
+        let (from, to) = (first.data().folder, options.data().folder);
+        std::fs::create_dir_all(&to).map_err(Error::store)?;
+        for name in ["people.key", "events.key", "seal.key", "../loops.toml"] {
+            std::fs::copy(from.join(name), to.join(name)).map_err(Error::store)?;
+        }
+        Self::spawn(options, self.key.clone(), self.device_key.clone()).await
     }
 
     /// Kills it with -9, and starts it on the same data.
@@ -57,7 +70,8 @@ impl Process {
         let mut command = Command::new(&options.program);
         // Never the database of somebody's service.
         command.env_remove("RETICENT_DATABASE");
-        command.envs(options.database.as_ref().map(|url| ("RETICENT_DATABASE", url)));
+        let database = options.database.as_ref().map(DatabaseUrl::as_str);
+        command.envs(database.map(|url| ("RETICENT_DATABASE", url)));
         let mut child = command
             .args(["serve", "--listen", "127.0.0.1:0", "--config"])
             .arg(options.folder.join("loops.toml"))

@@ -417,6 +417,7 @@ impl Loop {
         lease.keep(store.as_ref(), life.id).await?;
         let away = plan.slot(now) > head.closed.saturating_add(2);
         let wait = if away { tick::grace(&plan) } else { 0 };
+        let settled = tick::settled(&plan, now);
         let open = store.open_events(life.id).await?.into_iter().collect();
         let last = match head.number {
             0 => None,
@@ -433,7 +434,7 @@ impl Loop {
             clock: Arc::clone(clock),
             halted: Mutex::new(None),
             ticker,
-            ticking: tokio::sync::Mutex::new(tick::Progress::new(clock.steady(), wait)),
+            ticking: tokio::sync::Mutex::new(tick::Progress::new(clock.steady(), wait, settled)),
             open: open::OpenEvents::new(open),
             counts: Counts::default(),
         })

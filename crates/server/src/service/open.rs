@@ -1,8 +1,8 @@
 //! How many events of a loop are open, for the limit on them.
 //!
 //! They are counted where the outcome of a transaction is known. After an error of the store it is not: the events may be there or not, and a client that
-//! repeats them is told that they are. They are then read from the store again, while no other transaction of this process changes them. So they are now and then
-//! where other processes add events too.
+//! repeats them is told that they are. They are then read from the store again, while no other transaction of this process changes them. Slots that
+//! other processes still add events to are read now and then too; those that nobody asks for any more are not, for a window may have many, with all open events in them.
 
 use std::{
     collections::BTreeMap,
@@ -78,10 +78,23 @@ impl OpenEvents {
         }
     }
 
-    /// Counts them again.
-    pub(super) async fn recount(&self, store: &dyn Store, life: LifeId) -> Result<()> {
+    /// Counts those of slots after `settled` again, into which others may have added some. Of the others, those of closed slots go.
+    pub(super) async fn recount(
+        &self,
+        store: &dyn Store,
+        life: LifeId,
+        closed: u64,
+        settled: u64,
+    ) -> Result<()> {
         let alone = self.changing.write().await;
-        self.read(&alone, store, life).await
+        if self.uncertain.load(Ordering::SeqCst) {
+            return self.read(&alone, store, life).await;
+        }
+        let counted = store.open_events_after(life, settled).await?;
+        let mut slots = self.slots();
+        slots.retain(|slot, _| *slot > closed && *slot <= settled);
+        slots.extend(counted);
+        Ok(())
     }
 
     async fn read(

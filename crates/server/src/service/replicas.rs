@@ -9,9 +9,13 @@
 
 use std::sync::Arc;
 
-use super::{Loop, Service, WATCHED};
+use super::{
+    Loop, Service, WATCHED,
+    tick::{Progress, settled},
+};
 use crate::{
     Result,
+    clock::Time,
     loops::HeadName,
     store::{Head, ReleaseRecord},
 };
@@ -117,13 +121,22 @@ impl Service {
         Ok(())
     }
 
-    /// Counts open events again when slots have closed: other processes add some too.
-    pub(super) async fn recount(&self, each: &Loop, head: &Head, counted: &mut u64) -> Result<()> {
-        if !self.store.is_shared() || head.closed == *counted {
+    /// Counts open events again when slots have closed: other processes add some too. Questions wait for it, so that it must not take longer the more events are open.
+    pub(super) async fn recount(
+        &self,
+        each: &Loop,
+        head: &Head,
+        progress: &mut Progress,
+        now: Time,
+    ) -> Result<()> {
+        if !self.store.is_shared() || head.closed == progress.counted {
             return Ok(());
         }
-        each.open.recount(self.store.as_ref(), each.life).await?;
-        *counted = head.closed;
+        // After a clock that went back, earlier slots are asked for again.
+        let settled = settled(&each.plan, now);
+        let after = settled.min(progress.settled);
+        each.open.recount(self.store.as_ref(), each.life, head.closed, after).await?;
+        (progress.counted, progress.settled) = (head.closed, settled);
         Ok(())
     }
 }

@@ -39,6 +39,14 @@ fn away(plan: &LoopPlan) -> u64 {
     plan.tick.saturating_mul(2)
 }
 
+/// A question that was asked longer ago than this, in milliseconds, is stored or has failed.
+const ON_THE_WAY: u64 = 60_000;
+
+/// The last slot that no question asks for any more: those on their way were asked a little earlier.
+pub(super) fn settled(plan: &LoopPlan, now: Time) -> u64 {
+    plan.due(now.saturating_sub(ON_THE_WAY)).saturating_sub(1)
+}
+
 /// What a tick did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ticked {
@@ -57,7 +65,9 @@ pub(super) struct Progress {
     /// Nothing is closed before this moment of the steady clock.
     not_before: u64,
     /// The last closed slot when open events were counted.
-    counted: u64,
+    pub(super) counted: u64,
+    /// The last slot that nobody asked for any more when they were counted.
+    pub(super) settled: u64,
     /// When the last tick ended that did not fail, by the steady clock.
     looked: u64,
     /// Whether one has failed since.
@@ -65,9 +75,10 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Nothing is closed before so many milliseconds have passed by the steady clock from now on.
-    pub(super) fn new(now: u64, wait: u64) -> Self {
-        Progress { not_before: now.saturating_add(wait), counted: 0, looked: now, failed: false }
+    /// Nothing is closed before so many milliseconds have passed by the steady clock from now on; open events have been counted when slots up to `settled` were.
+    pub(super) fn new(now: u64, wait: u64, settled: u64) -> Self {
+        let not_before = now.saturating_add(wait);
+        Progress { not_before, counted: 0, settled, looked: now, failed: false }
     }
 
     /// Nothing more is closed before this moment of the steady clock.
@@ -105,7 +116,7 @@ impl Service {
             progress.wait(steady.saturating_add(grace(&each.plan)));
         }
         self.follow(each, &head).await?;
-        self.recount(each, &head, &mut progress.counted).await?;
+        self.recount(each, &head, progress, now).await?;
         if each.halted().is_some() {
             self.note_halt(each).await?;
             each.lease.give_up(self.store.as_ref(), each.life).await;

@@ -201,6 +201,14 @@ pub trait Store: Send + Sync + 'static {
 
     /// How many events are open in each slot. Erased ones count until it closes, so that a limit on open events does not show an erasure.
     fn open_events(&self, life: LifeId) -> Pending<Vec<(u64, u64)>>;
+
+    /// The same for slots after this one.
+    fn open_events_after(&self, life: LifeId, after: u64) -> Pending<Vec<(u64, u64)>> {
+        let open = self.open_events(life);
+        Box::pin(
+            async move { Ok(open.await?.into_iter().filter(|(slot, _)| *slot > after).collect()) },
+        )
+    }
 }
 
 /// Where a named floor is.

@@ -180,6 +180,28 @@ async fn open_events_of_all_processes_are_counted() {
     assert_eq!((one.each().open_events(), other.each().open_events()), (0, 0));
 }
 
+/// A window of a day has many slots, and all open events are in them: a tick reads those of the last ones only.
+#[tokio::test]
+async fn open_events_of_slots_that_nobody_asks_for_are_not_counted_again() {
+    let text = file(EXACT, "").replace("2 minutes", "1 hour");
+    let Some((one, other, clock)) = two(&text).await else { return };
+    let tick = async || {
+        clock.pass(TICK);
+        one.tick().await;
+        other.tick().await;
+        other.each().open_events()
+    };
+    let crowd = CROWD as u64;
+    one.world.rank("one", None).await;
+    assert_eq!((tick().await, tick().await), (crowd, crowd));
+    // Whoever counted these again would miss them.
+    one.database.tamper("delete from remembered").await;
+    one.world.rank("two", None).await;
+    assert_eq!(tick().await, 2 * crowd);
+    clock.pass(57 * TICK);
+    assert_eq!(tick().await, crowd, "the first slot has closed");
+}
+
 #[tokio::test]
 async fn a_releaser_that_was_stopped_cannot_release_when_it_comes_back() {
     let Some((one, other, clock)) = two(&file(EXACT, "")).await else { return };

@@ -204,6 +204,11 @@ async fn a_closed_slot_stays_closed(store: &dyn Store) -> Checked {
         "a closed event takes no reward"
     );
     ensure!(store.open_events(life).await? == [(16, 1)], "open events");
+    ensure!(store.open_events_after(life, 15).await? == [(16, 1)], "open events after a slot");
+    ensure!(
+        store.open_events_after(life, 16).await?.is_empty(),
+        "no open events after the last slot"
+    );
     let all = store.closed_events(life, Place::default(), u64::MAX, 9).await?;
     let ids: Vec<u8> = all.iter().map(|(_, event)| event.event[0]).collect();
     ensure!(ids == [2, 4, 1, 3], "by slot and number: {ids:?}");

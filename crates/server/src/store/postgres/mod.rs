@@ -336,6 +336,10 @@ impl Store for PostgresStore {
     }
 
     fn open_events(&self, life: LifeId) -> Pending<Vec<(u64, u64)>> {
-        self.connections.read(move |on| Box::pin(reads::open_events(on, life)))
+        self.open_events_after(life, 0)
+    }
+
+    fn open_events_after(&self, life: LifeId, after: u64) -> Pending<Vec<(u64, u64)>> {
+        self.connections.read(move |on| Box::pin(reads::open_events(on, life, after)))
     }
 }

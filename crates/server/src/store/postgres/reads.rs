@@ -149,13 +149,17 @@ pub(super) async fn setting(on: &Transaction<'_>, name: &str) -> Attempt<Option<
     Ok(row.map(|row| row.get(0)))
 }
 
-/// Open events by slot.
-pub(super) async fn open_events(on: &Transaction<'_>, life: LifeId) -> Attempt<Vec<(u64, u64)>> {
-    let closed = heads::head(on, life).await?.closed;
+/// Open events by slot, after this one.
+pub(super) async fn open_events(
+    on: &Transaction<'_>,
+    life: LifeId,
+    after: u64,
+) -> Attempt<Vec<(u64, u64)>> {
+    let after = heads::head(on, life).await?.closed.max(after);
     let found = rows(
         on,
         "select slot, count(*) from remembered where life = $1 and slot > $2 group by slot order by slot",
-        &[&life_number(life)?, &bound(closed)],
+        &[&life_number(life)?, &bound(after)],
     )
     .await?;
     Ok(found.iter().map(|row| (unsigned(row.get(0)), unsigned(row.get(1)))).collect())
