@@ -54,6 +54,8 @@ impl Life {
             let point = format!("{step}@{}=kill", 1 + random.below(most));
             start = start.with("RETICENT_FAILPOINT", point);
         }
+        // Two processes cannot open one file.
+        place.replicas[which].server.kill();
         place.replicas[which].server = Server::start(&start);
         let dies_starting = random.below(8) == 0;
         let most = if dies_starting { Duration::from_millis(random.below(150)) } else { START };
