@@ -11,9 +11,9 @@ use std::{
 use reticent_server::store::PostgresStore;
 
 use super::{
-    CLIENTS, Clients, LOOPS, Server, Shared, Start, examine, folder, keys,
-    replicas::testing::{Cluster, with_small_disks},
-    runtime, setting,
+    CLIENTS, Clients, LOOPS, Server, Shared, Start,
+    database::testing::{Cluster, with_small_disks},
+    examine, folder, keys, runtime, setting,
 };
 
 /// What PostgreSQL tells its administrator.

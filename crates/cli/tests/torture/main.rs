@@ -8,7 +8,7 @@
 //! | `examine` | what the checker found, and what a run was made of |
 //! | `server` | the process that is tortured |
 //! | `proxy` | a way to PostgreSQL that loses the answers of commits |
-//! | `replicas` | two processes on one database |
+//! | `database` | two processes on one database, and accidents to both and to it |
 //! | `failover` | one of them is killed while the other serves: no call fails |
 //! | `disk` | the disk of the database is full |
 //! | `long` | every accident on both stores, as `cargo xtask torture` runs it: needs the feature `failpoints` |
@@ -22,6 +22,7 @@
 )]
 
 mod client;
+mod database;
 mod device;
 mod disk;
 mod examine;
@@ -29,7 +30,6 @@ mod failover;
 #[cfg(feature = "failpoints")]
 mod long;
 mod proxy;
-mod replicas;
 mod server;
 
 use std::{
@@ -190,7 +190,7 @@ fn killed_at_random_under_load_it_keeps_everything_it_acknowledged() {
             std::thread::sleep(Duration::from_millis(random.below(120)));
         } else {
             shared.serve_at(&[server.address()]);
-            std::thread::sleep(Duration::from_millis(random.below(700)));
+            std::thread::sleep(Duration::from_millis(random.below(500)));
         }
         server.kill();
         shared.serve_at(&[]);

@@ -5,7 +5,7 @@ use std::{process::Command, time::Duration};
 use reticent_server::failpoint::STEPS;
 
 use super::{
-    super::{CLIENTS, Clients, Random, Server, disk::Disk, replicas::PAST_THE_LEASE},
+    super::{CLIENTS, Clients, Random, Server, database::PAST_THE_LEASE, disk::Disk},
     Table,
     place::{Kind, Place},
 };
