@@ -21,7 +21,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Examined, Found, Random, setting};
+use super::{
+    Random,
+    examine::{Examined, Found},
+    setting,
+};
 use accident::accidents;
 use copies::copies;
 use kills::kills;

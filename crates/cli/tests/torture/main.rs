@@ -51,7 +51,7 @@ use reticent_server::{
 
 use client::{Client, Random, Shared};
 use device::Reporter;
-use examine::{Examined, Found, examine};
+use examine::examine;
 use server::{Server, Start, run};
 
 const LOOPS: &str = r#"

@@ -8,7 +8,7 @@ use std::{
 use reticent_server::{loops::Rollback, store::ReleaseRecord};
 
 use super::{
-    super::{CLIENTS, Clients, Found, Histories, Random, run, server::readiness},
+    super::{CLIENTS, Clients, Histories, Random, examine::Found, run, server::readiness},
     Table,
     place::{Kind, Place},
 };

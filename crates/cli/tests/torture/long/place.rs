@@ -5,9 +5,10 @@ use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 use reticent_server::store::{PostgresStore, RedbStore};
 
 use super::super::{
-    Examined, Histories, LOOPS, Server, Shared, Start,
+    Histories, LOOPS, Server, Shared, Start,
     database::{PAST_THE_LEASE, testing},
-    examine, folder, keys,
+    examine::{Examined, examine},
+    folder, keys,
     proxy::Proxy,
     run, runtime,
 };
