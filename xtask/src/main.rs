@@ -12,7 +12,7 @@
 //! | `cargo xtask package` | packs what is published and compiles it |
 //! | `cargo xtask audit [--quick]` | attacks every guarantee, detects every known mistake, tests the coverage of confidence sets |
 //! | `cargo xtask fuzz [--minutes 10]` | fuzzes every reader of external bytes |
-//! | `cargo xtask torture [--minutes 10]` | the service under every accident, on both stores, and a checker over its clients' history |
+//! | `cargo xtask torture [--minutes 10] [--kills 1000]` | the service under every accident, on both stores, and a checker over its clients' history; with `--kills` until so many processes were killed with -9 |
 //! | `cargo xtask simulate [--events 1000000] [--seed 1]` | loops in simulated time, with failures of every kind, and the same checker |
 //! | `cargo xtask rooms` | prints which module uses which |
 
@@ -29,7 +29,10 @@ mod tools;
 mod wasm;
 mod web;
 
-use std::{env, process::ExitCode};
+use std::{
+    env,
+    process::{Command, ExitCode},
+};
 
 use tools::{binary, cargo, root, root_command, step};
 
@@ -43,18 +46,18 @@ fn main() -> ExitCode {
         Some("browser") => build().and_then(|()| browser::pages(browser::fetch())),
         Some("docs") => build().and_then(|()| docs::build_and_test()),
         Some("audit") => audit(env::args().any(|argument| argument == "--quick")),
-        Some("fuzz") => fuzz(&minutes()),
+        Some("fuzz") => fuzz(&value_of("--minutes").unwrap_or_else(|| "10".into())),
         Some("deb") if env::args().any(|argument| argument == "--test") => {
             build().and_then(|()| debian::test(debian::fetch()))
         }
         Some("deb") => debian::build(),
-        Some("torture") => torture(&minutes()),
+        Some("torture") => torture(),
         Some("simulate") => simulate(),
         Some("package") => packages::pack(true),
         Some("rooms") => print_rooms(),
         Some("wasm") => wasm::build(wasm::fetch()),
         Some("web") => web(),
-        _ => Err("usage: cargo xtask test | oracles | python | clients | browser | docs | wasm | web | deb [--test] | package | rooms | audit [--quick] | fuzz [--minutes 10] | torture [--minutes 10] | simulate [--events 1000000] [--seed 1]"
+        _ => Err("usage: cargo xtask test | oracles | python | clients | browser | docs | wasm | web | deb [--test] | package | rooms | audit [--quick] | fuzz [--minutes 10] | torture [--minutes 10] [--kills 1000] | simulate [--events 1000000] [--seed 1]"
             .to_string()),
     };
     match result {
@@ -107,40 +110,46 @@ fn fuzz(minutes: &str) -> Result<(), String> {
     step("fuzzing", &mut command)
 }
 
-/// Minutes of accidents to a build of the service that has failpoints; a broken promise is printed and fails.
-fn torture(minutes: &str) -> Result<(), String> {
+/// Accidents to a build of the service that has failpoints, for so many minutes and until so many processes were killed; a broken promise is printed and fails.
+fn torture() -> Result<(), String> {
     postgres::expect(&postgres::fetch())?;
     let mut command = root_command("cargo");
     command
         .args(["test", "--quiet", "--package", "reticent-cli", "--features", "failpoints"])
-        .args(["--test", "torture", "minutes_of_torture", "--", "--ignored", "--nocapture"])
-        .env("RETICENT_TORTURE_MINUTES", minutes);
+        .args(["--test", "torture", "minutes_of_torture", "--", "--ignored", "--nocapture"]);
+    let options =
+        [("--minutes", "RETICENT_TORTURE_MINUTES"), ("--kills", "RETICENT_TORTURE_KILLS")];
+    hand_on(&options, &mut command)?;
     step("torture", &mut command)
 }
 
 /// Loops in simulated time, as many seeds as the events take, or one seed. A seed that breaks a promise is printed and fails.
 fn simulate() -> Result<(), String> {
     let mut command = root_command("cargo");
-    command.args(["test", "--workspace", "--quiet", "--test", "simulation"]).args([
-        "many_events",
+    command.args(["test", "--workspace", "--quiet", "--test", "simulation", "many_events"]).args([
         "--",
         "--ignored",
         "--nocapture",
     ]);
-    for (option, variable) in
-        [("--events", "RETICENT_SIMULATION_EVENTS"), ("--seed", "RETICENT_SIMULATION_SEED")]
-    {
-        command.envs(value_of(option).map(|value| (variable, value)));
-    }
+    let options =
+        [("--events", "RETICENT_SIMULATION_EVENTS"), ("--seed", "RETICENT_SIMULATION_SEED")];
+    hand_on(&options, &mut command)?;
     step("simulation", &mut command)
 }
 
-/// The value of `--minutes`, or 10.
-fn minutes() -> String {
-    value_of("--minutes").unwrap_or_else(|| "10".into())
+/// Hands whole numbers that are given as options to a test, as variables of its environment.
+fn hand_on(options: &[(&str, &str)], command: &mut Command) -> Result<(), String> {
+    for (option, variable) in options {
+        if let Some(value) = value_of(option) {
+            let number: Result<u64, _> = value.parse();
+            number.map_err(|_| format!("{option} {value}: give a whole number"))?;
+            command.env(variable, value);
+        }
+    }
+    Ok(())
 }
 
-/// The value of an option, if it is given.
+/// What stands behind an option.
 fn value_of(option: &str) -> Option<String> {
     env::args().skip_while(|argument| argument != option).nth(1)
 }

@@ -44,6 +44,11 @@ mod on {
         "tick: witnessed",
         "tick: served",
         "tick: collected",
+        "report: committed",
+        "model: closed",
+        "model: counted",
+        "model: committed",
+        "model: collected",
         "witness: written",
         "start: read",
     ];

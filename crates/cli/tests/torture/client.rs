@@ -37,17 +37,19 @@ impl Random {
 
 /// What all clients share.
 pub struct Shared {
-    keys: BTreeMap<&'static str, String>,
+    pub keys: BTreeMap<&'static str, String>,
     addresses: RwLock<Vec<SocketAddr>>,
     moment: AtomicU64,
     /// Counts events whose id several clients use.
     common: AtomicU64,
+    /// Counts requests that were acknowledged.
+    acknowledged: AtomicU64,
 }
 
 impl Shared {
     pub fn new(keys: BTreeMap<&'static str, String>) -> Self {
-        let (moment, common) = (AtomicU64::new(0), AtomicU64::new(0));
-        Shared { keys, addresses: RwLock::default(), moment, common }
+        let [moment, common, acknowledged] = Default::default();
+        Shared { keys, addresses: RwLock::default(), moment, common, acknowledged }
     }
 
     /// Tells the clients where the processes of the service are.
@@ -55,7 +57,37 @@ impl Shared {
         *self.addresses.write().unwrap() = addresses.to_vec();
     }
 
-    fn moment(&self) -> u64 {
+    /// How many requests were acknowledged so far.
+    pub fn acknowledged(&self) -> u64 {
+        self.acknowledged.load(Ordering::SeqCst)
+    }
+
+    /// Where this one of them is, as far as anybody knows.
+    pub fn address(&self, which: usize) -> SocketAddr {
+        let addresses = self.addresses.read().unwrap();
+        addresses[which % addresses.len()]
+    }
+
+    /// Where one of them is.
+    pub fn any_address(&self, random: &mut Random) -> Option<SocketAddr> {
+        let addresses = self.addresses.read().unwrap();
+        let any = random.below(addresses.len().max(1) as u64) as usize;
+        addresses.get(any).copied()
+    }
+
+    /// A request, with the last head that its client knows of.
+    pub fn post(&self, name: &str, path: &str, body: &Value, head: Option<&String>) -> String {
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        let head = head.map(|head| format!("Reticent-Head: {head}\r\n")).unwrap_or_default();
+        let (key, length) = (&self.keys[name], body.len());
+        format!(
+            "POST /v1/loops/{name}/{path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\n{head}Content-Type: application/json\r\n\
+             Content-Length: {length}\r\n\r\n{body}"
+        )
+    }
+
+    /// A moment that is after all earlier ones.
+    pub fn moment(&self) -> u64 {
         self.moment.fetch_add(1, Ordering::SeqCst)
     }
 }
@@ -271,37 +303,27 @@ impl<'a> Client<'a> {
         body: &Value,
         read: impl Fn(&str) -> Option<A>,
     ) -> Attempt<(), A> {
-        let body = if body.is_null() { String::new() } else { body.to_string() };
-        let head = self.heads.get(name).map(|head| format!("Reticent-Head: {head}\r\n"));
-        let text = format!(
-            "POST /v1/loops/{name}/{path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\n{}Content-Type: application/json\r\n\
-             Content-Length: {}\r\n\r\n{body}",
-            self.shared.keys[name],
-            head.unwrap_or_default(),
-            body.len()
-        );
+        let text = self.shared.post(name, path, body, self.heads.get(name));
         self.connect();
         let sent = self.shared.moment();
-        let answer = self.exchange(&text);
+        let answer = self.stream.as_mut().and_then(|stream| exchange(stream, &text));
         let answered = self.shared.moment();
         // Where there are several processes, the next one is another one now and then.
         if answer.is_none() || self.random.below(16) == 0 {
             self.stream = None;
         }
-        let reply = match answer {
-            Some((200..300, body)) => read(&body).map_or(Reply::Lost, Reply::Taken),
-            Some((status @ 400..500, _)) => Reply::Refused(status),
-            _ => Reply::Lost,
-        };
+        let reply = reply(answer, read);
+        if matches!(reply, Reply::Taken(_)) {
+            self.shared.acknowledged.fetch_add(1, Ordering::SeqCst);
+        }
         Attempt { request: (), sent, answered, reply }
     }
 
     /// Waits until there is a service to talk to.
     fn connect(&mut self) {
         while self.stream.is_none() && !self.stop.is_some_and(|stop| stop.load(Ordering::SeqCst)) {
-            let addresses = self.shared.addresses.read().unwrap().clone();
-            let any = self.random.below(addresses.len().max(1) as u64) as usize;
-            let stream = addresses.get(any).and_then(|address| TcpStream::connect(address).ok());
+            let address = self.shared.any_address(&mut self.random);
+            let stream = address.and_then(|address| TcpStream::connect(address).ok());
             if stream.is_none() {
                 std::thread::sleep(Duration::from_millis(2));
             }
@@ -312,37 +334,45 @@ impl<'a> Client<'a> {
             stream.set_read_timeout(Some(PATIENCE)).unwrap();
         }
     }
+}
 
-    /// Status and body; none if the connection breaks.
-    fn exchange(&mut self, text: &str) -> Option<(u16, String)> {
-        let stream = self.stream.as_mut()?;
-        stream.write_all(text.as_bytes()).ok()?;
-        let (mut bytes, mut buffer) = (Vec::new(), [0; 4096]);
-        loop {
-            if let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") {
-                let head = String::from_utf8(bytes[..end].to_vec()).ok()?.to_ascii_lowercase();
-                let status = head.split(' ').nth(1)?.parse().ok()?;
-                let length = head.lines().find_map(|line| line.strip_prefix("content-length:"));
-                let length: usize = length.map_or(Some(0), |length| length.trim().parse().ok())?;
-                if let Some(body) = bytes.get(end + 4..end + 4 + length) {
-                    return Some((status, String::from_utf8(body.to_vec()).ok()?));
-                }
+/// Status and body; none if the connection breaks.
+pub fn exchange(stream: &mut TcpStream, text: &str) -> Option<(u16, String)> {
+    stream.write_all(text.as_bytes()).ok()?;
+    let (mut bytes, mut buffer) = (Vec::new(), [0; 4096]);
+    loop {
+        if let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") {
+            let head = String::from_utf8(bytes[..end].to_vec()).ok()?.to_ascii_lowercase();
+            let status = head.split(' ').nth(1)?.parse().ok()?;
+            let length = head.lines().find_map(|line| line.strip_prefix("content-length:"));
+            let length: usize = length.map_or(Some(0), |length| length.trim().parse().ok())?;
+            if let Some(body) = bytes.get(end + 4..end + 4 + length) {
+                return Some((status, String::from_utf8(body.to_vec()).ok()?));
             }
-            match stream.read(&mut buffer).ok()? {
-                0 => return None,
-                count => bytes.extend_from_slice(&buffer[..count]),
-            }
+        }
+        match stream.read(&mut buffer).ok()? {
+            0 => return None,
+            count => bytes.extend_from_slice(&buffer[..count]),
         }
     }
 }
 
+/// What an answer says. One that does not come, or cannot be read, is lost.
+pub fn reply<A>(answer: Option<(u16, String)>, read: impl Fn(&str) -> Option<A>) -> Reply<A> {
+    match answer {
+        Some((200..300, body)) => read(&body).map_or(Reply::Lost, Reply::Taken),
+        Some((status @ 400..500, _)) => Reply::Refused(status),
+        _ => Reply::Lost,
+    }
+}
+
 /// An attempt with its request.
-fn of<Q, A>(request: Q, attempt: Attempt<(), A>) -> Attempt<Q, A> {
+pub fn of<Q, A>(request: Q, attempt: Attempt<(), A>) -> Attempt<Q, A> {
     let Attempt { sent, answered, reply, .. } = attempt;
     Attempt { request, sent, answered, reply }
 }
 
-fn reward_json(request: &RewardRequest) -> Value {
+pub fn reward_json(request: &RewardRequest) -> Value {
     let mut body = json!({ "value": request.value });
     if let Some(key) = &request.idempotency_key {
         body["idempotency_key"] = key.clone().into();

@@ -1,12 +1,16 @@
-//! `reticent serve` is killed with -9 again and again while clients rank, reward, activate, repeat, race and come late. At the end a checker compares the clients' own
-//! history with the store: see `reticent_server::history`.
+//! `reticent serve` is killed with -9 again and again while clients rank, reward, activate, repeat, race and come late, and devices report. At the end a checker compares the
+//! clients' own history with the store: see `reticent_server::history`.
 //!
 //! | file | what it is |
 //! | --- | --- |
 //! | `client` | a client that writes everything down |
+//! | `device` | devices that report until they are acknowledged |
+//! | `examine` | what the checker found, and what a run was made of |
 //! | `server` | the process that is tortured |
 //! | `proxy` | a way to PostgreSQL that loses the answers of commits |
-//! | `replicas` | two processes on one database |
+//! | `database` | two processes on one database, and accidents to both and to it |
+//! | `failover` | one of them is killed while the other serves: no call fails |
+//! | `disk` | the disk of the database is full |
 //! | `long` | every accident on both stores, as `cargo xtask torture` runs it: needs the feature `failpoints` |
 //!
 //! `RETICENT_TORTURE_KILLS` and `RETICENT_TORTURE_SEED` set the number of kills and the seed, which is printed.
@@ -18,16 +22,20 @@
 )]
 
 mod client;
+mod database;
+mod device;
+mod disk;
+mod examine;
+mod failover;
 #[cfg(feature = "failpoints")]
 mod long;
 mod proxy;
-mod replicas;
 mod server;
 
 use std::{
     collections::BTreeMap,
     ops::Range,
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -37,13 +45,13 @@ use std::{
 };
 
 use reticent_server::{
-    config::{LoopPlan, ServiceFile},
-    history::{Attempt, Contents, History, Keys, Reply, Violation, check},
-    secret::Secret,
-    store::{RedbStore, Store},
+    history::{DeviceHistory, History},
+    store::RedbStore,
 };
 
 use client::{Client, Random, Shared};
+use device::Reporter;
+use examine::examine;
 use server::{Server, Start, run};
 
 const LOOPS: &str = r#"
@@ -67,6 +75,14 @@ const LOOPS: &str = r#"
     age = { range = [18, 80] }
     [loop.other.action]
     topic = { categories = ["news", "sport"] }
+
+    [loop.device]
+    trust = "device"
+    privacy = { epsilon = 8.0, delta = 1e-6, visits = 20, per = "ever" }
+    learner = { tick = "100 ms" }
+    device = { late = "1 hour" }
+    [loop.device.action]
+    topic = { categories = ["news", "sport"] }
 "#;
 
 /// Clients at the same time.
@@ -86,19 +102,29 @@ fn folder(name: &str) -> PathBuf {
 
 /// Makes a key for each loop, before the first start.
 fn keys(place: &[&str]) -> BTreeMap<&'static str, String> {
-    let key = |name: &str| {
-        let what = ["--loop", name, "--role", "decide,reward"];
+    let key = |name: &str, role: &str| {
+        let what = ["--loop", name, "--role", role];
         run(&[&["key", "new"][..], place, &what].concat())
     };
-    BTreeMap::from(["home", "other"].map(|name| (name, key(name))))
+    let loops = [("home", "decide,reward"), ("other", "decide,reward"), (device::LOOP, "device")];
+    BTreeMap::from(loops.map(|(name, role)| (name, key(name, role))))
 }
 
-/// What the clients of each loop know.
-type Histories = BTreeMap<&'static str, History>;
+/// What the clients of each loop know, and the devices, if there are any.
+#[derive(Clone, Default)]
+struct Histories {
+    loops: BTreeMap<&'static str, History>,
+    devices: Option<DeviceHistory>,
+}
 
-fn merge(histories: &mut Histories, more: Histories) {
-    for (name, history) in more {
-        histories.entry(name).or_default().merge(history);
+impl Histories {
+    fn merge(&mut self, more: Histories) {
+        for (name, history) in more.loops {
+            self.loops.entry(name).or_default().merge(history);
+        }
+        if let Some(devices) = more.devices {
+            self.devices.get_or_insert_default().merge(devices);
+        }
     }
 }
 
@@ -114,17 +140,28 @@ impl Clients {
         let stop = Arc::new(AtomicBool::new(false));
         let client = |number| {
             let (shared, stop) = (Arc::clone(shared), Arc::clone(&stop));
-            std::thread::spawn(move || Client::new(number, seed, shared).run(&stop))
+            let run = move || Client::new(number, seed, shared).run(&stop);
+            std::thread::spawn(|| Histories { loops: run(), devices: None })
         };
         let threads = numbers.map(client).collect();
         Clients { stop, threads }
     }
 
+    /// Devices report too.
+    fn with_devices(mut self, shared: &Arc<Shared>, seed: u64) -> Self {
+        let (shared, stop) = (Arc::clone(shared), Arc::clone(&self.stop));
+        let run = move || Reporter::new(seed, shared).run(&stop);
+        let thread =
+            std::thread::spawn(|| Histories { loops: BTreeMap::new(), devices: Some(run()) });
+        self.threads.push(thread);
+        self
+    }
+
     fn stop(self) -> Histories {
         self.stop.store(true, Ordering::SeqCst);
-        let mut histories = Histories::new();
+        let mut histories = Histories::default();
         for client in self.threads {
-            merge(&mut histories, client.join().unwrap());
+            histories.merge(client.join().unwrap());
         }
         histories
     }
@@ -141,7 +178,7 @@ fn killed_at_random_under_load_it_keeps_everything_it_acknowledged() {
     // Keys are made before the first start, in a folder that there is.
     std::fs::create_dir(&data).unwrap();
     let shared = Arc::new(Shared::new(keys(&["--data", data.to_str().unwrap()])));
-    let clients = Clients::start(&shared, 0..CLIENTS, seed);
+    let clients = Clients::start(&shared, 0..CLIENTS, seed).with_devices(&shared, seed);
     let start = Start::new(&config, &data);
 
     let begun = Instant::now();
@@ -153,7 +190,7 @@ fn killed_at_random_under_load_it_keeps_everything_it_acknowledged() {
             std::thread::sleep(Duration::from_millis(random.below(120)));
         } else {
             shared.serve_at(&[server.address()]);
-            std::thread::sleep(Duration::from_millis(random.below(700)));
+            std::thread::sleep(Duration::from_millis(random.below(500)));
         }
         server.kill();
         shared.serve_at(&[]);
@@ -168,124 +205,10 @@ fn killed_at_random_under_load_it_keeps_everything_it_acknowledged() {
     println!("{:.1} s with {CLIENTS} clients", begun.elapsed().as_secs_f64());
 
     let store = RedbStore::open(data.join("store.redb")).unwrap();
-    runtime().block_on(examine(&store, &histories, &data, false)).iter().for_each(Found::assert);
+    runtime().block_on(examine(LOOPS, &store, &histories, &data, false)).assert();
     let _ = std::fs::remove_dir_all(folder);
 }
 
 fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap()
-}
-
-/// What the checker found of one loop.
-struct Found {
-    plan: LoopPlan,
-    contents: Contents,
-    happened: Happened,
-    violations: Vec<Violation>,
-}
-
-/// Compares what the clients know of all loops with the store, to which several processes may have added events.
-async fn examine(
-    store: &dyn Store,
-    histories: &Histories,
-    data: &Path,
-    is_shared: bool,
-) -> Vec<Found> {
-    let secret = |name: &str| Secret::in_file(&data.join(name)).unwrap();
-    let keys = Keys { events: secret("events.key"), people: secret("people.key") };
-    let mut found = Vec::new();
-    for plan in ServiceFile::parse(LOOPS).unwrap().check().unwrap() {
-        let history = &histories[plan.name.as_str()];
-        let mut contents = Contents::read(store, &plan).await.unwrap();
-        contents.is_shared = is_shared;
-        let violations = check(&plan, &keys, history, &contents);
-        let happened = Happened::of(history, &contents);
-        println!("loop {}: {happened:?}, {} violations", plan.name, violations.len());
-        for violation in violations.iter().take(20) {
-            println!("  {violation}");
-        }
-        found.push(Found { plan, contents, happened, violations });
-    }
-    found
-}
-
-impl Found {
-    /// Nothing is violated, and a run in which nothing happened would show nothing.
-    fn assert(&self) {
-        assert!(self.violations.is_empty(), "{} violations", self.violations.len());
-        self.happened.assert_rich(self.plan.name == "home");
-    }
-}
-
-/// What the run was made of.
-#[derive(Debug)]
-#[allow(dead_code, reason = "printed")]
-struct Happened {
-    ranks: usize,
-    rewards: usize,
-    activations: usize,
-    lost: usize,
-    lost_and_there: usize,
-    conflicts: usize,
-    late: usize,
-    events: usize,
-    folded: usize,
-    not_learnt: usize,
-    releases: usize,
-    epoch: u64,
-}
-
-impl Happened {
-    fn of(history: &History, contents: &Contents) -> Self {
-        fn count<Q, A>(attempts: &[Attempt<Q, A>], is: impl Fn(&Reply<A>) -> bool) -> usize {
-            attempts.iter().filter(|attempt| is(&attempt.reply)).count()
-        }
-        let events = || history.events.values();
-        let refused = |status: u16| {
-            let ranks = events()
-                .map(|e| count(&e.ranks, |r| matches!(r, Reply::Refused(s) if *s == status)));
-            let rewards = events()
-                .map(|e| count(&e.rewards, |r| matches!(r, Reply::Refused(s) if *s == status)));
-            ranks.sum::<usize>() + rewards.sum::<usize>()
-        };
-        let never_answered = |event: &&reticent_server::history::EventHistory| {
-            count(&event.ranks, |reply| matches!(reply, Reply::Taken(_))) == 0
-        };
-        let answered = events().filter(|event| !never_answered(event)).count();
-        let rows = &contents.rows;
-        Happened {
-            ranks: events().map(|e| count(&e.ranks, |r| matches!(r, Reply::Taken(_)))).sum(),
-            rewards: events().map(|e| count(&e.rewards, |r| *r == Reply::Taken(()))).sum(),
-            activations: events().map(|e| count(&e.activations, |r| *r == Reply::Taken(()))).sum(),
-            lost: events()
-                .map(|e| {
-                    count(&e.ranks, |r| *r == Reply::Lost)
-                        + count(&e.rewards, |r| *r == Reply::Lost)
-                })
-                .sum(),
-            lost_and_there: rows.len().saturating_sub(answered),
-            conflicts: refused(409),
-            late: refused(410),
-            events: rows.len(),
-            folded: rows.iter().filter(|(place, _)| place.slot <= contents.head.folded).count(),
-            not_learnt: rows.iter().filter(|(_, row)| !row.learnt).count(),
-            releases: contents.releases.len(),
-            epoch: contents.head.epoch,
-        }
-    }
-
-    fn acknowledged(&self) -> usize {
-        self.ranks + self.rewards + self.activations
-    }
-
-    fn refused(&self) -> usize {
-        self.conflicts + self.late
-    }
-
-    fn assert_rich(&self, persons: bool) {
-        assert!(self.events > 200 && self.folded > 100, "{self:?}");
-        assert!(self.rewards > 50 && self.activations > 5 && self.releases > 20, "{self:?}");
-        assert!(self.lost > 0 && self.conflicts > 0 && self.late > 0, "{self:?}");
-        assert!(!persons || self.not_learnt > 50, "{self:?}");
-    }
 }

@@ -4,7 +4,7 @@ use std::{
     io::{BufRead, BufReader, Read, Write},
     net::{SocketAddr, TcpStream},
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{Child, Command, ExitStatus, Stdio},
     sync::mpsc,
     time::{Duration, Instant},
 };
@@ -95,6 +95,16 @@ impl Server {
     /// The same; none if it ends before.
     pub fn begun(&self) -> Option<SocketAddr> {
         self.addresses.recv_timeout(PATIENCE).ok()
+    }
+
+    /// Where it answers, if it does by now.
+    pub fn begun_by_now(&self) -> Option<SocketAddr> {
+        self.addresses.try_recv().ok()
+    }
+
+    /// How it ended, if it has.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().unwrap()
     }
 
     /// The number of the process.

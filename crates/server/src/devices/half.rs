@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// What sums reports and publishes models.
-pub(super) enum Half {
+pub(crate) enum Half {
     Local(Box<Server>),
     Shuffled(Box<ShuffleServer>),
 }
@@ -35,7 +35,7 @@ impl Half {
     }
 
     /// As it was saved.
-    pub(super) fn load(plan: &DevicePlan, state: &[u8]) -> Result<Self> {
+    pub(crate) fn load(plan: &DevicePlan, state: &[u8]) -> Result<Self> {
         Ok(match &plan.learner {
             DeviceLearner::Local { protocol, .. } => {
                 Half::Local(protocol.load_server(state)?.into())
@@ -51,7 +51,7 @@ impl Half {
         }
     }
 
-    pub(super) fn publish(&mut self) -> Result<Model> {
+    pub(crate) fn publish(&mut self) -> Result<Model> {
         Ok(match self {
             Half::Local(server) => server.publish()?,
             Half::Shuffled(server) => server.publish()?,

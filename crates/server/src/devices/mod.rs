@@ -47,7 +47,10 @@ use reticent::{
 };
 use serde::Serialize;
 
+pub(crate) use half::Half;
+pub(crate) use row::Row;
 pub use take::Taken;
+pub(crate) use take::name_of;
 
 use crate::{
     Error, Result,
@@ -60,7 +63,6 @@ use crate::{
     tasks::Tasks,
     ticking::Ticker,
 };
-use half::Half;
 
 /// Rows that are read at once.
 const ROWS: usize = 4096;

@@ -9,7 +9,7 @@ const VERSION: u8 = 1;
 
 /// What came in one call and is counted at once.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) enum Row {
+pub(crate) enum Row {
     /// A report of a device.
     Report(Report),
     /// The reports of a shuffler's batch that were sealed to this server, opened.
@@ -29,7 +29,7 @@ impl Row {
             .map_err(|_| Error::store("a report cannot be written"))
     }
 
-    pub(super) fn decode(bytes: &[u8]) -> Result<Self> {
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self> {
         match bytes.split_first() {
             Some((&VERSION, rest)) => match postcard::take_from_bytes(rest) {
                 Ok((row, [])) => Ok(row),

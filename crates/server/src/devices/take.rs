@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{DeviceLoop, Devices, MOST_WAITING, replicas, row::Row};
 use crate::{
-    Error, Result,
+    Error, Result, failpoint,
     store::{Digest, EventHash, NewEvent, Payer, Ranked},
 };
 
@@ -72,6 +72,7 @@ impl Devices {
             Ok(stored)
         };
         let mut stored = self.tasks.carry_out(noted).await?.into_iter();
+        failpoint::pass("report: committed");
         for answer in answers.iter_mut().filter(|answer| answer.is_ok()) {
             *answer = match stored.next().flatten() {
                 Some(Ranked::Added { .. }) => Ok(Taken::Taken),
@@ -84,7 +85,7 @@ impl Devices {
 }
 
 /// The bits that a report is recognised by.
-fn name_of(report: &Report) -> EventHash {
+pub(crate) fn name_of(report: &Report) -> EventHash {
     let [high, low] = report.id();
     ((u128::from(high) << 64) | u128::from(low)).to_be_bytes()
 }

@@ -14,7 +14,7 @@ use super::{
     replicas,
 };
 use crate::{
-    Error, Result,
+    Error, Result, failpoint,
     secret::digest,
     store::{Collect, Committed, Head, Place, ReleaseRecord, Step, collect_all},
 };
@@ -52,6 +52,7 @@ impl Devices {
         let published = self.publish(each, head, now).await?;
         if let Some(number) = published {
             self.collect(each, number).await?;
+            failpoint::pass("model: collected");
         }
         Ok(published)
     }
@@ -61,6 +62,7 @@ impl Devices {
             Error::Unavailable("models: all numbers are used; give the loop another name".into())
         })?;
         self.store.close(each.life, slot).await?;
+        failpoint::pass("model: closed");
         let mut half = Half::load(&each.plan, &head.state)?;
         // The model that is served already.
         half.publish()?;
@@ -77,6 +79,7 @@ impl Devices {
             tokio::task::yield_now().await;
         }
         let state = half.save();
+        failpoint::pass("model: counted");
         let model = half.publish()?;
         let release = wire::to_json(&model).into_bytes();
         let (number, hash) = (model.sequence(), digest(&[&release]));
@@ -86,6 +89,7 @@ impl Devices {
         let step = Step { life: each.life, epoch, state, folded: slot, release: record };
         match self.store.release(step).await? {
             Committed::Yes => {
+                failpoint::pass("model: committed");
                 each.serve(ServedModel::new(&model, chain, Some(now)));
                 let less = |waiting: u64| Some(waiting.saturating_sub(counted));
                 let _ = each.waiting.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);

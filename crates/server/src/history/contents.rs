@@ -4,16 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     Error, Result,
+    clock::Time,
     config::{Ledger, LoopPlan},
     loops::StoredAnswer,
     store::{
-        Digest, EventHash, Head, Life, NewEvent, Payer, Place, Ranked, ReleaseRecord, Store,
-        StoreId, StoredEvent,
+        Digest, EventHash, Head, Life, LifeId, NewEvent, Payer, Place, Ranked, ReleaseRecord,
+        Store, StoreId, StoredEvent,
     },
 };
 
 /// Rows that are read at once.
-const ROWS: usize = 1000;
+pub(super) const ROWS: usize = 1000;
 
 /// What a store holds of one loop.
 #[derive(Clone)]
@@ -39,29 +40,9 @@ pub struct Contents {
 impl Contents {
     /// Reads what belongs to this loop. The store is left as it is, unless it has forgotten an event id whose row it holds.
     pub async fn read(store: &dyn Store, plan: &LoopPlan) -> Result<Self> {
-        let mut lives = store.lives().await?.into_iter().filter(|life| life.name == plan.name);
-        let (Some(life), None) = (lives.next(), lives.next()) else {
-            let remedy = "the history of a loop is that of one life";
-            return Err(Error::invalid("loop", &plan.name, remedy));
-        };
-        let mut rows: Vec<(Place, StoredEvent)> = Vec::new();
-        loop {
-            let after = rows.last().map_or(Place::default(), |(place, _)| *place);
-            let more = store.kept_events(life.id, after, ROWS).await?;
-            if more.is_empty() {
-                break;
-            }
-            rows.extend(more);
-        }
-        let mut releases: Vec<ReleaseRecord> = Vec::new();
-        loop {
-            let from = releases.last().map_or(1, |last| last.number + 1);
-            let more = store.releases(life.id, from, ROWS).await?;
-            if more.is_empty() {
-                break;
-            }
-            releases.extend(more);
-        }
+        let life = life_of(store, &plan.name).await?;
+        let rows = all_rows(store, life.id).await?;
+        let releases = all_releases(store, life.id).await?;
         let mut visits = BTreeMap::new();
         if let Ledger::Person { most, .. } = plan.ledger {
             let periods: BTreeSet<u64> =
@@ -90,25 +71,50 @@ impl Contents {
     }
 }
 
+/// The one life of a loop.
+pub(super) async fn life_of(store: &dyn Store, name: &str) -> Result<Life> {
+    let mut lives = store.lives().await?.into_iter().filter(|life| life.name == name);
+    let (Some(life), None) = (lives.next(), lives.next()) else {
+        let remedy = "the history of a loop is that of one life";
+        return Err(Error::invalid("loop", name, remedy));
+    };
+    Ok(life)
+}
+
+/// All rows of a life, in their order.
+pub(super) async fn all_rows(store: &dyn Store, life: LifeId) -> Result<Vec<(Place, StoredEvent)>> {
+    let mut rows: Vec<(Place, StoredEvent)> = Vec::new();
+    loop {
+        let after = rows.last().map_or(Place::default(), |(place, _)| *place);
+        let more = store.kept_events(life, after, ROWS).await?;
+        if more.is_empty() {
+            return Ok(rows);
+        }
+        rows.extend(more);
+    }
+}
+
+/// All releases of a life, in their order.
+pub(super) async fn all_releases(store: &dyn Store, life: LifeId) -> Result<Vec<ReleaseRecord>> {
+    let mut releases: Vec<ReleaseRecord> = Vec::new();
+    loop {
+        let from = releases.last().map_or(1, |last| last.number + 1);
+        let more = store.releases(life, from, ROWS).await?;
+        if more.is_empty() {
+            return Ok(releases);
+        }
+        releases.extend(more);
+    }
+}
+
 /// Asks again for every event that has a row: a store answers with what it remembers, and adds nothing.
 async fn remembered(
     store: &dyn Store,
-    life: u32,
+    life: LifeId,
     rows: &[(Place, StoredEvent)],
 ) -> Result<BTreeMap<EventHash, (Digest, StoredAnswer)>> {
-    let again = |(place, row): &(Place, StoredEvent)| NewEvent {
-        life,
-        event: row.event,
-        request: Digest::default(),
-        answer: Vec::new(),
-        person: None,
-        payer: Payer::NotLearnt,
-        slot: place.slot,
-        time: row.time,
-        deferred: true,
-        features: Vec::new(),
-        raw: Vec::new(),
-    };
+    let again =
+        |(place, row): &(Place, StoredEvent)| question(life, row.event, place.slot, row.time);
     let mut remembered = BTreeMap::new();
     for rows in rows.chunks(ROWS) {
         let answers = store.rank(rows.iter().map(again).collect()).await?;
@@ -121,4 +127,21 @@ async fn remembered(
         }
     }
     Ok(remembered)
+}
+
+/// An event that is only asked for: a store that remembers its id answers with what it has, and adds nothing.
+pub(super) fn question(life: LifeId, event: EventHash, slot: u64, time: Time) -> NewEvent {
+    NewEvent {
+        life,
+        event,
+        request: Digest::default(),
+        answer: Vec::new(),
+        person: None,
+        payer: Payer::NotLearnt,
+        slot,
+        time,
+        deferred: true,
+        features: Vec::new(),
+        raw: Vec::new(),
+    }
 }

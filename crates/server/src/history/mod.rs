@@ -5,6 +5,7 @@
 //! | `contents` | everything that is read of a store |
 //! | `check` | every event, reward and activation of the history against its row |
 //! | `totals` | the ledger, the chain of releases, the exact sums |
+//! | `devices` | loops whose people's devices add the noise: every report and every model of the history |
 //!
 //! Clients write down what they sent and what they were answered. After the last restart [`check`] compares that history with the store:
 //!
@@ -13,6 +14,13 @@
 //! rows     ->  ledger     each person's first k events are learnt from, any k of them where several processes add events, and are counted
 //! rows     ->  sums       contributions are integers: folded again tick by tick, they are the learner's exact sums to the last unit
 //! tokens   ->  chain      every head that a client saw lies on the one chain of releases, which has each number once
+//! ```
+//!
+//! Of a loop of devices:
+//!
+//! ```text
+//! reports  ->  sums       every acknowledged report is in the sums that models are made of exactly once, or waits to be
+//! models   ->  chain      every model that a device fetched is the one of its number on the one chain, byte for byte
 //! ```
 //!
 //! What was never answered is resolved by the store: an event by its row, a reward by its idempotency key, a body by its hash.
@@ -24,6 +32,7 @@
 
 mod check;
 mod contents;
+mod devices;
 mod totals;
 
 #[cfg(test)]
@@ -33,6 +42,7 @@ use std::{collections::BTreeMap, fmt};
 
 pub use check::check;
 pub use contents::Contents;
+pub use devices::{DeviceContents, DeviceHistory, ReportHistory, check_devices};
 
 use crate::{
     loops::{RankAnswer, RankRequest, RewardRequest},
@@ -134,6 +144,10 @@ pub enum Promise {
     OneChain,
     /// The learner's exact sums are those of the rows.
     ExactSums,
+    /// An acknowledged report of a device is counted once, and no honest one is refused.
+    ReportOnce,
+    /// Every number has one model, which stays as it was seen.
+    OneModel,
     /// What people were promised has not changed, but for rollbacks that were accepted and charged.
     Certificate,
 }

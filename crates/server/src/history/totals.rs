@@ -6,13 +6,13 @@ use reticent::{bandit::Curator, noise::SecureNoise};
 
 use super::{Contents, History, Promise, Violation};
 use crate::{
-    Result,
+    Error, Result,
     config::{Ledger, LoopPlan},
     loops::{
         ChainHeader, ChainLine, Folded, HeadName, Rollback, contribute, first_chain, learner,
         verify_chain,
     },
-    store::{Place, StoredEvent},
+    store::{Head, Life, Place, ReleaseRecord, StoreId, StoredEvent},
 };
 
 /// Of a person's events in a period as many are learnt from as k allows, and the ledger counts them.
@@ -79,14 +79,9 @@ pub(super) fn releases(
     violations: &mut Vec<Violation>,
 ) {
     let mut report = |found: String| violations.push(Violation::new(Promise::OneChain, found));
-    match followed(plan, contents) {
-        Err(error) => report(error.to_string()),
-        Ok(head) => {
-            let own = HeadName::new(contents.head.number, &contents.head.chain);
-            if contents.head.number > 0 && head != own.text() {
-                report(format!("the head is {}, and the chain leads to {head}", own.text()));
-            }
-        }
+    let Contents { store, life, head, releases, .. } = contents;
+    if let Some(broken) = broken_chain(&plan.name, *store, life, head, releases) {
+        report(broken);
     }
     let generation = contents.life.generation;
     let first = first_chain(contents.store, contents.life.id, generation);
@@ -104,16 +99,30 @@ pub(super) fn releases(
     }
 }
 
-/// The head that the listing of all releases leads to.
-fn followed(plan: &LoopPlan, contents: &Contents) -> Result<String> {
-    let life = &contents.life;
-    let header = ChainHeader::new(&plan.name, contents.store, life.id, life.generation);
-    let json = |error: serde_json::Error| crate::Error::store(error);
-    let mut lines = vec![serde_json::to_string(&header).map_err(json)?];
-    for record in &contents.releases {
-        lines.push(serde_json::to_string(&ChainLine::new(record)?).map_err(json)?);
+/// What is wrong with the listing of all releases: it breaks, or leads to another head.
+pub(super) fn broken_chain(
+    name: &str,
+    store: StoreId,
+    life: &Life,
+    head: &Head,
+    releases: &[ReleaseRecord],
+) -> Option<String> {
+    let listed = || -> Result<String> {
+        let header = ChainHeader::new(name, store, life.id, life.generation);
+        let mut lines = vec![serde_json::to_string(&header).map_err(Error::store)?];
+        for record in releases {
+            lines.push(serde_json::to_string(&ChainLine::new(record)?).map_err(Error::store)?);
+        }
+        Ok(verify_chain(lines.into_iter().map(Ok::<_, std::convert::Infallible>), None)?.head)
+    };
+    let own = HeadName::new(head.number, &head.chain).text();
+    match listed() {
+        Err(error) => Some(error.to_string()),
+        Ok(led) if head.number > 0 && led != own => {
+            Some(format!("the head is {own}, and the chain leads to {led}"))
+        }
+        Ok(_) => None,
     }
-    Ok(verify_chain(lines.into_iter().map(Ok::<_, std::convert::Infallible>), None)?.head)
 }
 
 /// Folds the rows again, tick by tick, into a learner that begins anew: its exact sums must be those of the store.

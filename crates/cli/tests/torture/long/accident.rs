@@ -5,7 +5,7 @@ use std::{process::Command, time::Duration};
 use reticent_server::failpoint::STEPS;
 
 use super::{
-    super::{CLIENTS, Clients, Random, Server, replicas::PAST_THE_LEASE},
+    super::{CLIENTS, Clients, Random, Server, database::PAST_THE_LEASE, disk::Disk},
     Table,
     place::{Kind, Place},
 };
@@ -19,6 +19,15 @@ const REACHED: Duration = Duration::from_secs(6);
 /// Milliseconds that a clock jumps by: some are believed, and some are not.
 const JUMPS: [i64; 6] = [1_500, -1_500, 7_200_000, -7_200_000, 3 * 86_400_000, -3 * 86_400_000];
 
+/// What the table calls kills with -9.
+pub const KILLED: &str = "b killed at a random moment";
+pub const KILLED_STARTING: &str = "b killed while it starts";
+pub const DATABASE_KILLED: &str = "b database killed";
+
+pub fn killed_at(step: &str) -> String {
+    format!("c killed at \"{step}\"")
+}
+
 #[derive(Debug, Clone, Copy)]
 enum Accident {
     Killed,
@@ -28,7 +37,8 @@ enum Accident {
     StoppedAt(&'static str),
     ClockJumps(i64),
     DiskFull,
-    DatabaseCrashes,
+    DatabaseDiskFull(Disk),
+    DatabaseKilled,
     DatabaseRestarts,
     AnswersLost,
 }
@@ -41,7 +51,7 @@ impl Accident {
         steps: &mut impl Iterator<Item = &'static str>,
     ) -> Self {
         let mut step = || steps.next().expect("they begin again");
-        match (random.below(12), kind) {
+        match (random.below(13), kind) {
             (0, _) => Accident::Killed,
             (1, _) => Accident::KilledStarting,
             (2..6, _) => Accident::KilledAt(step()),
@@ -49,24 +59,30 @@ impl Accident {
             (7, _) => Accident::StoppedAt(step()),
             (8, _) => Accident::ClockJumps(JUMPS[random.below(JUMPS.len() as u64) as usize]),
             (_, Kind::Embedded) => Accident::DiskFull,
-            (9, _) => Accident::DatabaseCrashes,
+            (9, _) => Accident::DatabaseKilled,
             (10, _) => Accident::DatabaseRestarts,
-            _ => Accident::AnswersLost,
+            (11, _) => Accident::AnswersLost,
+            _ if random.below(2) == 0 => Accident::DatabaseDiskFull(Disk::Tables),
+            _ => Accident::DatabaseDiskFull(Disk::LogOfWrites),
         }
     }
 
     /// What the table calls it.
     fn name(self) -> String {
         match self {
-            Accident::Killed => "b killed at a random moment".into(),
-            Accident::KilledStarting => "b killed while it starts".into(),
-            Accident::KilledAt(step) => format!("c killed at \"{step}\""),
+            Accident::Killed => KILLED.into(),
+            Accident::KilledStarting => KILLED_STARTING.into(),
+            Accident::KilledAt(step) => killed_at(step),
             Accident::Stopped => "d stopped for longer than a lease, and continued".into(),
             Accident::StoppedAt(_) => "d stopped at a named step, and continued".into(),
             Accident::ClockJumps(jump) if jump.abs() < 60_000 => "e clock jumps by seconds".into(),
             Accident::ClockJumps(_) => "e clock jumps by hours or days".into(),
             Accident::DiskFull => "f disk full".into(),
-            Accident::DatabaseCrashes => "g database killed".into(),
+            Accident::DatabaseDiskFull(Disk::Tables) => {
+                "f disk of the database's tables full".into()
+            }
+            Accident::DatabaseDiskFull(_) => "f disk of the database's log full".into(),
+            Accident::DatabaseKilled => DATABASE_KILLED.into(),
             Accident::DatabaseRestarts => "g database restarted".into(),
             Accident::AnswersLost => "h connections cut after a commit".into(),
         }
@@ -76,7 +92,8 @@ impl Accident {
 /// A round of accidents, and the check at its end.
 pub fn accidents(kind: Kind, random: &mut Random, table: &mut Table) {
     let mut place = Place::new(kind);
-    let clients = Clients::start(&place.shared, 0..CLIENTS, random.below(u64::MAX));
+    let seed = random.below(u64::MAX);
+    let clients = Clients::start(&place.shared, 0..CLIENTS, seed).with_devices(&place.shared, seed);
     let begun = table.steps[kind as usize];
     let mut steps = STEPS.iter().copied().cycle().skip(begun % STEPS.len());
     for _ in 0..ACCIDENTS {
@@ -87,7 +104,8 @@ pub fn accidents(kind: Kind, random: &mut Random, table: &mut Table) {
         println!("  {accident:?}");
         let count = happen(accident, &mut place, random);
         match count {
-            0 => table.add(kind, "i a named step was not reached", 1),
+            0 if named => table.add(kind, "i a named step was not reached", 1),
+            0 => table.add(kind, "i it could not happen", 1),
             count => table.add(kind, accident.name(), count),
         }
     }
@@ -174,7 +192,12 @@ fn happen(accident: Accident, place: &mut Place, random: &mut Random) -> u64 {
             std::thread::sleep(Duration::from_millis(300 + random.below(900)));
             limit("unlimited");
         }
-        Accident::DatabaseCrashes => place.database.as_ref().unwrap().0.crash(),
+        Accident::DatabaseDiskFull(disk) => {
+            let cluster = place.database.as_ref().unwrap().0;
+            let moment = Duration::from_millis(random.below(1500));
+            return u64::from(cluster.has_small_disks() && disk.full_for_a_while(cluster, moment));
+        }
+        Accident::DatabaseKilled => place.database.as_ref().unwrap().0.kill(),
         Accident::DatabaseRestarts => place.database.as_ref().unwrap().0.restart(),
         Accident::AnswersLost => {
             let proxy = &place.database.as_ref().unwrap().2;
@@ -203,7 +226,7 @@ fn begin_with(
     }
     let most = match step.split(':').next() {
         Some("store") => 200,
-        Some("rank" | "reward") => 60,
+        Some("rank" | "reward" | "report") => 60,
         Some("start") => 1,
         _ => 20,
     };
@@ -232,7 +255,8 @@ fn begin_with(
 /// Processes that must not run for this one to come to a step: a tick is made by one of them.
 fn others(place: &Place, which: usize, step: &str) -> Vec<usize> {
     let all = 0..place.replicas.len();
-    all.filter(|other| *other != which && step.starts_with("tick")).collect()
+    let is_for_one = step.starts_with("tick") || step.starts_with("model");
+    all.filter(|other| *other != which && is_for_one).collect()
 }
 
 /// Starts them again.

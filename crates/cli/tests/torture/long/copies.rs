@@ -8,7 +8,7 @@ use std::{
 use reticent_server::{loops::Rollback, store::ReleaseRecord};
 
 use super::{
-    super::{CLIENTS, Clients, Found, Histories, Random, merge, run, server::readiness},
+    super::{CLIENTS, Clients, Histories, Random, examine::Found, run, server::readiness},
     Table,
     place::{Kind, Place},
 };
@@ -64,11 +64,11 @@ pub fn copies(kind: Kind, random: &mut Random, table: &mut Table) {
     place.settle();
     place.copy();
     let mut all = before.clone();
-    merge(&mut all, load(&place, random));
+    all.merge(load(&place, random));
     place.settle();
     place.kill_all();
     let found = place.examine(&all);
-    let mut wrong = released.add(&found);
+    let mut wrong = released.add(&found.loops);
     table.found(kind, &found);
     for replays in 1..=2 {
         place.put_back();
@@ -76,7 +76,7 @@ pub fn copies(kind: Kind, random: &mut Random, table: &mut Table) {
         table.add(kind, "h old copies put back", 1);
         let heads = halted(&place);
         let mut history = before.clone();
-        merge(&mut history, load(&place, random));
+        history.merge(load(&place, random));
         if halted(&place) != heads {
             println!("  something was released before it was accepted");
             wrong += 1;
@@ -92,12 +92,12 @@ pub fn copies(kind: Kind, random: &mut Random, table: &mut Table) {
                 wrong += 1;
             }
         }
-        merge(&mut history, load(&place, random));
+        history.merge(load(&place, random));
         place.settle();
         place.kill_all();
         let found = place.examine(&history);
-        wrong += released.add(&found);
-        for Found { plan, contents, .. } in &found {
+        wrong += released.add(&found.loops);
+        for Found { plan, contents, .. } in &found.loops {
             let mut links = contents.releases.iter().filter_map(|one| Rollback::read(&one.release));
             if links.next_back().map(|link| link.replays) != Some(replays) {
                 println!("  loop {}: {replays} replays are due", plan.name);

@@ -5,9 +5,11 @@ use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 use reticent_server::store::{PostgresStore, RedbStore};
 
 use super::super::{
-    Found, Histories, LOOPS, Server, Shared, Start, examine, folder, keys,
+    Histories, LOOPS, Server, Shared, Start,
+    database::{PAST_THE_LEASE, testing},
+    examine::{Examined, examine},
+    folder, keys,
     proxy::Proxy,
-    replicas::{PAST_THE_LEASE, testing},
     run, runtime,
 };
 
@@ -60,7 +62,8 @@ impl Place {
         let first = folder.join("data-0");
         std::fs::create_dir(&first).unwrap();
         let database = (kind == Kind::Database).then(|| {
-            let cluster = testing::cluster().expect("PostgreSQL is installed");
+            let cluster = testing::with_small_disks().or_else(testing::cluster);
+            let cluster = cluster.expect("PostgreSQL is installed");
             let proxy = Proxy::start(folder.join("way"), cluster.folder());
             (cluster, cluster.empty(), proxy)
         });
@@ -98,15 +101,18 @@ impl Place {
 
     /// Tells the clients where the processes are.
     pub fn serve(&self) {
-        let addresses: Vec<SocketAddr> =
-            self.replicas.iter().map(|replica| replica.address).collect();
-        self.shared.serve_at(&addresses);
+        self.serve_those(|_| true);
     }
 
     /// Tells the clients to leave one of them alone.
     pub fn serve_without(&self, which: usize) {
-        let others = self.replicas.iter().enumerate().filter(|(number, _)| *number != which);
-        let addresses: Vec<SocketAddr> = others.map(|(_, replica)| replica.address).collect();
+        self.serve_those(|other| other != which);
+    }
+
+    /// Tells the clients which of them there are.
+    pub fn serve_those(&self, is_up: impl Fn(usize) -> bool) {
+        let those = self.replicas.iter().enumerate().filter(|(number, _)| is_up(*number));
+        let addresses: Vec<SocketAddr> = those.map(|(_, replica)| replica.address).collect();
         self.shared.serve_at(&addresses);
     }
 
@@ -194,17 +200,17 @@ impl Place {
     }
 
     /// Compares what the clients know with the store, when nothing runs any more.
-    pub fn examine(&self, histories: &Histories) -> Vec<Found> {
+    pub fn examine(&self, histories: &Histories) -> Examined {
         let data = self.folder.join("data-0");
         runtime().block_on(async {
             match &self.database {
                 None => {
                     let store = RedbStore::open(data.join("store.redb")).unwrap();
-                    examine(&store, histories, &data, false).await
+                    examine(LOOPS, &store, histories, &data, false).await
                 }
                 Some((_, url, _)) => {
                     let store = PostgresStore::open(url).await.unwrap();
-                    examine(&store, histories, &data, true).await
+                    examine(LOOPS, &store, histories, &data, true).await
                 }
             }
         })
@@ -223,6 +229,12 @@ impl Drop for Place {
     fn drop(&mut self) {
         self.replicas.clear();
         let _ = std::fs::remove_dir_all(&self.folder);
+        if let Some((cluster, url, _)) =
+            self.database.as_ref().filter(|_| !std::thread::panicking())
+        {
+            let quiet = "set client_min_messages = warning";
+            cluster.sql(&format!("{quiet}; drop schema {} cascade", schema(url)));
+        }
     }
 }
 

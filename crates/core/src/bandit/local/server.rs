@@ -237,6 +237,21 @@ impl Server {
         self.state.reports
     }
 
+    /// Whether its sums are those of exactly these reports, each once, whatever the order in which they were counted: floating-point sums in two orders differ by
+    /// no more than rounding allows. For a plan that counts all reports and never restarts; a report of another protocol is an error.
+    pub fn has_counted<'a>(&self, reports: impl IntoIterator<Item = &'a Report>) -> Result<bool> {
+        let empty = ReportSums::new(&self.plan.inner.params.report.bounds);
+        let (mut sums, mut sizes) = (empty.clone(), empty);
+        for report in reports {
+            self.expect_protocol(report.protocol)?;
+            let Estimate { sums: entries, weight, noise } = self.estimate(report)?;
+            sums.add(&entries, weight, noise);
+            let entries: Vec<f64> = entries.iter().map(|entry| entry.abs()).collect();
+            sizes.add(&entries, weight.abs(), noise);
+        }
+        Ok(self.state.sums.is_reordered(&sums, &sizes))
+    }
+
     /// Names of reports kept, to count each once.
     pub fn remembered(&self) -> usize {
         self.state.inbox.remembered()

@@ -60,6 +60,20 @@ impl ReportSums {
         Release::new(domain, reports, reports, self.entries.clone(), deviations)
     }
 
+    /// Whether these are other sums of the same numbers, added in another order; `sizes` are the sums of their absolute values.
+    ///
+    /// A sum of n numbers in any order is within `(n - 1) u` times the sum of their sizes of the exact one, with `u = 2^-53`, to first order.
+    pub(super) fn is_reordered(&self, other: &Self, sizes: &Self) -> bool {
+        let rounding = self.reports as f64 * f64::EPSILON;
+        let close =
+            |(one, (other, size)): (&f64, (&f64, &f64))| (one - other).abs() <= rounding * size;
+        let sums = other.entries.iter().zip(&sizes.entries);
+        let variances = other.variances.iter().zip(&sizes.variances);
+        self.reports == other.reports
+            && self.entries.iter().zip(sums).all(close)
+            && self.variances.iter().zip(variances).all(close)
+    }
+
     /// Refuses sums that were not saved by us.
     pub(super) fn check(&self, bounds: &Bounds) -> Result<()> {
         if (self.dimension, self.structure) != (bounds.dimension, bounds.structure) {

@@ -202,3 +202,28 @@ fn a_caller_may_keep_the_memory_of_names() -> Result<()> {
     assert_eq!(own, before);
     Ok(())
 }
+
+/// Whoever has all reports can tell whether a server has counted each of them once, in whatever order.
+#[test]
+fn a_report_that_is_lost_or_counted_twice_shows_in_the_sums() -> Result<()> {
+    let plan = LocalParams::new(bounds(), 4.0, 1e-6).check()?;
+    let mut server = plan.server();
+    let model = server.publish()?;
+    let report = |seed| plan.person(0, Seeded(seed))?.report(&model, &[0.6, 0.8], 0.5);
+    let reports: Vec<Report> = (0..300).map(report).collect::<Result<_>>()?;
+    for report in &reports {
+        server.absorb_new(report)?;
+    }
+    let server = Server::load(&server.save())?;
+    assert!(server.has_counted(reports.iter().rev())?);
+    let without_one = &reports[1..];
+    assert!(!server.has_counted(without_one)?);
+    assert!(!server.has_counted(reports.iter().chain(&reports[..1]))?);
+    // As many, of which one is there twice and one is not.
+    assert!(!server.has_counted(without_one.iter().chain(&reports[1..2]))?);
+    let foreign = LocalParams::new(bounds(), 5.0, 1e-6).check()?;
+    let model = foreign.server().publish()?;
+    let stranger = foreign.person(0, Seeded(1))?.report(&model, &[0.6, 0.8], 0.5)?;
+    assert!(server.has_counted([&stranger]).is_err());
+    Ok(())
+}

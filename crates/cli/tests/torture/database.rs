@@ -5,8 +5,9 @@
 pub mod testing;
 
 use std::{
+    collections::BTreeMap,
     net::SocketAddr,
-    path::Path,
+    path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -14,8 +15,8 @@ use std::{
 use reticent_server::store::{PostgresStore, RedbStore};
 
 use super::{
-    CLIENTS, Clients, Found, LOOPS, Random, Server, Shared, Start, examine, folder, keys,
-    proxy::Proxy, run, runtime, server::refused, setting,
+    CLIENTS, Clients, LOOPS, Random, Server, Shared, Start, examine, folder, keys, proxy::Proxy,
+    run, runtime, server::refused, setting,
 };
 
 /// Longer than the right to release lasts.
@@ -32,16 +33,47 @@ enum Accident {
 }
 
 /// A process with where it answers.
-struct Replica {
-    server: Server,
-    address: SocketAddr,
+pub struct Replica {
+    pub server: Server,
+    pub address: SocketAddr,
 }
 
 impl Replica {
-    fn start(start: &Start) -> Self {
+    pub fn start(start: &Start) -> Self {
         let server = Server::start(start);
         let address = server.address();
         Replica { server, address }
+    }
+}
+
+/// Two processes on one database.
+pub struct Pair {
+    pub keys: BTreeMap<&'static str, String>,
+    pub data: [PathBuf; 2],
+    pub starts: [Start; 2],
+    pub replicas: [Replica; 2],
+}
+
+impl Pair {
+    /// Starts both, each with its way to the database.
+    pub fn start(file: &str, folder: &Path, ways: &[String; 2]) -> Self {
+        let config = folder.join("loops.toml");
+        std::fs::write(&config, file).unwrap();
+        let data = [folder.join("one"), folder.join("other")];
+        let keys = keys(&["--data", data[0].to_str().unwrap(), "--database", &ways[0]]);
+        let starts = [0, 1].map(|which| Start {
+            database: Some(ways[which].clone()),
+            witness: Some(folder.join(format!("witness-{which}"))),
+            ..Start::new(&config, &data[which])
+        });
+        let first = Replica::start(&starts[0]);
+        // Every process needs the keys of the first one, and begins with a witness of its own.
+        std::fs::create_dir(&data[1]).unwrap();
+        for name in ["people.key", "events.key", "seal.key"] {
+            std::fs::copy(data[0].join(name), data[1].join(name)).unwrap();
+        }
+        let replicas = [first, Replica::start(&starts[1])];
+        Pair { keys, data, starts, replicas }
     }
 }
 
@@ -76,25 +108,10 @@ fn two_processes_on_one_database_keep_everything_that_either_acknowledged() {
     let seed = setting("RETICENT_TORTURE_SEED", 19);
     println!("{accidents} accidents, seed {seed}");
     let (folder, url) = (folder("replicas"), cluster.empty());
-    let config = folder.join("loops.toml");
-    std::fs::write(&config, LOOPS).unwrap();
-    let data = [folder.join("one"), folder.join("other")];
-    let keys = keys(&["--data", data[0].to_str().unwrap(), "--database", &url]);
     // The second one has another way to the database, on which answers are lost.
     let proxy = Proxy::start(folder.join("way"), cluster.folder());
     let ways = [url.clone(), cluster.through(&url, &proxy.folder)];
-    let starts = [0, 1].map(|which| Start {
-        database: Some(ways[which].clone()),
-        witness: Some(folder.join(format!("witness-{which}"))),
-        ..Start::new(&config, &data[which])
-    });
-    let first = Replica::start(&starts[0]);
-    // Every process needs the keys of the first one, and begins with a witness of its own.
-    std::fs::create_dir(&data[1]).unwrap();
-    for name in ["people.key", "events.key", "seal.key"] {
-        std::fs::copy(data[0].join(name), data[1].join(name)).unwrap();
-    }
-    let mut replicas = [first, Replica::start(&starts[1])];
+    let Pair { keys, data, starts, mut replicas } = Pair::start(LOOPS, &folder, &ways);
 
     let shared = Arc::new(Shared::new(keys));
     let serve = |replicas: &[Replica]| {
@@ -102,7 +119,7 @@ fn two_processes_on_one_database_keep_everything_that_either_acknowledged() {
         shared.serve_at(&addresses);
     };
     serve(&replicas);
-    let clients = Clients::start(&shared, 0..CLIENTS, seed);
+    let clients = Clients::start(&shared, 0..CLIENTS, seed).with_devices(&shared, seed);
 
     let begun = Instant::now();
     let mut random = Random::new(seed);
@@ -158,7 +175,7 @@ fn two_processes_on_one_database_keep_everything_that_either_acknowledged() {
     assert!(accidents < 4 || proxy.lost() > 0, "no answer of a commit was lost");
     runtime().block_on(async {
         let store = PostgresStore::open(&url).await.unwrap();
-        examine(&store, &histories, &data[0], true).await.iter().for_each(Found::assert);
+        examine(LOOPS, &store, &histories, &data[0], true).await.assert();
     });
 
     commands_take_a_database(&data[0], &url, &folder.join("witness-1"));
@@ -167,7 +184,7 @@ fn two_processes_on_one_database_keep_everything_that_either_acknowledged() {
     println!("{}", run(&["store", "copy", "--from", &url, "--to", moved.to_str().unwrap()]));
     runtime().block_on(async {
         let store = RedbStore::open(moved.join("store.redb")).unwrap();
-        examine(&store, &histories, &data[0], true).await.iter().for_each(Found::assert);
+        examine(LOOPS, &store, &histories, &data[0], true).await.assert();
         let refused = PostgresStore::open(&url).await.err().unwrap().to_string();
         assert!(refused.contains("was moved to"), "{refused}");
     });
