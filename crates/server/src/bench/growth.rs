@@ -59,7 +59,7 @@ async fn open_events(place: &Place, progress: &dyn Fn(&str)) -> Result<Vec<Figur
     let mut found = Vec::new();
     for size in sizes {
         progress(&format!("{}{size} open events", place.label));
-        let sample = SAMPLE.min(size / 10).max(1);
+        let sample = SAMPLE.min(size / 2).max(1);
         inside.rank((before + size).saturating_sub(inside.events() + sample)).await?;
         let rank = 1e6 * inside.rank(sample).await? / sample as f64;
         let release = 1e3 * inside.release().await?;
