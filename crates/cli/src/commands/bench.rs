@@ -20,7 +20,7 @@ const SERVICE: &str = "service";
     in RETICENT_PYTHON, in target/oracles (made by `cargo xtask test`), or as python3. \
     Built with `--features clarabel`, the section `safe` has the enumeration of paper 3 beside ours.\n\n\
     `reticent bench service` measures `reticent serve` with its embedded store on this machine (some minutes, and some GiB in --data); \
-    `--parts release,growth --growth 10000000` measures how costs grow up to ten million events (an hour, and 30 GiB)."
+    `--parts release,growth --growth 10000000` measures how costs grow up to ten million events (many minutes, and some 12 GiB)."
 )]
 pub struct Arguments {
     /// Sections to measure, such as linucb, paper1 or service; without any, all of them but `service` (some minutes).

@@ -49,20 +49,25 @@ async fn open_events(place: &Place, progress: &dyn Fn(&str)) -> Result<Vec<Figur
     let data = place.data("open")?;
     let mut inside = open(place, "open", "1 day", "10 minutes").await?;
     let (sizes, few) = (sizes(place.most), FEW.min(place.most));
-    // A tick of few events for each release, and a day later all the others: the ticks of the few end one after the other, and that of the others do not.
-    for _ in &sizes {
+    // A tick of few events for each release, and a day later all the others: the windows of the few end one after the other, and those of the others do not.
+    let releases = sizes.len() * REPEATS;
+    for _ in 0..releases {
         inside.rank(few).await?;
         inside.wait(1);
     }
-    inside.wait(144 - sizes.len() as u64);
+    inside.wait(144_u64.saturating_sub(releases as u64));
     let before = inside.events();
     let mut found = Vec::new();
     for size in sizes {
         progress(&format!("{}{size} open events", place.label));
-        let sample = SAMPLE.min(size / 10).max(1);
+        let sample = SAMPLE.min(size / 2).max(1);
         inside.rank((before + size).saturating_sub(inside.events() + sample)).await?;
         let rank = 1e6 * inside.rank(sample).await? / sample as f64;
-        let release = 1e3 * inside.release().await?;
+        let mut releases = Vec::new();
+        for _ in 0..REPEATS {
+            releases.push(1e3 * inside.release().await?);
+        }
+        let release = Spread::of(releases).median;
         found.push(Costs { size, rank, release, bytes: bytes(&data.folder, inside.events())? });
     }
     let release = format!("  release of {few} others meanwhile");
