@@ -109,8 +109,11 @@ impl Document {
             let remedy = "it is a table: set one of its keys, such as environment.arms=10";
             return Err(reticent::Error::invalid(key, table[key].to_string(), remedy).into());
         }
-        if let Some(figure) = tables(table.remove("figure"), "figure")?.pop() {
-            document.figure = document.typed(Section::Figure, &figure)?;
+        let figures = tables(table.remove("figure"), "figure")?;
+        let remedy = "an experiment has one: write [figure] once";
+        reticent::refuse_if(figures.len() > 1, "figure", figures.len(), remedy)?;
+        if let Some(figure) = figures.first() {
+            document.figure = document.typed(Section::Figure, figure)?;
         }
         document.header = document.typed(Section::Header, &table)?;
         let remedy = "add an [environment] with a kind";

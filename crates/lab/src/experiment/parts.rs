@@ -155,10 +155,10 @@ impl Parts {
             }
         }
         let fits = |(width, height): (u32, u32)| {
-            (120..=4000).contains(&width) && (120..=4000).contains(&height)
+            (120..=1000).contains(&width) && (120..=1000).contains(&height)
         };
         if let Some(size) = figure.size.filter(|size| !fits(*size)) {
-            let remedy = "give width and height from 120 to 4000 points".to_string();
+            let remedy = "give width and height of a panel from 120 to 1000 points".to_string();
             return refuse("size", &format!("{size:?}"), remedy);
         }
         if figure.format.is_empty() {

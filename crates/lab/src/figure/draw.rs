@@ -458,6 +458,10 @@ fn range(values: impl Iterator<Item = f64>, margin: f64) -> Option<(f64, f64)> {
     if low > high {
         return None;
     }
-    let extra = if high > low { margin * (high - low) } else { 0.5 };
+    let extra = match high > low {
+        true if margin > 0.0 => margin * (high - low),
+        true => 0.0,
+        false => 0.5,
+    };
     Some((low - extra, high + extra))
 }

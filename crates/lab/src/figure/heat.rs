@@ -36,7 +36,9 @@ impl HeatMap {
 
     /// What it shows.
     pub fn heading(&self) -> String {
-        format!("{}: final regret by {} and {}", self.title, self.keys[0], self.keys[1])
+        // A picture has room for so much of a name.
+        let name: String = self.title.chars().take(80).collect();
+        format!("{name}: final regret by {} and {}", self.keys[0], self.keys[1])
     }
 
     /// Red, green and blue of a cell, and the colour of its text: the darker the worse, on a logarithmic scale where all are positive.

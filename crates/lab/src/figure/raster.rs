@@ -32,7 +32,16 @@ pub(super) fn svg(drawing: &impl Drawing) -> Result<String> {
 pub(super) fn png(drawing: &impl Drawing) -> Result<Vec<u8>> {
     let unit = SHARPNESS * OVERSAMPLING;
     let (width, height) = drawing.size();
-    let mut pixels = vec![0; (3 * unit * width * unit * height) as usize];
+    let points = (unit as usize * width as usize).saturating_mul(unit as usize * height as usize);
+    if points > MOST_POINTS {
+        return Err(failed(
+            drawing,
+            format!(
+                "{width} x {height} is too large for a picture: give a smaller size, or svg alone"
+            ),
+        ));
+    }
+    let mut pixels = vec![0; 3 * points];
     let size = (unit * width, unit * height);
     let area = BitMapBackend::with_buffer(&mut pixels, size).into_drawing_area();
     drawing.draw_on(&area, unit).map_err(|reason| failed(drawing, reason))?;
@@ -46,6 +55,9 @@ const OVERSAMPLING: u32 = 2;
 
 /// Points of the PNG for each unit of the SVG, so that it is sharp in print.
 const SHARPNESS: u32 = 2;
+
+/// Points of a drawing before they are averaged, at most: 300 MiB.
+const MOST_POINTS: usize = 100_000_000;
 
 /// The mean of each square of points.
 fn shrink(pixels: &[u8], (width, height): (u32, u32)) -> Vec<u8> {

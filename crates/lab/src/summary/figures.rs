@@ -2,7 +2,7 @@
 
 use super::{
     AlgorithmSummary, Estimate, Summary,
-    drawing::{Facets, Spread},
+    drawing::{AxisScale, Facets, Spread},
     sweep,
 };
 use crate::{
@@ -18,7 +18,7 @@ const ESTIMATED: &str = " against the highest reward, estimated while learning";
 /// Lines of one panel, at most: the rest are in the tables.
 const MOST_LINES_OF_PANEL: usize = 8;
 /// Panels of one figure, at most.
-const MOST_PANELS: usize = 12;
+pub(super) const MOST_PANELS: usize = 12;
 /// Thin lines of one algorithm, at most.
 const MOST_TRIALS: usize = 64;
 
@@ -55,12 +55,17 @@ impl Summary {
     pub(super) fn finished(&self, mut figure: Figure) -> Figure {
         figure.shows_title = self.drawing.title;
         figure.size = self.drawing.size;
-        if let Some(scale) = self.drawing.x_scale {
-            figure.x.1 = scale.scale();
-        }
-        if let Some(scale) = self.drawing.y_scale {
-            figure.y.1 = scale.scale();
-        }
+        let points: Vec<(f64, f64)> =
+            figure.series().flat_map(|line| &line.points).copied().collect();
+        let wanted = |given: Option<AxisScale>, present, positive: bool| match given {
+            // Nothing could be shown.
+            Some(AxisScale::Log) if !positive => present,
+            Some(given) => given.scale(),
+            None => present,
+        };
+        let (x, y) = (self.drawing.x_scale, self.drawing.y_scale);
+        figure.x.1 = wanted(x, figure.x.1, points.iter().any(|point| point.0 > 0.0));
+        figure.y.1 = wanted(y, figure.y.1, points.iter().any(|point| point.1 > 0.0));
         figure
     }
 
@@ -110,9 +115,10 @@ impl Summary {
         let sampled = !self.is_offline();
         let drawn = self.drawing.drawn(&self.algorithms);
         let spread = sampled.then(|| self.drawing.spread(&drawn));
-        let (panels, left_out) = match self.drawing.facets(drawn.len(), &drawn, None) {
-            Facets::None => (vec![self.together(&drawn, spread)], 0),
-            facets => self.apart(&drawn, spread, facets),
+        let facets = self.drawing.facets(drawn.len(), &drawn, None);
+        let (panels, left_out) = match drawn.iter().any(|one| panel_of(one, facets).is_some()) {
+            true => self.apart(&drawn, spread, facets),
+            false => (vec![self.together(&drawn, spread)], 0),
         };
         let lines = || panels.iter().flat_map(|panel| &panel.series).flat_map(|line| &line.points);
         // A regret of zero cannot be shown on a logarithmic axis.

@@ -11,12 +11,6 @@ fn capital(words: &str) -> String {
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// What a warning says, without its reasons.
-fn short(warning: &str) -> &str {
-    let ends = [" (", "; ", ": they "].iter().filter_map(|mark| warning.find(mark));
-    &warning[..ends.min().unwrap_or(warning.len())]
-}
-
 impl Summary {
     pub(super) fn page(&self, figures: &[(String, Figure)]) -> Result<Report> {
         let mut page = Report::new(&self.name);
@@ -67,6 +61,7 @@ impl Summary {
         let mut answers = Vec::new();
         for (name, private) in [("Best with a guarantee", true), ("Best without", false)] {
             let of = self.algorithms.iter().filter(|one| one.guarantee.is_some() == private);
+            let of = of.filter(|one| self.loss(one).is_finite());
             if let Some(best) = of.min_by(|one, other| self.loss(one).total_cmp(&self.loss(other)))
             {
                 answers.push((name, self.sentence(best)));
@@ -78,7 +73,7 @@ impl Summary {
             wrong.push(format!("{failures} trials failed, see below"));
         }
         let few = warnings.len().saturating_sub(3);
-        wrong.extend(warnings.iter().take(3).map(|warning| short(warning).to_string()));
+        wrong.extend(warnings.iter().take(3).map(|warning| self.short(warning).to_string()));
         if few > 0 {
             wrong.push(format!("and {few} more warnings, which the command prints"));
         }
@@ -86,6 +81,14 @@ impl Summary {
         let wrong = if wrong.is_empty() { nothing } else { wrong.join(". ") };
         answers.push(("What went wrong", wrong));
         answers
+    }
+
+    /// What a warning says, without its reasons. It begins with the name of an algorithm.
+    fn short<'a>(&self, warning: &'a str) -> &'a str {
+        let names = self.algorithms.iter().map(|one| one.name.as_str());
+        let name = names.filter(|name| warning.starts_with(name)).map(str::len).max().unwrap_or(0);
+        let ends = [" (", "; ", ": they "].iter().filter_map(|mark| warning[name..].find(mark));
+        &warning[..ends.min().map_or(warning.len(), |end| name + end)]
     }
 
     /// What is compared, less is better: the headline measure if there is one, or the median regret.

@@ -3,6 +3,7 @@
 use super::{
     AlgorithmSummary, Estimate, Summary,
     drawing::{Facets, Spread},
+    figures::MOST_PANELS,
 };
 use crate::{
     contest::Label,
@@ -204,6 +205,7 @@ fn against(summary: &Summary, key: &str) -> Option<Figure> {
         }
         let panel = match panels.iter().position(|panel| panel.title == title) {
             Some(place) => place,
+            None if panels.len() == MOST_PANELS => continue,
             None => {
                 panels.push(Panel { title, series: Vec::new() });
                 panels.len() - 1

@@ -129,12 +129,13 @@ impl Service {
         progress: &mut Progress,
         now: Time,
     ) -> Result<()> {
+        // After a clock that went back, earlier slots are asked for again.
+        let settled = settled(&each.plan, now);
+        progress.settled = progress.settled.min(settled);
         if !self.store.is_shared() || head.closed == progress.counted {
             return Ok(());
         }
-        // After a clock that went back, earlier slots are asked for again.
-        let settled = settled(&each.plan, now);
-        let after = settled.min(progress.settled);
+        let after = progress.settled;
         each.open.recount(self.store.as_ref(), each.life, head.closed, after).await?;
         (progress.counted, progress.settled) = (head.closed, settled);
         Ok(())

@@ -35,11 +35,9 @@ pub(super) fn grace(plan: &LoopPlan) -> u64 {
 }
 
 /// A store that has failed for longer than this, in milliseconds, was away for people who sent rewards too.
-fn away(plan: &LoopPlan) -> u64 {
-    plan.tick.saturating_mul(2)
-}
+const AWAY: u64 = 10_000;
 
-/// A question that was asked longer ago than this, in milliseconds, is stored or has failed.
+/// A question that was asked longer ago than this, in milliseconds, is stored or has failed, unless the store is very slow. Then this process counts one open event too few.
 const ON_THE_WAY: u64 = 60_000;
 
 /// The last slot that no question asks for any more: those on their way were asked a little earlier.
@@ -68,17 +66,17 @@ pub(super) struct Progress {
     pub(super) counted: u64,
     /// The last slot that nobody asked for any more when they were counted.
     pub(super) settled: u64,
-    /// When the last tick ended that did not fail, by the steady clock.
-    looked: u64,
-    /// Whether one has failed since.
-    failed: bool,
+    /// Since when ticks fail, by the steady clock: from the end of the first one that did, so that it does not matter how long summing took.
+    failing: Option<u64>,
+    /// Whether slots have stayed open for a failure, and none was closed since: a store that fails now and then does not stop releases for ever.
+    spared: bool,
 }
 
 impl Progress {
     /// Nothing is closed before so many milliseconds have passed by the steady clock from now on; open events have been counted when slots up to `settled` were.
     pub(super) fn new(now: u64, wait: u64, settled: u64) -> Self {
         let not_before = now.saturating_add(wait);
-        Progress { not_before, counted: 0, settled, looked: now, failed: false }
+        Progress { not_before, counted: 0, settled, failing: None, spared: false }
     }
 
     /// Nothing more is closed before this moment of the steady clock.
@@ -93,10 +91,10 @@ impl Service {
         let each = self.find(name)?;
         let mut progress = each.ticking.lock().await;
         let ticked = self.tick_once(each, &mut progress).await;
-        progress.failed = ticked.is_err();
-        if !progress.failed {
-            progress.looked = self.clock.steady();
-        }
+        progress.failing = match ticked {
+            Ok(_) => None,
+            Err(_) => progress.failing.or(Some(self.clock.steady())),
+        };
         ticked
     }
 
@@ -110,9 +108,9 @@ impl Service {
             failpoint::pass("tick: leased");
         }
         let head = self.head(each).await?;
-        // Counted from the end of a tick, so that it does not matter how long one takes.
         let steady = self.clock.steady();
-        if progress.failed && steady.saturating_sub(progress.looked) > away(&each.plan) {
+        let is_away = |since| steady.saturating_sub(since) > AWAY;
+        if progress.failing.is_some_and(is_away) && !std::mem::replace(&mut progress.spared, true) {
             progress.wait(steady.saturating_add(grace(&each.plan)));
         }
         self.follow(each, &head).await?;
@@ -141,6 +139,7 @@ impl Service {
             }
         };
         each.open.change(closing, |slots, ()| slots.retain(|slot, _| *slot > due)).await?;
+        progress.spared = false;
         failpoint::pass("tick: closed");
         if each.answering().served.over {
             self.collect(each, due, now).await?;

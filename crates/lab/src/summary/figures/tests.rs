@@ -110,7 +110,7 @@ fn what_an_experiment_does_not_have_is_refused() {
         ("algorithms = [\"curator\"]", "algorithms is curator: give some of linucb"),
         ("facets = \"epsilon\"", "facets is epsilon: give one of algorithm, none"),
         ("against = \"delta\"", "against is delta: give one of round"),
-        ("size = [10, 10]", "from 120 to 4000"),
+        ("size = [10, 10]", "from 120 to 1000"),
         ("format = []", "give some of svg, png"),
         ("format = [\"gif\"]", "figure: unknown value `gif`, expected `svg` or `png`"),
         ("colour = 1", "colour"),
@@ -161,4 +161,42 @@ fn a_map_over_two_keys_is_a_picture_too() {
     let worst = worst.max_by(|one, other| one.mean.total_cmp(&other.mean)).unwrap();
     assert_eq!(map.shade(worst), (0, 114, 178, "#fff"));
     assert!(map.png().unwrap().starts_with(b"\x89PNG"));
+}
+
+/// What a file may say, and a figure cannot show: it is drawn as it can be.
+#[test]
+fn figures_that_have_nothing_to_show_as_asked_are_drawn_otherwise() {
+    for figure in [
+        "[figure]\nalgorithms = [\"reference\"]\nfacets = \"algorithm\"",
+        "[figure]\nalgorithms = [\"reference\"]\nfacets = \"epsilon\"",
+        "[figure]\nfacets = \"epsilon\"\nagainst = \"epsilon\"",
+        "[figure]\nfacets = \"epsilon\"\nsize = [1000, 1000]",
+    ] {
+        for (name, drawn) in summary(figure).figures() {
+            assert!(drawn.svg().is_ok(), "{name}: {figure}");
+        }
+    }
+    let mut nothing = summary("[figure]\ny_scale = \"log\"\nfacets = \"none\"");
+    for one in &mut nothing.algorithms {
+        one.curve.iter_mut().for_each(|(_, regret)| *regret = Estimate::of(&[0.0]));
+    }
+    assert!(nothing.regret().svg().is_ok(), "a regret of zero on a logarithmic axis");
+}
+
+#[test]
+fn a_picture_that_is_too_large_is_refused() {
+    let mut drawn = summary("").regret();
+    drawn.size = Some((4000, 4000));
+    assert!(drawn.png().unwrap_err().to_string().contains("too large"));
+}
+
+#[test]
+fn the_best_one_has_a_value_and_a_warning_keeps_its_name() {
+    let mut drawn = summary("");
+    drawn.algorithms[1].final_regret.median = f64::NAN;
+    drawn.algorithms[2].name = "curator (1, 1e-6)".into();
+    let html = drawn.page(&drawn.figures()).unwrap().html();
+    let (first, _) = html.split_once("<svg").unwrap();
+    assert!(!first.contains("NaN"), "{first}");
+    assert!(first.contains("curator (1, 1e-6): TOO FEW PEOPLE"), "{first}");
 }
