@@ -21,7 +21,7 @@
 //! | [`mod@bench`] | the benchmark figures of the README |
 //! | `csv`, `lines` | tables and TOML files, with errors that name the line |
 //! | `fuzz` | in tests: every reader of outside bytes, and golden files of everything that is written |
-//! | `fast_noise`, `parallel`, `watch`, `error` | seeded noise; threads; progress and interruption; the error type |
+//! | `fast_noise`, `parallel`, `watch`, `source`, `error` | seeded noise; threads; progress and interruption; which code made a result; the error type |
 
 pub mod attack;
 pub mod audit;
@@ -48,6 +48,7 @@ mod parallel;
 pub mod report;
 pub mod safe;
 pub mod simulate;
+mod source;
 pub mod summary;
 pub mod trial;
 mod watch;

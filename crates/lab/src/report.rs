@@ -4,8 +4,7 @@ use std::{fmt::Write, path::Path};
 
 use crate::{
     Error, Result,
-    figure::{Figure, HeatMap},
-    summary::Format,
+    figure::{Figure, Format, HeatMap},
 };
 
 /// A page under construction.

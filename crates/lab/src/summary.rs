@@ -20,7 +20,7 @@ mod figures;
 mod page;
 pub mod sweep;
 
-pub use drawing::{AxisScale, FigureToml, Format, Spread};
+pub use drawing::{AxisScale, FigureToml, Spread};
 
 /// The results of one algorithm.
 #[derive(Debug, Clone, Serialize)]

@@ -61,15 +61,6 @@ const MOST_TRIALS: u64 = 100_000;
 /// The largest number of rounds: counts are exact as doubles up to here.
 const MOST_ROUNDS: u64 = 1 << 53;
 
-/// A hash of the code, part of the key of stored results: those of another version are computed again.
-const SOURCE: &str = env!("RETICENT_SOURCE");
-
-/// The version of the program and the first digits of the hash of its code, for captions.
-pub(crate) fn code() -> String {
-    let (version, hash) = SOURCE.split_once('-').unwrap_or((SOURCE, ""));
-    format!("{version}, code {}", hash.get(..8).unwrap_or(hash))
-}
-
 /// An experiment that has been read and checked.
 ///
 /// ```

@@ -5,13 +5,14 @@ use serde::Serialize;
 use toml::Value;
 
 use super::{
-    CHECKPOINTS, Experiment, SOURCE,
+    CHECKPOINTS, Experiment,
     document::{self, Document, Section},
     grid::{self, Point},
 };
 use crate::{
     Error, Result,
     contest::{Cell, Contestant, Family, Label},
+    source::SOURCE,
 };
 
 /// An experiment under construction.

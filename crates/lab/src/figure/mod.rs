@@ -20,6 +20,7 @@ mod tests;
 mod values;
 
 use plotters::prelude::*;
+use serde::{Deserialize, Serialize};
 
 pub use self::{heat::HeatMap, scale::Scale};
 use crate::{Error, Result};
@@ -59,6 +60,16 @@ pub struct Series {
     pub points: Vec<(f64, f64)>,
     /// Lower and upper end of a band around the line, one per point, or empty.
     pub band: Vec<(f64, f64)>,
+}
+
+/// A format of pictures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Format {
+    /// For pages and for print, of any size.
+    Svg,
+    /// For slides and mail.
+    Png,
 }
 
 /// Lines that are drawn together.

@@ -3,7 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::AlgorithmSummary;
-use crate::{contest::Label, figure::Scale};
+use crate::{
+    contest::Label,
+    figure::{Format, Scale},
+};
 
 /// What is drawn, and how. Nothing of it changes a trial: the figures are drawn again from those that are stored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -94,16 +97,6 @@ impl Spread {
             Spread::Trials => "line: median; thin lines: trials",
         }
     }
-}
-
-/// A format of pictures.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Format {
-    /// For pages and for print, of any size.
-    Svg,
-    /// For slides and mail.
-    Png,
 }
 
 /// Panels of a figure are made by this.

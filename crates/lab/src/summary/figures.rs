@@ -48,7 +48,7 @@ impl Summary {
         if left_out > 0 {
             caption += &format!("; {left_out} more lines are in results.csv");
         }
-        caption + &format!(". reticent {}", crate::experiment::code())
+        caption + &format!(". reticent {}", crate::source::code())
     }
 
     /// The figure with what `[figure]` says.
