@@ -380,8 +380,7 @@ impl Summary {
         for (name, figure) in &figures {
             figure.write_as(folder, name, &self.drawing.format)?;
         }
-        let maps = sweep::heat_maps(&self.algorithms);
-        for (number, map) in maps.iter().filter(|_| !self.is_offline()).enumerate() {
+        for (number, map) in sweep::heat_maps(self).iter().enumerate() {
             let name = format!("{}-by-{}-{}", map.keys[0], map.keys[1], number + 1);
             let formats = &self.drawing.format;
             report::write_picture(folder, &name, formats, || map.svg(), || map.png())?;

@@ -15,7 +15,7 @@ pub struct FigureToml {
     /// What regret is drawn against: `round`, or a key of the grid. Without it, everything.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub against: Option<String>,
-    /// The names of the algorithms that are drawn. Without it, all.
+    /// The names of the algorithms that are drawn: each by its `name`, or by its `kind` if it has none. Without it, all.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub algorithms: Vec<String>,
     /// A panel for each `algorithm`, or for each value of a key of the grid, or `none`. Without it, panels where there are more than six lines.

@@ -18,7 +18,7 @@ impl Summary {
         for (_, figure) in figures {
             page.figure(figure)?;
         }
-        for map in sweep::heat_maps(&self.algorithms).iter().filter(|_| !self.is_offline()) {
+        for map in &sweep::heat_maps(self) {
             page.heat_map(map);
         }
         if !self.failures.is_empty() {
@@ -75,7 +75,7 @@ impl Summary {
         let few = warnings.len().saturating_sub(3);
         wrong.extend(warnings.iter().take(3).map(|warning| self.short(warning).to_string()));
         if few > 0 {
-            wrong.push(format!("and {few} more warnings, which the command prints"));
+            wrong.push(format!("There are {few} more warnings, which the command prints"));
         }
         let nothing = "nothing that shows in these trials".to_string();
         let wrong = if wrong.is_empty() { nothing } else { wrong.join(". ") };

@@ -27,14 +27,21 @@ pub(super) fn figures(summary: &Summary) -> Vec<(String, Figure)> {
     drawn.collect()
 }
 
-/// For each pair of keys of one algorithm: a table with a row for each value of the first and a column for each of the second.
-pub fn heat_maps(algorithms: &[AlgorithmSummary]) -> Vec<HeatMap> {
-    let keys = keys(algorithms);
+/// For each pair of keys of one algorithm: a table with a row for each value of the first and a column for each of the second. Those that `[figure]` asks for.
+pub(super) fn heat_maps(summary: &Summary) -> Vec<HeatMap> {
+    let (keys, drawing) = (keys(&summary.algorithms), &summary.drawing);
+    let drawn = |group: &&Group<'_>| {
+        drawing.algorithms.is_empty() || drawing.algorithms.contains(&group.points[0].series)
+    };
     let mut maps = Vec::new();
     for (i, rows) in keys.iter().enumerate() {
         for columns in &keys[i + 1..] {
-            for group in groups(algorithms, &[rows, columns]) {
-                maps.extend(HeatMap::new(rows, columns, &group));
+            let wanted = |against: &str| against == rows || against == columns;
+            if summary.is_offline() || !drawing.against.as_deref().is_none_or(wanted) {
+                continue;
+            }
+            for group in groups(&summary.algorithms, &[rows, columns]).iter().filter(drawn) {
+                maps.extend(HeatMap::new(rows, columns, group));
             }
         }
     }
@@ -186,7 +193,10 @@ fn against(summary: &Summary, key: &str) -> Option<Figure> {
         let first = group.points[0];
         let (title, name) = match facets {
             Facets::None => (String::new(), group.name.clone()),
-            Facets::Algorithm => (first.series.clone(), group.rest.clone()),
+            Facets::Algorithm => {
+                let name = if group.rest.is_empty() { &first.series } else { &group.rest };
+                (first.series.clone(), name.clone())
+            }
             Facets::Key(by) => {
                 let value = first.labels.iter().find(|label| label.key == by);
                 let value = value.map_or("-", |label| label.value.as_str());

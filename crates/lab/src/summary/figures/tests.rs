@@ -148,8 +148,8 @@ fn a_map_over_two_keys_is_a_picture_too() {
         kind = "joint"
         privacy = { epsilon = [1.0, 4.0], delta = 1e-6 }
     "#;
-    let summary = Experiment::parse(text).unwrap().simulate(|_, _| ()).unwrap();
-    let map = sweep::heat_maps(&summary.algorithms).remove(0);
+    let mut summary = Experiment::parse(text).unwrap().simulate(|_, _| ()).unwrap();
+    let map = sweep::heat_maps(&summary).remove(0);
     let svg = map.svg().unwrap();
     assert!(svg.contains("final regret by arms and epsilon"), "{svg}");
     let of = |estimate: &Estimate| format!("{:.1} ± {:.1}", estimate.mean, estimate.standard_error);
@@ -161,6 +161,20 @@ fn a_map_over_two_keys_is_a_picture_too() {
     let worst = worst.max_by(|one, other| one.mean.total_cmp(&other.mean)).unwrap();
     assert_eq!(map.shade(worst), (0, 114, 178, "#fff"));
     assert!(map.png().unwrap().starts_with(b"\x89PNG"));
+    // Only what is asked for.
+    summary.drawing.against = Some("round".into());
+    assert!(sweep::heat_maps(&summary).is_empty());
+    summary.drawing.against = None;
+    summary.drawing.algorithms = vec!["local".into()];
+    assert!(sweep::heat_maps(&summary).is_empty());
+    // Panels of one line each still have names in their legend.
+    summary.drawing = super::super::FigureToml::default();
+    summary.drawing.facets = Some("algorithm".into());
+    summary.algorithms.iter_mut().for_each(|one| one.labels.retain(|label| label.key == "arms"));
+    summary.algorithms.iter_mut().for_each(|one| one.final_regret.stuck_trials = Some(1));
+    let (_, drawn) = sweep::figures(&summary).remove(0);
+    let names: Vec<&str> = drawn.series().map(|line| line.name.as_str()).collect();
+    assert!(names[0].starts_with("joint, "), "{names:?}");
 }
 
 /// What a file may say, and a figure cannot show: it is drawn as it can be.
