@@ -23,7 +23,7 @@ use plotters::prelude::*;
 use serde::{Deserialize, Serialize};
 
 pub use self::{heat::HeatMap, scale::Scale};
-use crate::{Error, Result};
+use crate::Result;
 
 /// How a line is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -116,7 +116,7 @@ impl Figure {
     pub fn with_values(&self) -> Result<(String, serde_json::Value)> {
         let mut text = String::new();
         let area = SVGBackend::with_string(&mut text, self.size()).into_drawing_area();
-        let frame = self.draw(&area, 1).map_err(|reason| self.error(reason))?;
+        let frame = self.draw(&area, 1).map_err(|reason| raster::failed(self, reason))?;
         drop(area);
         Ok((text, self.values(&frame)))
     }
@@ -124,10 +124,6 @@ impl Figure {
     /// Draws the figure as PNG, twice as large.
     pub fn png(&self) -> Result<Vec<u8>> {
         raster::png(self)
-    }
-
-    fn error(&self, reason: String) -> Error {
-        Error::Figure { title: self.title.clone(), reason }
     }
 
     /// All lines of all panels.

@@ -15,7 +15,8 @@ pub(super) trait Drawing {
     ) -> std::result::Result<(), String>;
 }
 
-fn failed(drawing: &impl Drawing, reason: impl std::fmt::Display) -> Error {
+/// What is told of a drawing that failed.
+pub(super) fn failed(drawing: &impl Drawing, reason: impl std::fmt::Display) -> Error {
     Error::Figure { title: drawing.title().into(), reason: reason.to_string() }
 }
 

@@ -2,6 +2,7 @@ use super::{
     draw::{HEIGHT, LEGEND_ROW, WIDTH, place, range_with_bands},
     *,
 };
+use crate::Error;
 
 fn figure(points: Vec<(f64, f64)>) -> Figure {
     let line = Series {

@@ -187,7 +187,7 @@ pub struct Fate {
     pub at: &'static str,
     /// When it has been made, and its answer is on its way; otherwise before it is sent.
     pub after: bool,
-    /// It is killed; otherwise it is stopped for so many microseconds.
+    /// For how many microseconds it is stopped; without it, it is killed.
     pub stops_for: Option<u64>,
 }
 
@@ -395,10 +395,10 @@ impl Store for Link {
     fn release(&self, step: Step) -> Pending<Committed> {
         let link = self.clone();
         Box::pin(async move {
-            let anyhow = link.0.database.mistake == Some(Mistake::ReleasesWhateverTheEpoch);
+            let is_careless = link.0.database.mistake == Some(Mistake::ReleasesWhateverTheEpoch);
             let release = async move |store: Arc<MemoryStore>| {
                 let mut step = step;
-                if anyhow {
+                if is_careless {
                     let head = store.head(step.life).await?;
                     step.epoch = head.epoch;
                     step.release.number = head.number + 1;
