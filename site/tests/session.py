@@ -8,12 +8,15 @@ import os
 import re
 import subprocess
 import threading
+import time
 
 import program
 from repository import ROOT
 
 # What a reader waits for a block, at most.
 SECONDS = 240
+# Loops of the examples release at every tenth minute of the clock, and a page that starts a service shows it before its first release: it is begun no later than this many seconds before.
+TICK, AHEAD = 600, 30
 
 
 class Session:
@@ -70,6 +73,8 @@ class Session:
     def serve(self, line):
         """Starts a service on a free port, and returns what it says until it serves."""
         command, _, _ = line.partition(" #")
+        if not self.services and (left := TICK - time.time() % TICK) < AHEAD:
+            time.sleep(left + 1)
         arguments = [*command.split()[1:], "--listen", "127.0.0.1:0"]
         service = subprocess.Popen([program.BINARY, *arguments], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         self.services.append(service)
