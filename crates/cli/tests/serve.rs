@@ -281,6 +281,9 @@ fn an_operator_looks_after_a_service_while_it_runs_and_while_it_does_not() {
         assert_eq!(output.status.code(), Some(0), "{arguments:?}: {error}");
         String::from_utf8(output.stdout).unwrap()
     };
+    // A variable that is not set must not begin an empty store in place of a database.
+    let empty = ["key", "list", "--data", data.as_str(), "--database", ""];
+    refused(&empty, &["--database", "it is empty"]);
     // Nothing is made in a folder that was mistyped.
     refused(&["key", "list", "--data", &data], &["there is no store"]);
     let new = ["key", "new", "--data", data.as_str(), "--role", "admin"];

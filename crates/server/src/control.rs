@@ -14,7 +14,7 @@ use crate::{
     http::{KeyRing, Role, check_trust, make_key},
     secret::CheckValue,
     service::{Service, needed_keys, stored_model},
-    store::{COPY_OF_DATABASE, Store},
+    store::{COPY_OF_DATABASE, PostgresStore, Store, StoreId},
 };
 
 #[cfg(unix)]
@@ -63,6 +63,8 @@ pub enum Command {
     },
     /// Which keys of the people's hashes are still needed.
     PeopleKeys,
+    /// Which store is served.
+    Store,
     /// Revoke a key.
     RevokeKey {
         /// Its public part, or the whole key.
@@ -90,6 +92,8 @@ pub enum Reply {
     BackedUp,
     /// Check values of the keys of the people's hashes that are still needed.
     PeopleKeys(Vec<CheckValue>),
+    /// The identity of the store that is served.
+    Store(StoreId),
     /// It was refused, and why.
     Refused(String),
 }
@@ -138,6 +142,7 @@ pub async fn execute(store: &dyn Store, command: Command, now: Time) -> Result<R
         Command::PeopleKeys => Err(needs_service(
             "its own time decides which keys of the people's hashes are outlived",
         )),
+        Command::Store => Ok(Reply::Store(store.id())),
         Command::Backup { file } => {
             store.backup(file).await?;
             Ok(Reply::BackedUp)
@@ -208,6 +213,16 @@ pub async fn command(data: &Data, command: Command, now: Time) -> Result<Reply> 
         return Err(Error::Unavailable(COPY_OF_DATABASE.into()));
     }
     #[cfg(unix)]
+    if let Some(url) = &data.database
+        && let Some(reply) = socket::ask(folder, &Command::Store).await?
+    {
+        let found = PostgresStore::identity(url.as_str()).await?;
+        if !matches!(reply, Reply::Store(served) if Some(served) == found) {
+            let remedy = "the process that serves from this folder has another store: leave --database (RETICENT_DATABASE) out, or give the folder of a process on that database";
+            return Err(Error::invalid("data", folder.display(), remedy));
+        }
+    }
+    #[cfg(unix)]
     if let Some(reply) = socket::ask(folder, &command).await? {
         return match reply {
             Reply::Refused(why) => Err(Error::Conflict(why)),
@@ -219,13 +234,23 @@ pub async fn command(data: &Data, command: Command, now: Time) -> Result<Reply> 
         let remedy = "there is no store in this folder: give that of `reticent serve --data`, and --database too if the service has one";
         return Err(Error::invalid("data", folder.display(), remedy));
     }
-    // A mistyped folder would get a store of its own, with a key that no service knows.
-    if data.database.is_none() && !folder.is_dir() {
+    // A mistyped folder would get a store of its own, with a key that no service knows; beside a database, one that no service runs on is asked.
+    if !folder.is_dir() {
         let remedy = "there is no such folder: give that of `reticent serve --data`, or make it before the first start";
         return Err(Error::invalid("data", folder.display(), remedy));
     }
-    let (store, clock) = data.open().await?;
-    // Where several machines use one store, its clock decides.
-    let now = if store.is_shared() { clock.now() } else { now };
+    if let Some(url) = &data.database {
+        // A mistyped address would get tables of its own.
+        let makes = matches!(command, Command::NewKey { .. });
+        if !makes && PostgresStore::identity(url.as_str()).await?.is_none() {
+            let remedy = "there is no store in it: give that of `reticent serve --database`";
+            return Err(Error::invalid("database", "this address", remedy));
+        }
+        let store = PostgresStore::open(url.as_str()).await?;
+        // Where several machines use one store, its clock decides.
+        let now = store.clock().now();
+        return execute(&store, command, now).await;
+    }
+    let (store, _) = data.open().await?;
     execute(store.as_ref(), command, now).await
 }

@@ -8,10 +8,10 @@ use std::{
 
 use crate::{
     Error, Result,
-    clock::{Clock, SystemClock},
+    clock::{Clock, SystemClock, Time},
     sealed::SealKey,
-    secret::{PeopleKeys, Secret},
-    service::{EVENTS_CHECK, PEOPLE_CHECK},
+    secret::{CheckValue, PeopleKeys, Secret, hex},
+    service::{EVENTS_CHECK, PEOPLE_CHECK, needed_keys},
     store::{Portable, PostgresStore, RedbStore, Store, retired_remedy},
 };
 
@@ -150,18 +150,48 @@ pub(crate) async fn open_events_key(folder: &Path, store: &dyn Store) -> Result<
     open_key(&path, store, Some(EVENTS_CHECK), check).await
 }
 
-/// Opens the keys of the people's hashes. A further process of a database is not given a new one: then no process would charge anybody.
-pub(crate) async fn open_people_keys(path: &Path, store: &dyn Store) -> Result<PeopleKeys> {
-    if path.exists() || !store.is_shared() {
+/// Opens the keys of the people's hashes. A further process of a database does not begin with others, unless an operator says that those of the database are `lost`: then no
+/// process would charge anybody.
+pub(crate) async fn open_people_keys(
+    path: &Path,
+    store: &dyn Store,
+    now: Time,
+    lost: bool,
+) -> Result<PeopleKeys> {
+    if lost || !store.is_shared() {
         return PeopleKeys::in_file(path);
     }
+    if path.exists() {
+        let keys = PeopleKeys::in_file(path)?;
+        check_needed(path, &keys, &needed_keys(store, now).await?)?;
+        return Ok(keys);
+    }
     if store.setting(PEOPLE_CHECK.into()).await?.is_some() {
-        let remedy = "the file is missing: copy it from the folder of another process of the same database, or from its backup";
+        let remedy = format!("the file is missing: {COPY_PEOPLE_KEYS}");
         return Err(Error::invalid("people.key", path.display(), remedy));
     }
     let check = |secret: &Secret| secret.check_value().to_vec();
     let current = open_key(path, store, Some(PEOPLE_CHECK), check).await?;
     Ok(PeopleKeys { current, earlier: Vec::new() })
+}
+
+/// Where the keys of the people's hashes of a database are.
+const COPY_PEOPLE_KEYS: &str = "copy it from the folder of another process of the same database, or from its backup. If it is lost, start with --people-key-lost: then people are \
+     answered, and loops that count visits learn nothing, on any machine, until nothing counts under the lost keys";
+
+/// Refuses keys that lack one under which the people of a database are counted.
+fn check_needed(path: &Path, keys: &PeopleKeys, needed: &[CheckValue]) -> Result<()> {
+    let given = || std::iter::once(&keys.current).chain(&keys.earlier);
+    let lacks = |check: &&CheckValue| given().all(|key| key.check_value() != **check);
+    let missing: Vec<String> = needed.iter().filter(lacks).map(|check| hex(&check[..4])).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let remedy = format!(
+        "it lacks keys that this database is served with (check values {}), without which no process could charge anybody: {COPY_PEOPLE_KEYS}",
+        missing.join(", ")
+    );
+    Err(Error::invalid("people.key", path.display(), remedy))
 }
 
 /// Opens a key, and makes it if there is none. What tells which key it is stands in the store under this name: of several processes that make one at the same time, the first one
@@ -280,7 +310,7 @@ mod tests {
                     meet.wait().await;
                 }
                 open_events_key(&folder, &store).await?;
-                open_people_keys(&folder.join("people.key"), &store).await?;
+                open_people_keys(&folder.join("people.key"), &store, 0, false).await?;
                 open_seal_key(&folder, &store, true).await
             }
         };
@@ -306,6 +336,29 @@ mod tests {
             }
             assert_eq!(start(other, None).await.unwrap().public(), key.public());
         }
+    }
+
+    /// A machine that was set up with a key of its own must not stop the others from learning.
+    #[tokio::test]
+    async fn a_process_with_other_people_keys_is_refused_before_others_hear_of_it() {
+        let Some(cluster) = crate::store::postgres::testing::cluster() else { return };
+        let (folder, store) =
+            (tempfile::tempdir().unwrap(), PostgresStore::open(&cluster.empty()).await.unwrap());
+        let (own, foreign) = (folder.path().join("own.key"), folder.path().join("foreign.key"));
+        let open = async |path: &Path, lost| open_people_keys(path, &store, 7, lost).await;
+        open(&own, false).await.unwrap();
+        fs::write(&foreign, "07".repeat(32)).unwrap();
+        let refused = open(&foreign, false).await.err().unwrap().to_string();
+        let words = ["people.key", "check values", "copy it from", "--people-key-lost"];
+        assert!(words.iter().all(|word| refused.contains(word)), "{refused}");
+        open(&foreign, true).await.unwrap();
+        // What an operator does who rotates keys.
+        let both = format!("{}\n{}", "07".repeat(32), fs::read_to_string(&own).unwrap());
+        fs::write(&foreign, both).unwrap();
+        assert_eq!(open(&foreign, false).await.unwrap().earlier.len(), 1);
+        let missing = folder.path().join("missing.key");
+        let refused = open(&missing, false).await.err().unwrap().to_string();
+        assert!(refused.contains("--people-key-lost") && !missing.exists(), "{refused}");
     }
 
     #[test]

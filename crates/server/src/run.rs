@@ -33,6 +33,8 @@ pub struct RunOptions {
     pub data: Data,
     /// The file of the keys of the people's hashes, the present one first; `people.key` in the folder of the data by default.
     pub people_key: Option<PathBuf>,
+    /// Whether keys of the people's hashes that a database was served with are lost, and it is to be served all the same.
+    pub people_key_lost: bool,
     /// The file of the witness.
     pub witness: Option<PathBuf>,
     /// Whether the witness that this store was served with is lost, and it is to be served all the same.
@@ -176,7 +178,8 @@ pub async fn run(
     let events = open_events_key(folder, store.as_ref()).await?;
     let witness = open_witness(&options, store.as_ref(), clock.now()).await?;
     let people = options.people_key.unwrap_or_else(|| people_key_in(folder));
-    let PeopleKeys { current, earlier } = open_people_keys(&people, store.as_ref()).await?;
+    let PeopleKeys { current, earlier } =
+        open_people_keys(&people, store.as_ref(), clock.now(), options.people_key_lost).await?;
     let loops = Options {
         plans: options.plans,
         store: Arc::clone(&store),
@@ -190,6 +193,9 @@ pub async fn run(
     let sealed = options.device_plans.iter().any(|plan| plan.shuffled().is_some() && !plan.sums());
     let seal_key = open_seal_key(folder, store.as_ref(), sealed).await?;
     let service = Service::open_with_devices(loops, options.device_plans, Some(seal_key)).await?;
+    for trouble in service.troubles() {
+        tracing::error!("{trouble}");
+    }
     let (visitors, key) = match options.visitors {
         true => {
             let key = make_key(store.as_ref(), None, vec![Role::Admin], clock.now()).await?;
@@ -279,6 +285,7 @@ mod tests {
             device_plans: Vec::new(),
             data: Data::in_folder(folder.join("data")),
             people_key: None,
+            people_key_lost: false,
             witness: witness.map(|name| folder.join(name)),
             witness_lost,
             listen: Listen { address: ([127, 0, 0, 1], 0).into(), tls: None, behind_proxy: false },

@@ -155,12 +155,12 @@ impl PeopleKeys {
     }
 }
 
-/// What the file is called in an error.
+/// What the file of the people's keys is called in an error.
 const PEOPLE: &str = "key of the people's hashes";
 
 fn unusable(path: &Path, error: &std::io::Error) -> Error {
     let remedy = format!("{error}: give a file that this process can read and write");
-    Error::invalid(PEOPLE, path.display(), remedy)
+    Error::invalid("file of keys", path.display(), remedy)
 }
 
 /// Says that others than its owner can read a file of keys. It is not refused: some systems hand secrets to a process in this way.
@@ -178,7 +178,7 @@ fn warn_if_open(path: &Path) {
 
 fn malformed(path: &Path) -> Error {
     let remedy = "it must hold 64 hexadecimal digits a line: restore it from its backup";
-    Error::invalid(PEOPLE, path.display(), remedy)
+    Error::invalid("file of keys", path.display(), remedy)
 }
 
 /// Writes a new file that only its owner may read.

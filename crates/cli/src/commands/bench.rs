@@ -7,7 +7,7 @@ use reticent_lab::bench;
 use reticent_server::bench::{BenchOptions, Figure, Part};
 use serde_json::json;
 
-use super::serve::runtime;
+use super::{place::given_database, serve::runtime};
 use crate::{error::Error, report::Report};
 
 /// The section that starts processes and writes to the disk: measured only if it is named.
@@ -25,13 +25,13 @@ const SERVICE: &str = "service";
 pub struct Arguments {
     /// Sections to measure, such as linucb, paper1 or service; without any, all of them but `service` (some minutes).
     sections: Vec<String>,
-    /// For `service`: requests of each measurement.
+    /// For `service`: requests of each measurement, from 1000 to 10000000.
     #[arg(long, default_value_t = 200_000, value_parser = clap::value_parser!(u64).range(1000..=10_000_000))]
     requests: u64,
-    /// For `service`: open events at the restart.
+    /// For `service`: open events at the restart, from 1000 to 10000000.
     #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1000..=10_000_000))]
     events: u64,
-    /// For `service`: events up to which the growth of costs is measured.
+    /// For `service`: events up to which the growth of costs is measured, from 100 to 10000000.
     #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(100..=10_000_000))]
     growth: u64,
     /// For `service`: what to measure, of embedded, replicas (with --database), release and growth; everything by default.
@@ -89,7 +89,7 @@ fn measure_service(arguments: &Arguments) -> Result<Vec<Figure>, Error> {
     let options = BenchOptions {
         program: std::env::current_exe()?,
         folder,
-        database: arguments.database.clone().map(Into::into),
+        database: given_database(arguments.database.clone())?,
         parts: arguments.parts.clone(),
         requests: arguments.requests,
         events: arguments.events,

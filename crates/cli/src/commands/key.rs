@@ -77,7 +77,7 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
         Action::List { place } => (place, Command::ListKeys),
         Action::Revoke { place, key } => (place, Command::RevokeKey { key }),
     };
-    match runtime()?.block_on(command(&place.data(), ask, SystemClock::default().now()))? {
+    match runtime()?.block_on(command(&place.data()?, ask, SystemClock::default().now()))? {
         Reply::Key(key) => {
             let json = serde_json::json!({ "key": key });
             Ok(Report::new(key, &json).note(["it is shown this once: keep it safe".to_string()]))
@@ -90,7 +90,7 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
 
 /// Rotates the key of the people's hashes.
 fn rotate(place: Place, file: Option<PathBuf>, drop_outlived: bool) -> Result<Report, Error> {
-    let data = place.data();
+    let data = place.data()?;
     let file = file.unwrap_or_else(|| people_key_in(&data.folder));
     let needed = match drop_outlived {
         false => None,

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use reticent_server::data::{Data, DatabaseUrl};
 
+use crate::error::Error;
+
 /// Where a service keeps its data.
 #[derive(Args)]
 pub struct Place {
@@ -18,13 +20,30 @@ pub struct Place {
 
 impl Place {
     /// The folder and the database.
-    pub fn data(self) -> Data {
-        Data { folder: self.data, database: database(self.database) }
+    pub fn data(self) -> Result<Data, Error> {
+        Ok(Data { folder: self.data, database: database(self.database)? })
     }
 }
 
-/// The address that was given, or that of the environment.
-pub fn database(given: Option<String>) -> Option<DatabaseUrl> {
-    let of_environment = || std::env::var("RETICENT_DATABASE").ok();
-    given.or_else(of_environment).filter(|url| !url.is_empty()).map(DatabaseUrl::from)
+/// The address that was given, or that of the environment. An empty one is refused: it comes from a variable that is not set, and a service would begin with an empty store.
+pub fn database(given: Option<String>) -> Result<Option<DatabaseUrl>, Error> {
+    match given {
+        Some(_) => given_database(given),
+        None => check("RETICENT_DATABASE", std::env::var("RETICENT_DATABASE").ok()),
+    }
+}
+
+/// The address that was given, and no other.
+pub fn given_database(given: Option<String>) -> Result<Option<DatabaseUrl>, Error> {
+    check("--database", given)
+}
+
+fn check(name: &'static str, url: Option<String>) -> Result<Option<DatabaseUrl>, Error> {
+    match url {
+        Some(url) if url.trim().is_empty() => {
+            let remedy = "it is empty: give postgres://user@host/database, or leave it out";
+            Err(reticent_server::Error::invalid(name, "\"\"", remedy).into())
+        }
+        url => Ok(url.map(DatabaseUrl::from)),
+    }
 }

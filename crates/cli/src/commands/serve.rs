@@ -59,6 +59,10 @@ pub struct Arguments {
     /// data; `reticent key rotate-people` puts a new key in front.
     #[arg(long, value_name = "PATH")]
     people_key: Option<PathBuf>,
+    /// Keys of persons that this database was served with are lost: serve it all the same. People are answered; loops that count visits learn nothing until nothing counts under the
+    /// lost keys any more.
+    #[arg(long)]
+    people_key_lost: bool,
     /// Check the files and print every loop's certificate and outlook; serve nothing.
     #[arg(long)]
     check: bool,
@@ -108,9 +112,10 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
         device_plans,
         data: Data {
             folder: folder.path.clone(),
-            database: if arguments.demo { None } else { database(arguments.database) },
+            database: if arguments.demo { None } else { database(arguments.database)? },
         },
         people_key: arguments.people_key,
+        people_key_lost: arguments.people_key_lost,
         witness: arguments.witness,
         witness_lost: arguments.witness_lost,
         listen,

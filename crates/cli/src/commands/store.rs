@@ -60,11 +60,12 @@ enum Action {
         after_help = "Example: reticent store copy --from data --to postgres://reticent@localhost/reticent"
     )]
     Copy {
-        /// The folder of a service that is stopped, or the address of a database, whose services are then not answered any more.
-        #[arg(long, value_name = "FOLDER|URL")]
+        /// The folder of a service that is stopped, or the address of a database, whose services are then not answered any more. `env:NAME` is the address in a variable of the
+        /// environment, where others on the machine do not see a password.
+        #[arg(long, value_name = "FOLDER|URL|env:NAME")]
         from: String,
-        /// A folder without a store, or the address of an empty database.
-        #[arg(long, value_name = "FOLDER|URL")]
+        /// A folder without a store, or the address of an empty database, or `env:NAME`.
+        #[arg(long, value_name = "FOLDER|URL|env:NAME")]
         to: String,
     },
     /// Writes what a loop has released to a file that another loop may begin with (`warm_start`), with what it has cost, while the service runs or while
@@ -138,7 +139,8 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
             }
         }
         Action::Copy { from, to } => {
-            let moved = runtime()?.block_on(move_store(&location(&from), &location(&to)))?;
+            let (from, to) = (location("from", &from)?, location("to", &to)?);
+            let moved = runtime()?.block_on(move_store(&from, &to))?;
             let text = format!(
                 "moved {} entries, SHA-256 {} in both; the source has ended and is refused from now on",
                 moved.entries, moved.hash
@@ -159,16 +161,27 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
     }
 }
 
-/// An address of a database, or the file in a folder.
-fn location(text: &str) -> Location {
-    match text.starts_with("postgres://") || text.starts_with("postgresql://") {
-        true => Location::Database(text.into()),
-        false => Location::File(Path::new(text).join(STORE)),
+/// An address of a database, the name of the variable that holds one, or the file in a folder.
+fn location(option: &'static str, text: &str) -> Result<Location, Error> {
+    let is_address =
+        |text: &str| text.starts_with("postgres://") || text.starts_with("postgresql://");
+    let Some(name) = text.strip_prefix("env:") else {
+        return Ok(match is_address(text) {
+            true => Location::Database(text.into()),
+            false => Location::File(Path::new(text).join(STORE)),
+        });
+    };
+    match std::env::var(name) {
+        Ok(address) if is_address(&address) => Ok(Location::Database(address)),
+        _ => {
+            let remedy = "this variable of the environment holds no address of a database: set it to postgres://user@host/database";
+            Err(reticent_server::Error::invalid(option, text, remedy).into())
+        }
     }
 }
 
 fn ask(place: Place, question: Command) -> Result<Reply, Error> {
-    Ok(runtime()?.block_on(command(&place.data(), question, SystemClock::default().now()))?)
+    Ok(runtime()?.block_on(command(&place.data()?, question, SystemClock::default().now()))?)
 }
 
 /// What is said when a service answers something else.

@@ -15,8 +15,11 @@ use std::{
 use reticent_server::store::{PostgresStore, RedbStore};
 
 use super::{
-    CLIENTS, Clients, LOOPS, Random, Server, Shared, Start, examine, folder, keys, proxy::Proxy,
-    run, runtime, server::refused, setting,
+    CLIENTS, Clients, LOOPS, Random, Server, Shared, Start, examine, folder, keys,
+    proxy::Proxy,
+    run, runtime,
+    server::{refused, run_with},
+    setting,
 };
 
 /// Longer than the right to release lasts.
@@ -60,6 +63,7 @@ impl Pair {
         let config = folder.join("loops.toml");
         std::fs::write(&config, file).unwrap();
         let data = [folder.join("one"), folder.join("other")];
+        data.iter().for_each(|folder| std::fs::create_dir(folder).unwrap());
         let keys = keys(&["--data", data[0].to_str().unwrap(), "--database", &ways[0]]);
         let starts = [0, 1].map(|which| Start {
             database: Some(ways[which].clone()),
@@ -68,7 +72,6 @@ impl Pair {
         });
         let first = Replica::start(&starts[0]);
         // Every process needs the keys of the first one, and begins with a witness of its own.
-        std::fs::create_dir(&data[1]).unwrap();
         for name in ["people.key", "events.key", "seal.key"] {
             std::fs::copy(data[0].join(name), data[1].join(name)).unwrap();
         }
@@ -181,7 +184,9 @@ fn two_processes_on_one_database_keep_everything_that_either_acknowledged() {
     commands_take_a_database(&data[0], &url, &folder.join("witness-1"));
     // Moved to the embedded store, it holds the same, and the database has ended.
     let moved = folder.join("moved");
-    println!("{}", run(&["store", "copy", "--from", &url, "--to", moved.to_str().unwrap()]));
+    let moving = ["store", "copy", "--from", "env:RETICENT_MOVED", "--to", moved.to_str().unwrap()];
+    assert!(refused(&moving).contains("env:RETICENT_MOVED"), "the variable is not set");
+    println!("{}", run_with(&moving, &[("RETICENT_MOVED", &url)]));
     runtime().block_on(async {
         let store = RedbStore::open(moved.join("store.redb")).unwrap();
         examine(LOOPS, &store, &histories, &data[0], true).await.assert();

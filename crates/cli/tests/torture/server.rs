@@ -17,8 +17,14 @@ const WITHOUT_LIMIT_SIGNAL: &str = r#"trap '' XFSZ; exec "$@""#;
 
 /// What a command prints.
 pub fn run(arguments: &[&str]) -> String {
+    run_with(arguments, &[])
+}
+
+/// The same, with variables of the environment.
+pub fn run_with(arguments: &[&str], variables: &[(&str, &str)]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_reticent"));
-    let output = command.args(arguments).env_remove("RETICENT_DATABASE").output().unwrap();
+    command.args(arguments).env_remove("RETICENT_DATABASE").envs(variables.iter().copied());
+    let output = command.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap().trim().to_string()
 }

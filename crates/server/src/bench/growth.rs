@@ -106,8 +106,11 @@ async fn released_events(place: &Place, progress: &dyn Fn(&str)) -> Result<Vec<F
 /// The figures of all sizes, each beside that of the smallest.
 fn figures(place: &Place, what: &str, release: &str, found: &[Costs]) -> Vec<Figure> {
     let Some(first) = found.first() else { return Vec::new() };
-    let beside = |figure: Figure, smallest: f64| figure.beside("the smallest size", smallest);
     let of_one = |costs: &Costs| {
+        let beside = |figure: Figure, smallest: f64| match costs.size == first.size {
+            true => figure,
+            false => figure.beside("the smallest size", smallest),
+        };
         let name = format!("{}rank with {} {what}", place.label, costs.size);
         let bytes = costs.bytes.zip(first.bytes).map(|(bytes, smallest)| {
             beside(Figure::new("  the store's file, for each event", bytes, "B"), smallest)

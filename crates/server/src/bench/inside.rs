@@ -11,7 +11,7 @@ use std::{
 use super::{load::in_time, question::event_id};
 use crate::{
     Error, Result,
-    clock::ManualClock,
+    clock::{Clock, ManualClock},
     config::ServiceFile,
     data::{Data, open_events_key, open_people_keys, people_key_in},
     loops::{Limits, RankRequest},
@@ -58,7 +58,8 @@ impl Inside {
         let (store, _) = data.open().await?;
         let events = open_events_key(&data.folder, store.as_ref()).await?;
         let people = people_key_in(&data.folder);
-        let PeopleKeys { current, earlier } = open_people_keys(&people, store.as_ref()).await?;
+        let PeopleKeys { current, earlier } =
+            open_people_keys(&people, store.as_ref(), clock.now(), false).await?;
         let options = Options {
             plans,
             store,

@@ -44,6 +44,7 @@ use crate::{
     Error, Result,
     clock::{Clock, ManualClock, SystemClock},
     data::{Data, DatabaseUrl},
+    store::PostgresStore,
 };
 
 /// Connections at the same time.
@@ -154,6 +155,13 @@ pub async fn run(options: &BenchOptions, progress: impl Fn(&str)) -> Result<Vec<
     if options.parts.contains(&Part::Replicas) && options.database.is_none() {
         let remedy = "several processes need one database: give --database too";
         return Err(Error::invalid("parts", "replicas", remedy));
+    }
+    if let Some(url) = &options.database
+        && PostgresStore::identity(url.as_str()).await?.is_some()
+    {
+        let remedy =
+            "it holds a store already, whose events would be in the figures: give an empty one";
+        return Err(Error::invalid("database", "this address", remedy));
     }
     std::fs::create_dir_all(&options.folder).map_err(Error::store)?;
     let measured = measure(options, &progress).await;

@@ -150,7 +150,7 @@ mod tests {
         loops::Limits,
         secret::Secret,
         service::Options,
-        store::{MemoryStore, Store},
+        store::{MemoryStore, PostgresStore, Store},
     };
 
     const FILE: &str = r#"
@@ -160,15 +160,8 @@ mod tests {
         topic = { categories = ["news", "sport"] }
     "#;
 
-    #[tokio::test]
-    async fn keys_are_made_and_revoked_in_a_service_that_runs() {
-        let folder = tempfile::tempdir().unwrap();
-        let store: Arc<dyn Store> = Arc::new(MemoryStore::new([1; 16]));
-        let keys = Arc::new(KeyRing::open(store.as_ref()).await.unwrap());
-        assert!(ask(folder.path(), &Command::ListKeys).await.unwrap().is_none());
-        // What a killed process leaves.
-        drop(std::os::unix::net::UnixListener::bind(place(folder.path())).unwrap());
-        assert!(ask(folder.path(), &Command::ListKeys).await.unwrap().is_none());
+    /// A service of one loop.
+    async fn service(store: Arc<dyn Store>) -> Arc<Service> {
         let service = Service::open(Options {
             plans: ServiceFile::parse(FILE).unwrap().check().unwrap(),
             store,
@@ -179,7 +172,48 @@ mod tests {
             witness: None,
             limits: Limits::default(),
         });
-        let service = service.await.unwrap();
+        service.await.unwrap()
+    }
+
+    /// Commands go to the database that is named, or nowhere.
+    #[tokio::test]
+    async fn a_command_for_another_database_than_the_one_that_is_served_is_refused() {
+        let Some(cluster) = crate::store::postgres::testing::cluster() else { return };
+        let (folder, url) = (tempfile::tempdir().unwrap(), cluster.empty());
+        let list = async |folder: &Path, url: &str| {
+            let data = crate::data::Data {
+                folder: folder.to_path_buf(),
+                database: Some(url.to_string().into()),
+            };
+            super::super::command(&data, Command::ListKeys, 0).await.map(|_| ())
+        };
+        let told = |done: Result<()>| done.unwrap_err().to_string();
+        assert!(told(list(folder.path(), &url).await).contains("no store in it"));
+        assert_eq!(PostgresStore::identity(&url).await.unwrap(), None, "nothing was made");
+        let store = Arc::new(PostgresStore::open(&url).await.unwrap());
+        list(folder.path(), &url).await.unwrap();
+        let nowhere = folder.path().join("mistyped");
+        assert!(told(list(&nowhere, &url).await).contains("no such folder") && !nowhere.exists());
+        let keys = Arc::new(KeyRing::open(store.as_ref()).await.unwrap());
+        let control = Control::open(folder.path(), service(store).await, keys).unwrap();
+        list(folder.path(), &url).await.unwrap();
+        let other = cluster.empty();
+        assert!(told(list(folder.path(), &other).await).contains("another store"));
+        PostgresStore::open(&other).await.unwrap();
+        assert!(told(list(folder.path(), &other).await).contains("another store"));
+        drop(control);
+    }
+
+    #[tokio::test]
+    async fn keys_are_made_and_revoked_in_a_service_that_runs() {
+        let folder = tempfile::tempdir().unwrap();
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::new([1; 16]));
+        let keys = Arc::new(KeyRing::open(store.as_ref()).await.unwrap());
+        assert!(ask(folder.path(), &Command::ListKeys).await.unwrap().is_none());
+        // What a killed process leaves.
+        drop(std::os::unix::net::UnixListener::bind(place(folder.path())).unwrap());
+        assert!(ask(folder.path(), &Command::ListKeys).await.unwrap().is_none());
+        let service = service(store).await;
         let control = Control::open(folder.path(), service, Arc::clone(&keys)).unwrap();
         let mode = fs::metadata(place(folder.path())).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);

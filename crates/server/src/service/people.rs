@@ -41,6 +41,13 @@ struct Use {
     charges: bool,
 }
 
+/// What has happened where a process does not know the present keys any more.
+const SUPERSEDED: &str = "another process has begun with other keys of the people's hashes";
+
+/// What to do then.
+const ONE_FILE: &str =
+    "Stop all processes, give all of them the same file of --people-key, and start them again";
+
 /// Ends a line of the log that charges nobody.
 const CHARGES_NOBODY: u8 = 0;
 
@@ -85,8 +92,10 @@ impl People {
 
     /// Looks whether another process uses keys that this one was not given, or lacks some: then people are answered, and nobody is charged here.
     pub(super) async fn follow(&self, store: &dyn Store) -> Result<()> {
-        if store.setting(self.next.clone()).await?.is_some() {
-            self.superseded.store(true, Ordering::SeqCst);
+        if store.setting(self.next.clone()).await?.is_some()
+            && !self.superseded.swap(true, Ordering::SeqCst)
+        {
+            tracing::error!("{SUPERSEDED}: nobody is charged here any more. {ONE_FILE}");
         }
         Ok(())
     }
@@ -133,10 +142,7 @@ impl People {
             ),
         };
         if self.missing.is_empty() {
-            return Some(format!(
-                "another process has begun with other keys of the people's hashes: {learnt}. Stop all processes, give all of them the same file of \
-                 --people-key, and start them again"
-            ));
+            return Some(format!("{SUPERSEDED}: {learnt}. {ONE_FILE}"));
         }
         Some(format!(
             "keys of the people's hashes that this store was served with are missing (check values {}): {learnt}; an erasure does not find what stands \

@@ -101,6 +101,7 @@ impl Service {
     async fn tick_once(&self, each: &Arc<Loop>, progress: &mut Progress) -> Result<Ticked> {
         // One look at the clock, so that it cannot jump between being believed and being used.
         let now = self.clock.now();
+        let began = self.clock.steady();
         // First, so that what others note from now on ends this epoch.
         let store = self.store.as_ref();
         let leased = each.halted().is_none() && each.lease.keep(store, each.life).await? > 0;
@@ -109,8 +110,9 @@ impl Service {
         }
         let head = self.head(each).await?;
         let steady = self.clock.steady();
-        let is_away = |since| steady.saturating_sub(since) > AWAY;
-        if progress.failing.is_some_and(is_away) && !std::mem::replace(&mut progress.spared, true) {
+        // One that hangs and then answers was away too.
+        let since = progress.failing.unwrap_or(began);
+        if steady.saturating_sub(since) > AWAY && !std::mem::replace(&mut progress.spared, true) {
             progress.wait(steady.saturating_add(grace(&each.plan)));
         }
         self.follow(each, &head).await?;

@@ -202,6 +202,28 @@ async fn open_events_of_slots_that_nobody_asks_for_are_not_counted_again() {
     assert_eq!(tick().await, crowd, "the first slot has closed");
 }
 
+/// Slots that nobody asked for any more are asked for again when a clock that went ahead is set right.
+#[tokio::test]
+async fn open_events_after_a_clock_that_went_ahead_are_counted() {
+    let text = file(EXACT, "").replace("2 minutes", "1 hour");
+    let Some((one, other, clock)) = two(&text).await else { return };
+    let tick = async || {
+        one.tick().await;
+        other.tick().await;
+    };
+    clock.pass(TICK);
+    tick().await;
+    let right = clock.now();
+    clock.jump(right + 5 * TICK);
+    tick().await;
+    clock.jump(right);
+    one.world.rank("one", None).await;
+    tick().await;
+    clock.pass(7 * TICK);
+    tick().await;
+    assert_eq!(other.each().open_events(), CROWD as u64);
+}
+
 #[tokio::test]
 async fn a_releaser_that_was_stopped_cannot_release_when_it_comes_back() {
     let Some((one, other, clock)) = two(&file(EXACT, "")).await else { return };
@@ -233,6 +255,30 @@ async fn a_releaser_that_was_stopped_cannot_release_when_it_comes_back() {
     clock.pass(TICK);
     assert_eq!(one.tick().await, Ticked::Released(4));
     assert_eq!(one.numbers().await, [1, 2, 3, 4]);
+}
+
+/// Whoever sent rewards meanwhile had no answer either.
+#[tokio::test]
+async fn after_a_database_has_hung_slots_stay_open_for_a_while() {
+    let Some((one, other, clock)) = two(&file(EXACT, "")).await else { return };
+    clock.pass(TICK);
+    assert_eq!(one.tick().await, Ticked::Released(1));
+    clock.pass(TICK);
+    let wait = |milliseconds| tokio::time::sleep(std::time::Duration::from_millis(milliseconds));
+    let hang =
+        other.database.tamper("lock table heads in access exclusive mode; select pg_sleep(1)");
+    let tick = async {
+        wait(200).await;
+        one.tick().await
+    };
+    let pass = async {
+        wait(500).await;
+        clock.pass(TICK);
+    };
+    let ((), ticked, ()) = tokio::join!(hang, tick, pass);
+    assert_eq!(ticked, Ticked::Nothing);
+    clock.pass(2 * TICK);
+    assert_eq!(one.tick().await, Ticked::Released(2));
 }
 
 #[tokio::test]

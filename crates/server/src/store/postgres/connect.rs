@@ -65,23 +65,37 @@ impl Address {
         Ok(Address { config, tls: tls()? })
     }
 
-    /// Its name without a password: all that tells one database from another.
+    /// Its address without user and password: all that tells one database from another.
     pub(super) fn name(&self) -> String {
         let (hosts, ports) = (self.config.get_hosts(), self.config.get_ports());
-        let host = |(index, host): (usize, &Host)| {
-            let port = ports.get(index).or(ports.first()).copied().unwrap_or(5432);
-            match host {
-                Host::Tcp(name) => format!("{name}:{port}"),
-                #[cfg(unix)]
-                Host::Unix(folder) => format!("{}:{port}", folder.display()),
-            }
+        let port = |index| ports.get(index).or(ports.first()).copied().unwrap_or(5432);
+        let each = |(index, host): (usize, &Host)| match host {
+            Host::Tcp(name) => (name.clone(), port(index).to_string()),
+            #[cfg(unix)]
+            Host::Unix(folder) => (folder.display().to_string(), port(index).to_string()),
         };
-        let hosts: Vec<String> = hosts.iter().enumerate().map(host).collect();
+        let each: Vec<(String, String)> = hosts.iter().enumerate().map(each).collect();
         let options =
             self.config.get_options().map(|options| format!(" ({options})")).unwrap_or_default();
         // Without a name it is that of the user.
         let database = self.config.get_dbname().or(self.config.get_user()).unwrap_or_default();
-        format!("postgres://{}/{database}{options}", hosts.join(","))
+        if hosts.iter().all(|host| matches!(host, Host::Tcp(_))) {
+            let hosts: Vec<String> =
+                each.iter().map(|(name, port)| format!("{name}:{port}")).collect();
+            return format!("postgres://{}/{database}{options}", hosts.join(","));
+        }
+        // A folder can only stand behind the question mark.
+        let (hosts, ports): (Vec<String>, Vec<String>) = each.into_iter().unzip();
+        format!("postgres:///{database}?host={}&port={}{options}", hosts.join(","), ports.join(","))
+    }
+
+    /// What is said where this database cannot be reached.
+    pub(super) fn unreachable(&self, error: &tokio_postgres::Error) -> Error {
+        Error::store(format_args!(
+            "{} is not reached: {}",
+            self.name(),
+            told(&database_error(error))
+        ))
     }
 
     /// A pool of connections that have been checked.
@@ -108,7 +122,7 @@ impl Address {
 
     /// A connection of its own, with what must be polled for it to work.
     pub(super) async fn connect(&self) -> Result<(Client, Connection)> {
-        self.config.connect(self.tls.clone()).await.map_err(|error| database_error(&error))
+        self.config.connect(self.tls.clone()).await.map_err(|error| self.unreachable(&error))
     }
 }
 

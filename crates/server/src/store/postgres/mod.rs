@@ -103,11 +103,7 @@ impl PostgresStore {
     /// The same, for a store whose contents were moved too.
     pub(super) async fn open_any(url: &str) -> Result<Self> {
         let address = Address::parse(url)?;
-        let connections = Arc::new(Connections {
-            pool: address.pool()?,
-            #[cfg(test)]
-            faults: faults::Faults::default(),
-        });
+        let connections = Arc::new(Connections::new(address.clone())?);
         let id = connections.write(|on| Box::pin(migrate::migrate(on))).await?;
         let id: StoreId = number::hash(&id)?;
         let key = lock_key(&id);

@@ -14,7 +14,7 @@ use super::{
     migrate,
     number::{hash, life_number, signed, unsigned, write_features, write_keys},
     reads, settings,
-    transaction::{Attempt, Failure, database_error, execute, one},
+    transaction::{Attempt, Connections, Failure, database_error, execute, one, optional},
 };
 use crate::{
     Error, Result,
@@ -84,7 +84,7 @@ impl Portable for PostgresStore {
     fn export(&self, to: mpsc::Sender<Vec<Entry>>) -> Pending<()> {
         let connections = Arc::clone(&self.connections);
         Box::pin(async move {
-            let mut client = connections.pool.get().await.map_err(Error::store)?;
+            let mut client = connections.connection().await?;
             let begun = client
                 .build_transaction()
                 .isolation_level(IsolationLevel::RepeatableRead)
@@ -176,6 +176,21 @@ impl PostgresStore {
         Ok(Address::parse(url)?.name())
     }
 
+    /// The identity of the store in a database, if there is one; nothing is made.
+    pub(crate) async fn identity(url: &str) -> Result<Option<StoreId>> {
+        let connections = Arc::new(Connections::new(Address::parse(url)?)?);
+        let id = connections.read(|on| {
+            Box::pin(async move {
+                let made: bool =
+                    one(on, "select to_regclass('store') is not null", &[]).await?.get(0);
+                let sql = "select id from store";
+                let row = if made { optional(on, sql, &[]).await? } else { None };
+                Ok(row.map(|row| row.get::<_, Vec<u8>>(0)))
+            })
+        });
+        id.await?.as_deref().map(hash).transpose()
+    }
+
     /// Whether there is anything in it.
     pub(in crate::store) fn is_written(&self) -> Pending<bool> {
         self.connections.read(|on| Box::pin(is_written(on)))
@@ -187,8 +202,7 @@ impl PostgresStore {
         id: StoreId,
         mut entries: mpsc::Receiver<Vec<Entry>>,
     ) -> Result<()> {
-        let pool = Address::parse(url)?.pool()?;
-        let mut client = pool.get().await.map_err(Error::store)?;
+        let mut client = Connections::new(Address::parse(url)?)?.connection().await?;
         let failed = |error: tokio_postgres::Error| database_error(&error);
         let begun = client.build_transaction().start().await.map_err(failed)?;
         import(&begun, id, &mut entries).await?;

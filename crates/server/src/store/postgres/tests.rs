@@ -44,6 +44,33 @@ async fn databases_that_may_lose_something_are_refused() {
 }
 
 #[tokio::test]
+async fn a_database_that_is_not_reached_is_named_with_the_cause() {
+    let url = "postgres://somebody:secret@127.0.0.1:1/reticent";
+    let missing = "postgres://somebody:secret@/reticent?host=/nonexistent/folder";
+    for (url, place, cause) in [
+        (url, "postgres://127.0.0.1:1/reticent is not reached", "refused"),
+        (missing, "postgres:///reticent?host=/nonexistent/folder&port=5432", "No such file"),
+    ] {
+        let refused = PostgresStore::open(url).await.err().unwrap().to_string();
+        assert!(refused.contains(place) && refused.contains(cause), "{refused}");
+        assert!(!refused.contains("secret"), "{refused}");
+    }
+}
+
+#[test]
+fn the_name_of_a_database_is_an_address_of_it() {
+    for (url, expected) in [
+        ("postgres://user:secret@localhost/data", "postgres://localhost:5432/data"),
+        ("postgres://a:6000,b:6001/data", "postgres://a:6000,b:6001/data"),
+        ("postgres:///data?host=/run/pg&port=6000", "postgres:///data?host=/run/pg&port=6000"),
+    ] {
+        let name = PostgresStore::name(url).unwrap();
+        assert_eq!(name, expected);
+        assert_eq!(PostgresStore::name(&name).unwrap(), name);
+    }
+}
+
+#[tokio::test]
 async fn migrations_are_applied_once_and_later_ones_are_refused() {
     let Some(cluster) = cluster() else { return };
     let url = cluster.empty();

@@ -9,6 +9,7 @@ use deadpool_postgres::{Pool, Transaction};
 use futures_util::future::BoxFuture;
 use tokio_postgres::{IsolationLevel, Row, error::SqlState, types::ToSql};
 
+use super::connect::Address;
 use crate::{Error, Result, failpoint, store::Pending};
 
 /// How often a transaction is tried.
@@ -77,8 +78,19 @@ impl From<Failure> for Error {
 pub(super) fn database_error(error: &tokio_postgres::Error) -> Error {
     match error.as_db_error() {
         Some(told) => Error::store(format_args!("{} ({})", told.message(), told.code().code())),
-        None => Error::store(error),
+        None => Error::store(with_causes(error)),
     }
+}
+
+/// An error with what it was caused by, which its own message leaves out.
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(&format!(": {error}"));
+        cause = error.source();
+    }
+    text
 }
 
 /// What a transaction does. It is called once for each attempt.
@@ -111,11 +123,22 @@ enum Purpose {
 /// Connections, with the failures that a test injects.
 pub(super) struct Connections {
     pub(super) pool: Pool,
+    address: Address,
     #[cfg(test)]
     pub(super) faults: super::faults::Faults,
 }
 
 impl Connections {
+    /// Connections to this database, none of them open yet.
+    pub(super) fn new(address: Address) -> Result<Self> {
+        Ok(Connections {
+            pool: address.pool()?,
+            address,
+            #[cfg(test)]
+            faults: super::faults::Faults::default(),
+        })
+    }
+
     /// A transaction that writes.
     pub(super) fn write<T, F>(self: &Arc<Self>, body: F) -> Pending<T>
     where
@@ -169,9 +192,21 @@ impl Connections {
         }
     }
 
+    /// A connection of the pool.
+    pub(super) async fn connection(&self) -> Result<deadpool_postgres::Object> {
+        use deadpool_postgres::{HookError, PoolError};
+        self.pool.get().await.map_err(|error| match error {
+            PoolError::Backend(error) | PoolError::PostCreateHook(HookError::Backend(error)) => {
+                self.address.unreachable(&error)
+            }
+            PoolError::PostCreateHook(HookError::Message(why)) => Error::Store(why.into_owned()),
+            other => Error::store(format_args!("{} is not reached: {other}", self.address.name())),
+        })
+    }
+
     /// One attempt. The inner error comes before the commit, so that nothing has happened.
     async fn attempt<T>(&self, purpose: Purpose, body: &impl Body<T>) -> Result<Attempt<T>> {
-        let mut client = self.pool.get().await.map_err(connection_error)?;
+        let mut client = self.connection().await?;
         let builder = match purpose {
             Purpose::Write => {
                 client.build_transaction().isolation_level(IsolationLevel::ReadCommitted)
@@ -206,17 +241,6 @@ impl Connections {
         #[cfg(test)]
         self.faults.after_commit()?;
         Ok(Ok(value))
-    }
-}
-
-/// Why there is no connection.
-fn connection_error(error: deadpool_postgres::PoolError) -> Error {
-    use deadpool_postgres::{HookError, PoolError};
-    match error {
-        PoolError::Backend(error) => database_error(&error),
-        PoolError::PostCreateHook(HookError::Message(why)) => Error::Store(why.into_owned()),
-        PoolError::PostCreateHook(HookError::Backend(error)) => database_error(&error),
-        other => Error::store(other),
     }
 }
 
