@@ -10,7 +10,9 @@ use reticent::{
     online::Step,
     privacy::{Guarantee, Mode},
     randomize::{Bounds, FeatureReward, FeatureRewardParams},
+    schema::NotNegative,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Budget, Setting, Stepped};
@@ -21,7 +23,7 @@ use crate::{
 };
 
 /// Which online learner.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LearnerName {
     /// Maler, as in the paper's figure.
@@ -41,7 +43,7 @@ impl LearnerName {
 }
 
 /// What `kind = "online_ucb"`, `"anytime"` and `"combiner"` take.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OnlineToml {
     /// What the report calls it.
@@ -58,6 +60,7 @@ pub struct OnlineToml {
     #[serde(default)]
     pub literal: bool,
     /// beta in place of the figure's 10.
+    #[schemars(with = "Option<NotNegative>")]
     pub width: Option<f64>,
     /// G in place of the figure's 48.
     pub gradient_bound: Option<f64>,
@@ -289,7 +292,7 @@ impl Player for Protocol {
 }
 
 /// What `kind = "online_linucb"` takes: Algorithm 4, not private.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct OnlineLinUcbToml {
     /// What the report calls it.
@@ -297,6 +300,7 @@ pub struct OnlineLinUcbToml {
     /// Which online learner.
     pub learner: LearnerName,
     /// beta in place of the theorem's.
+    #[schemars(with = "Option<NotNegative>")]
     pub width: Option<f64>,
     /// Gradient descent's step is this over the root of the round; by default what its theorem wants.
     pub step: Option<f64>,
