@@ -67,6 +67,7 @@ pub enum Mechanism {
     /// Binary tree: every prefix is a sum of at most `log2 n + 1` noisy nodes.
     Tree {
         /// Levels that the calibration counts; `None` for those that can complete within the horizon.
+        #[cfg_attr(feature = "schema", schemars(with = "Option<Count>"))]
         levels: Option<u32>,
     },
     /// Binary tree whose nodes are averaged with the sums of their children: less noise at the same privacy.

@@ -55,6 +55,7 @@ pub struct JointToml {
     #[serde(default)]
     pub confidence: Mode,
     /// rho_min to shift the regulariser to, in place of the publication's (Experiment 3).
+    #[schemars(with = "Option<Positive>")]
     pub minimum: Option<f64>,
     /// Wishart only: dummy nodes drawn anew at every release, not kept as long as real ones would be.
     #[serde(default)]

@@ -39,6 +39,7 @@ pub struct LinUcbToml {
     /// How sums become policies: `tuned`, `certified`, `thompson` or `fixed`.
     pub rule: Option<Rule>,
     /// rho of the certified rule, by default 1.
+    #[schemars(with = "Option<Positive>")]
     pub regularizer: Option<f64>,
     /// The last feature of all arms, with which rewards are centred, or `false`: by default the environment's, where there is one.
     pub intercept: Option<Intercept>,

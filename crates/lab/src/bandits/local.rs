@@ -271,6 +271,8 @@ impl LdpToml {
 
     pub(super) fn contestant(&self, setting: &Setting) -> Result<Stepped> {
         let Budget { epsilon, delta } = self.privacy;
+        // Published constants have a width of their own, and a rule beside them is still one that means something.
+        self.rule.check()?;
         let name = self.name.clone().unwrap_or_else(|| {
             let mode = if self.mode == Mode::Paper { ", published" } else { "" };
             format!("LDP-LinUCB{mode} ({epsilon}, {delta:e})")

@@ -10,7 +10,7 @@ use reticent::{
     online::Step,
     privacy::{Guarantee, Mode},
     randomize::{Bounds, FeatureReward, FeatureRewardParams},
-    schema::NotNegative,
+    schema::{NotNegative, Positive},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -63,8 +63,10 @@ pub struct OnlineToml {
     #[schemars(with = "Option<NotNegative>")]
     pub width: Option<f64>,
     /// G in place of the figure's 48.
+    #[schemars(with = "Option<Positive>")]
     pub gradient_bound: Option<f64>,
     /// Gradient descent's constant step in place of the figure's 0.001.
+    #[schemars(with = "Option<Positive>")]
     pub step: Option<f64>,
     /// Whether Maler has its exp-concave experts; it has if this is left out.
     pub exp_concave: Option<bool>,
@@ -303,6 +305,7 @@ pub struct OnlineLinUcbToml {
     #[schemars(with = "Option<NotNegative>")]
     pub width: Option<f64>,
     /// Gradient descent's step is this over the root of the round; by default what its theorem wants.
+    #[schemars(with = "Option<Positive>")]
     pub step: Option<f64>,
     /// Folder in which each trial's decisions are logged, for `kind = "logged"`; they are people's data.
     pub log: Option<PathBuf>,

@@ -71,6 +71,8 @@ impl ShuffleToml {
     pub(super) fn contestant(&self, setting: &Setting) -> Result<Stepped> {
         let Budget { epsilon, delta } = self.privacy;
         let published = self.mode == Mode::Paper;
+        // Published constants have a width of their own, and a rule beside them is still one that means something.
+        self.rule.check()?;
         let why = "published constants are for everybody honest, and for arms as they are";
         nothing_is_ignored(&[
             ("honest", self.honest.is_some() && published, why),

@@ -158,7 +158,9 @@ impl Grids<'_> {
         let kinds = kinds(plain);
         if !kinds.iter().any(|kind| kind.is_null()) {
             let kinds = json!({ "type": "array", "items": { "enum": kinds }, "minItems": 1 });
-            forms.push(json!({ "properties": { "kind": kinds }, "required": ["kind"] }));
+            forms.push(json!({
+                "type": "object", "properties": { "kind": kinds }, "required": ["kind"],
+            }));
         }
         forms.into()
     }
