@@ -11,7 +11,7 @@ pub(crate) fn one() -> u64 {
 }
 
 /// The same of numbers.
-pub(crate) fn unit() -> f64 {
+pub(crate) fn unity() -> f64 {
     1.0
 }
 

@@ -37,7 +37,7 @@ pub enum Method {
         #[serde(default)]
         geometry: Geometry,
         /// The direction learner's step, 1 in the paper.
-        #[serde(default = "crate::wire::unit")]
+        #[serde(default = "crate::wire::unity")]
         #[cfg_attr(feature = "schema", schemars(with = "Positive"))]
         step: f64,
     },
@@ -56,7 +56,7 @@ pub enum Method {
         #[serde(default)]
         geometry: Geometry,
         /// The direction learner's step.
-        #[serde(default = "crate::wire::unit")]
+        #[serde(default = "crate::wire::unity")]
         #[cfg_attr(feature = "schema", schemars(with = "Positive"))]
         step: f64,
     },
@@ -67,7 +67,7 @@ pub enum Method {
         #[cfg_attr(feature = "schema", schemars(with = "NotNegative"))]
         deviation: f64,
         /// The direction learner's step.
-        #[serde(default = "crate::wire::unit")]
+        #[serde(default = "crate::wire::unity")]
         #[cfg_attr(feature = "schema", schemars(with = "Positive"))]
         step: f64,
     },
@@ -77,7 +77,7 @@ pub enum Method {
         #[cfg_attr(feature = "schema", schemars(with = "Positive"))]
         radius: f64,
         /// The step, in units of the radius.
-        #[serde(default = "crate::wire::unit")]
+        #[serde(default = "crate::wire::unity")]
         #[cfg_attr(feature = "schema", schemars(with = "Positive"))]
         step: f64,
     },
@@ -87,7 +87,7 @@ pub enum Method {
         #[cfg_attr(feature = "schema", schemars(with = "Positive"))]
         radius: f64,
         /// The step, in units of the radius.
-        #[serde(default = "crate::wire::unit")]
+        #[serde(default = "crate::wire::unity")]
         #[cfg_attr(feature = "schema", schemars(with = "Positive"))]
         step: f64,
     },

@@ -40,7 +40,7 @@ pub struct SphereParams {
     #[serde(default)]
     pub fresh_arms: bool,
     /// Norm of the arms.
-    #[serde(default = "crate::lines::unit")]
+    #[serde(default = "crate::lines::unity")]
     #[schemars(with = "Positive")]
     pub norm: f64,
 }

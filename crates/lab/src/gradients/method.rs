@@ -33,7 +33,7 @@ pub struct KnownNoiseToml {
     #[schemars(with = "Option<NotNegative>")]
     pub deviation: Option<f64>,
     /// The direction learner's step.
-    #[serde(default = "crate::lines::unit")]
+    #[serde(default = "crate::lines::unity")]
     #[schemars(with = "Positive")]
     pub step: f64,
 }

@@ -25,7 +25,7 @@ pub enum SetToml {
         #[schemars(with = "Count")]
         dimension: usize,
         /// The radius.
-        #[serde(default = "crate::lines::unit")]
+        #[serde(default = "crate::lines::unity")]
         #[schemars(with = "Positive")]
         radius: f64,
     },
@@ -35,7 +35,7 @@ pub enum SetToml {
         #[schemars(with = "Count")]
         dimension: usize,
         /// The radius.
-        #[serde(default = "crate::lines::unit")]
+        #[serde(default = "crate::lines::unity")]
         #[schemars(with = "Positive")]
         radius: f64,
     },
@@ -45,7 +45,7 @@ pub enum SetToml {
         #[schemars(with = "Count")]
         dimension: usize,
         /// The longest side.
-        #[serde(default = "crate::lines::unit")]
+        #[serde(default = "crate::lines::unity")]
         #[schemars(with = "Positive")]
         side: f64,
     },
@@ -95,7 +95,7 @@ pub enum SetToml {
         /// Columns of the matrix.
         columns: usize,
         /// The largest nuclear norm.
-        #[serde(default = "crate::lines::unit")]
+        #[serde(default = "crate::lines::unity")]
         #[schemars(with = "Positive")]
         radius: f64,
     },

@@ -65,7 +65,7 @@ pub enum Rule {
         #[cfg_attr(feature = "schema", schemars(with = "Option<NotNegative>"))]
         reward_noise: Option<f64>,
         /// Multiplies the bonus. Anything but 1 is not certified; 0 is greedy.
-        #[serde(default = "crate::wire::unit")]
+        #[serde(default = "crate::wire::unity")]
         #[cfg_attr(feature = "schema", schemars(with = "NotNegative"))]
         scale: f64,
     },
@@ -109,11 +109,11 @@ pub enum Rule {
     /// A ridge and a width, for features of norm at most 1 and rewards in [-1, 1].
     Fixed {
         /// The ridge.
-        #[serde(default = "crate::wire::unit")]
+        #[serde(default = "crate::wire::unity")]
         #[cfg_attr(feature = "schema", schemars(with = "Positive"))]
         ridge: f64,
         /// The width.
-        #[serde(default = "crate::wire::unit")]
+        #[serde(default = "crate::wire::unity")]
         #[cfg_attr(feature = "schema", schemars(with = "NotNegative"))]
         width: f64,
     },
@@ -125,11 +125,11 @@ pub enum Rule {
         #[cfg_attr(feature = "schema", schemars(with = "Option<Probability>"))]
         failure_probability: Option<f64>,
         /// S, as above.
-        #[serde(default = "crate::wire::unit")]
+        #[serde(default = "crate::wire::unity")]
         #[cfg_attr(feature = "schema", schemars(with = "Positive"))]
         parameter_bound: f64,
         /// sigma, as above.
-        #[serde(default = "crate::wire::unit")]
+        #[serde(default = "crate::wire::unity")]
         #[cfg_attr(feature = "schema", schemars(with = "NotNegative"))]
         reward_noise: f64,
     },
