@@ -26,6 +26,7 @@
 //! | [`special`] | special functions that several modules use |
 //! | [`error`] | the error type, and checks of numbers that name the field, the value and the remedy |
 //! | `named` | choices by name, the same in files, in Python and in messages |
+//! | `schema` | JSON Schemas of files that have these parameters; with the feature `schema` |
 //! | [`wire`] | messages and saved states, each with its kind and version; foreign and damaged ones are refused |
 //!
 //! Every algorithm has the same shape: parameters, `check`, a plan, a learner, one step. A plan is calibrated noise with its guarantee, and starts
@@ -52,6 +53,8 @@ pub mod privacy;
 pub mod randomize;
 pub mod release;
 pub mod safe;
+#[cfg(feature = "schema")]
+pub mod schema;
 pub mod special;
 pub mod wire;
 

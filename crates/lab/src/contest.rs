@@ -14,6 +14,7 @@
 //! aggregator that it puts between people and your code.
 
 use reticent::{bandit::Outlook, privacy::Guarantee};
+use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{Result, attack::Attack, trial::Trial};
@@ -104,9 +105,9 @@ pub struct Card {
 /// A family of problems: the tables of its TOML files and how they become contestants.
 pub trait Family {
     /// The `[environment]` table.
-    type Environment: Serialize + DeserializeOwned;
+    type Environment: Serialize + DeserializeOwned + JsonSchema;
     /// One `[[algorithm]]` table.
-    type Algorithm: Serialize + DeserializeOwned;
+    type Algorithm: Serialize + DeserializeOwned + JsonSchema;
 
     /// An environment that has been checked, and read if it is a file; shared by all algorithms.
     type Setting;

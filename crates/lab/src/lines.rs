@@ -5,9 +5,14 @@ use toml::{Table, Value};
 
 use crate::{Error, Result};
 
-/// The default of keys that are 1 where a file leaves them out.
-pub(crate) fn one<T: From<u8>>() -> T {
-    T::from(1)
+/// The default of whole numbers that are 1 where a file leaves them out.
+pub(crate) fn one() -> u64 {
+    1
+}
+
+/// The same of numbers.
+pub(crate) fn unity() -> f64 {
+    1.0
 }
 
 /// Deserialises a file; an error names the line and what is wrong with it.

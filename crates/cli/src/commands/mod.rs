@@ -21,6 +21,7 @@ pub mod privacy;
 pub mod reproduce;
 pub mod run;
 mod run_loop;
+pub mod schema;
 pub mod serve;
 pub mod shuffle;
 pub mod store;

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use reticent::privacy::{Accountant, Event, gaussian, shuffle};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -121,9 +122,11 @@ fn count(text: &str) -> Result<u64, String> {
     })
 }
 
-#[derive(Deserialize)]
+/// The releases that one person's data go into.
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct EventFile {
+pub(super) struct EventFile {
+    /// One release.
     event: Vec<Event>,
 }
 

@@ -39,6 +39,7 @@ const PAIRED_STEP: f64 = 4.0;
 
 /// Where losses are defined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Territory {
     /// On the set alone: every point played lies inside, and the smoothing is at most the inradius.
@@ -50,6 +51,7 @@ pub enum Territory {
 
 /// What is played.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Play {
     /// The smoothed point itself.
@@ -61,6 +63,7 @@ pub enum Play {
 
 /// What a value is measured from in a gradient estimate; any constant leaves it unbiased.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Baseline {
     /// The middle of the range of values: a quarter of the worst variance.

@@ -19,6 +19,7 @@ const LARGEST: f64 = 1e150;
 
 /// Which mirror map, and how it is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Map {
     /// Euclidean, by the set's own projection if it has one, else by conditional gradient.

@@ -44,6 +44,8 @@ mod params;
 mod plan;
 mod projection;
 mod report;
+#[cfg(feature = "schema")]
+mod schema;
 #[cfg(test)]
 mod tests;
 mod value;
@@ -57,6 +59,8 @@ pub use params::{Cross, FeaturesParams, MOST_DIMENSION, WIDEST};
 pub use plan::{FeaturesPlan, RowWriter};
 pub use projection::Projection;
 pub use report::{Counts, Report};
+#[cfg(feature = "schema")]
+pub use schema::FeatureTable;
 pub use value::{MOST_NAMES, MOST_NESTING, Value};
 
 /// Values by name, in the order of the names.

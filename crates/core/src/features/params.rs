@@ -49,10 +49,12 @@ pub struct FeaturesParams {
 
 /// Products of a feature of the context and one of the action: a coordinate for each pair of theirs.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Cross {
     /// Pairs of names: the context's, then the action's.
     #[serde(default)]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<(String, String)>"))]
     pub with: Vec<Vec<String>>,
 }
 

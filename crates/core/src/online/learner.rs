@@ -10,6 +10,8 @@ use super::{
     coordinatewise::Coordinatewise, mirror_descent::MirrorDescent, potential::LARGEST_RATIO,
     reduction::Reduction,
 };
+#[cfg(feature = "schema")]
+use crate::schema::{NotNegative, Positive, add_names};
 use crate::{
     Error, Result,
     error::{not_negative, positive},
@@ -22,7 +24,9 @@ use crate::{
 ///
 /// In Python and in experiment files it is its name, `"sum"`, or its name with parameters, `{"sum": {"step": 0.5}}`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", rename_all = "snake_case", deny_unknown_fields)]
+#[cfg_attr(feature = "schema", schemars(rename = "Method", transform = add_names::<Self>))]
 pub enum Method {
     /// Algorithm 2: a direction and a length.
     Reduction {
@@ -33,7 +37,8 @@ pub enum Method {
         #[serde(default)]
         geometry: Geometry,
         /// The direction learner's step, 1 in the paper.
-        #[serde(default = "crate::wire::one")]
+        #[serde(default = "crate::wire::unity")]
+        #[cfg_attr(feature = "schema", schemars(with = "Positive"))]
         step: f64,
     },
     /// Algorithm 3: every coordinate separately.
@@ -51,32 +56,39 @@ pub enum Method {
         #[serde(default)]
         geometry: Geometry,
         /// The direction learner's step.
-        #[serde(default = "crate::wire::one")]
+        #[serde(default = "crate::wire::unity")]
+        #[cfg_attr(feature = "schema", schemars(with = "Positive"))]
         step: f64,
     },
     /// A baseline in the manner of Jun and Orabona (2019): Algorithm 2 that is given the noise level of the noisiest person and assumes it
     /// in every round.
     KnownNoise {
         /// `sqrt(E||xi||^2)` of the noisiest person; an experiment file may leave it out, and has that of its people.
+        #[cfg_attr(feature = "schema", schemars(with = "NotNegative"))]
         deviation: f64,
         /// The direction learner's step.
-        #[serde(default = "crate::wire::one")]
+        #[serde(default = "crate::wire::unity")]
+        #[cfg_attr(feature = "schema", schemars(with = "Positive"))]
         step: f64,
     },
     /// A baseline: gradient descent with an adaptive step on a Euclidean ball that must contain the competitor.
     GradientDescent {
         /// Its radius.
+        #[cfg_attr(feature = "schema", schemars(with = "Positive"))]
         radius: f64,
         /// The step, in units of the radius.
-        #[serde(default = "crate::wire::one")]
+        #[serde(default = "crate::wire::unity")]
+        #[cfg_attr(feature = "schema", schemars(with = "Positive"))]
         step: f64,
     },
     /// A baseline: AdaGrad on a box that must contain the competitor.
     Adagrad {
         /// Half its side.
+        #[cfg_attr(feature = "schema", schemars(with = "Positive"))]
         radius: f64,
         /// The step, in units of the radius.
-        #[serde(default = "crate::wire::one")]
+        #[serde(default = "crate::wire::unity")]
+        #[cfg_attr(feature = "schema", schemars(with = "Positive"))]
         step: f64,
     },
 }

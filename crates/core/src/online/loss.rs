@@ -14,6 +14,7 @@ use crate::{Result, error::finite_vector, refuse_if, special::square};
 /// # Ok::<(), reticent::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Loss {
     /// `(s - y)^2 / 2`. Its derivative has no bound: gradients are clipped, and clipping biases the model.

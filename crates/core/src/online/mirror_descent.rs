@@ -23,6 +23,7 @@ use crate::{
 
 /// The set in which directions live, and with it the norm in which gradients are bounded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Geometry {
     /// `||z||_2 <= 1`; gradients are bounded in the Euclidean norm.

@@ -19,6 +19,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{SignedLog, closed_form, quadrature::Exponent};
+#[cfg(feature = "schema")]
+use crate::schema::{Positive, add_names};
 use crate::{
     Error, Result,
     error::{finite_vector, not_negative, positive},
@@ -36,11 +38,14 @@ pub(super) const LARGEST_RATIO: f64 = 1e50;
 ///
 /// In files and in Python it is its name, `"improper"`, or its name with parameters, `{ conjugate = { precision = 4.0 } }`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", rename_all = "snake_case", deny_unknown_fields)]
+#[cfg_attr(feature = "schema", schemars(rename = "Prior", transform = add_names::<Self>))]
 pub enum Prior {
     /// `exp(-b v^2) / Z`: every cost beyond 1 scales with the competitor (Theorem 10).
     Conjugate {
         /// b, in the units of a squared gradient; by default `G^2`.
+        #[cfg_attr(feature = "schema", schemars(with = "Option<Positive>"))]
         precision: Option<f64>,
     },
     /// `1 / (2C)` (Jun and Orabona 2019).

@@ -20,10 +20,13 @@ use crate::{
 /// assert!(daily.check().is_ok());
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum Event {
     /// Nothing that depends on the person is released.
+    // serde looks at no other key of a variant without fields.
+    #[cfg_attr(feature = "schema", schemars(extend("additionalProperties" = true)))]
     Nothing,
     /// Gaussian noise of standard deviation `sigma` on something of l2 sensitivity `sensitivity`.
     Gaussian {

@@ -49,6 +49,7 @@ pub enum Neighbours {
 
 /// Whose constants are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
     /// Calibrated by the accountant: what is requested is what holds.

@@ -45,7 +45,7 @@ pub struct Bounds {
     /// Features of an arm, d.
     pub dimension: usize,
     /// L: the largest Euclidean norm of an arm.
-    #[serde(default = "crate::wire::one")]
+    #[serde(default = "crate::wire::unity")]
     pub feature_bound: f64,
     /// Lowest and highest reward.
     #[serde(default = "symmetric")]

@@ -57,3 +57,14 @@ impl<'de> Deserialize<'de> for Intercept {
         deserializer.deserialize_any(NumberOrFalse)
     }
 }
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Intercept {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Intercept".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "anyOf": [{ "type": "number" }, { "const": false }] })
+    }
+}

@@ -16,6 +16,8 @@ use super::{
     toeplitz::{Toeplitz, ToeplitzSums},
     tree::{Tree, TreeSums},
 };
+#[cfg(feature = "schema")]
+use crate::schema::{Count, add_names};
 use crate::{Error, Result, named::named, refuse_if};
 
 /// Buffers of the default mechanism.
@@ -58,11 +60,14 @@ pub trait Factorization {
 /// # Ok::<(), reticent::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", rename_all = "snake_case", deny_unknown_fields)]
+#[cfg_attr(feature = "schema", schemars(rename = "Mechanism", transform = add_names::<Self>))]
 pub enum Mechanism {
     /// Binary tree: every prefix is a sum of at most `log2 n + 1` noisy nodes.
     Tree {
         /// Levels that the calibration counts; `None` for those that can complete within the horizon.
+        #[cfg_attr(feature = "schema", schemars(with = "Option<Count>"))]
         levels: Option<u32>,
     },
     /// Binary tree whose nodes are averaged with the sums of their children: less noise at the same privacy.
@@ -73,6 +78,7 @@ pub enum Mechanism {
     Blt {
         /// Number of buffers, 1 or more (beyond 16 nothing is gained, and no more are used); 8 is within 0.3 % of the square root up to 10^9 steps.
         #[serde(default = "default_buffers")]
+        #[cfg_attr(feature = "schema", schemars(with = "Count"))]
         buffers: usize,
     },
     /// Every contribution is randomised by itself, as people's devices do, and the sums have no other noise: for a

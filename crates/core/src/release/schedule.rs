@@ -33,6 +33,8 @@
 
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "schema")]
+use crate::schema::{Count, NotNegative, add_names};
 use crate::{Result, error::not_negative, named::named, refuse_if};
 
 /// After which rounds a running sum is released: in files and in Python `"every_round"`, or with parameters
@@ -45,7 +47,9 @@ use crate::{Result, error::not_negative, named::named, refuse_if};
 /// assert_eq!(times, [8, 16, 24]);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", rename_all = "snake_case", deny_unknown_fields)]
+#[cfg_attr(feature = "schema", schemars(rename = "Schedule", transform = add_names::<Self>))]
 pub enum Schedule {
     /// After every round.
     EveryRound,
@@ -55,22 +59,28 @@ pub enum Schedule {
     CappedGeometric {
         /// Round of the first release.
         #[serde(default = "default_gap")]
+        #[cfg_attr(feature = "schema", schemars(with = "Count"))]
         first: u64,
         /// Shortest gap.
         #[serde(default = "default_gap")]
+        #[cfg_attr(feature = "schema", schemars(with = "Count"))]
         least: u64,
         /// Gap as a fraction of the rounds so far.
         #[serde(default = "default_rate")]
+        #[cfg_attr(feature = "schema", schemars(with = "NotNegative"))]
         rate: f64,
         /// Longest gap.
         #[serde(default = "default_longest_gap")]
+        #[cfg_attr(feature = "schema", schemars(with = "Count"))]
         most: u64,
     },
     /// Gaps grow in proportion to the round, without a cap.
     Geometric {
         /// Round of the first release.
+        #[cfg_attr(feature = "schema", schemars(with = "Count"))]
         first: u64,
         /// Gap as a fraction of the rounds so far.
+        #[cfg_attr(feature = "schema", schemars(with = "NotNegative"))]
         rate: f64,
     },
 }

@@ -31,6 +31,7 @@ use crate::{
 /// Which width beta an agent's confidence set has. It is for exact sums of one agent's private reports, where
 /// [`bandit::Rule`](crate::bandit::Rule) is for sums that carry noise themselves.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Confidence {
     /// (12), corrected.
@@ -39,6 +40,7 @@ pub enum Confidence {
     #[default]
     Tight,
     /// The tight width times a factor. Anything below 1 is not certified.
+    #[cfg_attr(feature = "schema", schemars(with = "crate::schema::NotNegative"))]
     Scaled(f64),
 }
 

@@ -9,6 +9,7 @@ use crate::{Result, error::finite_vector, refuse_if, special::square};
 
 /// The coordinator's objective f.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Objective {
     /// `sum c_m y_m`, with any signs.

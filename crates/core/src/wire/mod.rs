@@ -41,7 +41,12 @@ pub use message::{Message, from_json, to_json};
 pub use package::{pack, unpack};
 pub(crate) use writer::Writer;
 
-/// The default of fields that are 1 where a file leaves them out.
-pub(crate) fn one<T: From<u8>>() -> T {
-    T::from(1)
+/// The default of whole numbers that are 1 where a file leaves them out.
+pub(crate) fn one() -> u64 {
+    1
+}
+
+/// The same of numbers.
+pub(crate) fn unity() -> f64 {
+    1.0
 }

@@ -13,7 +13,13 @@
 //! None of it looks at people's data, so no guarantee changes; that which rewards come, and when, tells nothing about anybody is a condition
 //! of the guarantees, and is stated with them.
 
-use reticent::{Error, Result};
+use std::f64::consts::PI;
+
+use reticent::{
+    Error, Result,
+    schema::{Count, PositiveShare, Share},
+};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -22,7 +28,7 @@ use crate::{
 };
 
 /// The table.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Circumstances {
     /// How many rounds a reward takes.
@@ -30,18 +36,23 @@ pub struct Circumstances {
     pub delay: Option<Delay>,
     /// Rewards are handed over after every so many rounds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Count>")]
     pub batch: Option<u64>,
     /// The share of rewards that never comes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Share>")]
     pub lost: Option<f64>,
     /// Rounds between two jumps of theta*.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Count>")]
     pub change_every: Option<u64>,
     /// Radians by which theta* turns in a round.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = -PI, max = PI))]
     pub rotate: Option<f64>,
     /// How likely an arm is there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<PositiveShare>")]
     pub availability: Option<f64>,
     /// The seed of theta* and of fixed arms, in place of the experiment's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -76,7 +87,7 @@ impl Circumstances {
             return Err(Error::invalid("delay", mean, "give a mean from 0 to 1e15 rounds"));
         }
         match self.rotate {
-            Some(angle) if angle.is_nan() || angle.abs() > std::f64::consts::PI => {
+            Some(angle) if angle.is_nan() || angle.abs() > PI => {
                 Err(Error::invalid("rotate", angle, "give radians a round, such as 0.001"))
             }
             _ => Ok(()),

@@ -21,6 +21,7 @@ use reticent::{
     Error as CoreError,
     features::{Encoder, Encoding, Outcome, number},
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -29,7 +30,7 @@ use crate::{
 };
 
 /// What is done about empty cells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Missing {
     /// The line is named.

@@ -24,6 +24,7 @@ use std::{
 };
 
 use reticent::{Error as CoreError, bandit::Arms, noise::Noise};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -40,7 +41,7 @@ use crate::{
 };
 
 /// What `kind = "items"` takes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ItemsToml {
     /// The items: a column with their names, all others features unless some are named.

@@ -10,7 +10,9 @@ use reticent::{
     privacy::{Mode, TrustModel},
     randomize::Intercept,
     release::{Mechanism, Schedule},
+    schema::{Count, Positive},
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -33,7 +35,7 @@ use crate::{
 };
 
 /// What `kind = "joint"` takes.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JointToml {
     /// What the report calls it.
@@ -53,6 +55,7 @@ pub struct JointToml {
     #[serde(default)]
     pub confidence: Mode,
     /// rho_min to shift the regulariser to, in place of the publication's (Experiment 3).
+    #[schemars(with = "Option<Positive>")]
     pub minimum: Option<f64>,
     /// Wishart only: dummy nodes drawn anew at every release, not kept as long as real ones would be.
     #[serde(default)]
@@ -63,9 +66,11 @@ pub struct JointToml {
     /// mode.
     pub intercept: Option<Intercept>,
     /// Forget everything after every so many rewards: for a theta* that moves.
+    #[schemars(with = "Option<Count>")]
     pub restart_every: Option<u64>,
     /// Half-life in decisions: what was learnt counts half after so many. `schedule` then has constant gaps, by default 64 in a half-life and at
     /// most 64 decisions.
+    #[schemars(with = "Option<Positive>")]
     pub forget: Option<f64>,
     /// With `forget`: drop all that was learnt when newer releases contradict it.
     #[serde(default)]
@@ -76,6 +81,7 @@ pub struct JointToml {
     /// With `window`: what a decision contributes whose reward has not come; by default the reward nearest to 0.
     pub default_reward: Option<f64>,
     /// The guarantee is for a person with at most so many contributions; where people return, later ones are not learnt from.
+    #[schemars(with = "Option<Count>")]
     pub contributions_per_person: Option<u64>,
     /// A file, or a folder of files one a trial, that an earlier run saved: begin with what it had learnt.
     pub warm_start: Option<PathBuf>,

@@ -7,7 +7,9 @@ use reticent::{
     privacy::Mode,
     randomize::{Bounds, Intercept},
     release::Schedule,
+    schema::{Count, Positive},
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -27,7 +29,7 @@ use crate::{
 const MOST_STEPPED: u64 = 1_000_000;
 
 /// What `kind = "linucb"` takes.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LinUcbToml {
     /// What the report calls it.
@@ -37,6 +39,7 @@ pub struct LinUcbToml {
     /// How sums become policies: `tuned`, `certified`, `thompson` or `fixed`.
     pub rule: Option<Rule>,
     /// rho of the certified rule, by default 1.
+    #[schemars(with = "Option<Positive>")]
     pub regularizer: Option<f64>,
     /// The last feature of all arms, with which rewards are centred, or `false`: by default the environment's, where there is one.
     pub intercept: Option<Intercept>,
@@ -45,8 +48,10 @@ pub struct LinUcbToml {
     /// the same: an arm that is tried once is played until the policy learns (`docs/defaults.md`).
     pub schedule: Option<Schedule>,
     /// Forget everything after every so many rewards: for a theta* that moves.
+    #[schemars(with = "Option<Count>")]
     pub restart_every: Option<u64>,
     /// Half-life in rewards: what was learnt counts half after so many.
+    #[schemars(with = "Option<Positive>")]
     pub forget: Option<f64>,
     /// A file, or a folder of files one a trial, that an earlier run saved: begin with what it had learnt.
     pub warm_start: Option<PathBuf>,

@@ -8,7 +8,9 @@ use reticent::{
     privacy::{Mode, TrustModel},
     randomize::{Bounds, Intercept, Levels, Method, Person, ReportParams},
     refuse_if,
+    schema::{Count, Positive},
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -28,7 +30,7 @@ pub(super) const EAGER: u64 = 200;
 pub(super) const EVERY: u64 = 20;
 
 /// What `kind = "local"` takes.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LocalToml {
     /// What the report calls it.
@@ -36,6 +38,7 @@ pub struct LocalToml {
     /// Requested epsilon and delta.
     pub privacy: Budget,
     /// Levels of epsilon people bring, in place of one for all.
+    #[schemars(with = "Option<Vec<Positive>>")]
     pub levels: Option<Vec<f64>>,
     /// How common each level is; by default all are equally common.
     pub shares: Option<Vec<f64>>,
@@ -57,8 +60,10 @@ pub struct LocalToml {
     /// Reports made under a model more than so many models old are not counted; by default 1000.
     pub late_models: Option<u64>,
     /// Forget everything after every so many reports: for a theta* that moves.
+    #[schemars(with = "Option<Count>")]
     pub restart_every: Option<u64>,
     /// The guarantee is for a person with at most so many reports; where people return, later rounds are not learnt from.
+    #[schemars(with = "Option<Count>")]
     pub contributions_per_person: Option<u64>,
     /// A file, or a folder of files one a trial, that an earlier run saved: the server goes on from there.
     pub warm_start: Option<PathBuf>,
@@ -229,7 +234,7 @@ fn resumed(plan: &LocalPlan, saved: &SavedLearner) -> Result<Server> {
 }
 
 /// Whose constants `ldp_linucb` takes in `paper` mode.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Constants {
     /// The public code of Chowdhury and Zhou, which OnlineUCB's figure compares with.
@@ -240,7 +245,7 @@ pub enum Constants {
 }
 
 /// What `kind = "ldp_linucb"` takes.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LdpToml {
     /// What the report calls it.
@@ -266,6 +271,8 @@ impl LdpToml {
 
     pub(super) fn contestant(&self, setting: &Setting) -> Result<Stepped> {
         let Budget { epsilon, delta } = self.privacy;
+        // Published constants have a width of their own, and a rule beside them is still one that means something.
+        self.rule.check()?;
         let name = self.name.clone().unwrap_or_else(|| {
             let mode = if self.mode == Mode::Paper { ", published" } else { "" };
             format!("LDP-LinUCB{mode} ({epsilon}, {delta:e})")

@@ -28,7 +28,8 @@ use std::{
     sync::Arc,
 };
 
-use reticent::{Error as CoreError, randomize::Bounds};
+use reticent::{Error as CoreError, randomize::Bounds, schema::PositiveShare};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use self::{
@@ -57,7 +58,7 @@ const SMALL: f64 = 0.01;
 const MOST_ACTIONS: usize = 100;
 
 /// What `kind = "logged"` takes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LoggedToml {
     /// The file, CSV with a line of names; relative to where the command is run.
@@ -87,8 +88,10 @@ pub struct LoggedToml {
     #[serde(default)]
     pub arms_in_file: bool,
     /// The least propensity, if the logging policy promises one; by default that of the file.
+    #[schemars(with = "Option<PositiveShare>")]
     pub least_propensity: Option<f64>,
     /// Weights (1 over a propensity) above this count as this: estimates vary less, and are too low.
+    #[schemars(range(min = 1))]
     pub clip_weights: Option<f64>,
     /// The columns that are features; all others by default.
     pub features: Option<Vec<String>>,

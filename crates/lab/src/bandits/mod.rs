@@ -62,7 +62,11 @@ mod tests;
 mod three_ways_tests;
 mod ticketed;
 
-use reticent::bandit::Rule;
+use reticent::{
+    bandit::Rule,
+    schema::{Delta, Positive},
+};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -91,12 +95,14 @@ pub use table::{Order, TableToml};
 pub enum Bandits {}
 
 /// Requested privacy. The default is an epsilon of 0, which every algorithm refuses.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Budget {
     /// Requested epsilon.
+    #[schemars(with = "Positive")]
     pub epsilon: f64,
     /// Requested delta; 0 asks for pure privacy, where a method has it.
+    #[schemars(with = "Delta")]
     pub delta: f64,
 }
 
@@ -104,7 +110,7 @@ pub struct Budget {
 macro_rules! algorithms {
     ($($(#[$doc:meta])* $kind:ident($toml:ty) => $enter:expr,)*) => {
         /// One `[[algorithm]]` of an experiment with a linear bandit.
-        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(tag = "kind", rename_all = "snake_case")]
         #[non_exhaustive]
         pub enum Algorithm {

@@ -10,7 +10,9 @@ use reticent::{
     online::Step,
     privacy::{Guarantee, Mode},
     randomize::{Bounds, FeatureReward, FeatureRewardParams},
+    schema::{NotNegative, Positive},
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Budget, Setting, Stepped};
@@ -21,7 +23,7 @@ use crate::{
 };
 
 /// Which online learner.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LearnerName {
     /// Maler, as in the paper's figure.
@@ -41,7 +43,7 @@ impl LearnerName {
 }
 
 /// What `kind = "online_ucb"`, `"anytime"` and `"combiner"` take.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OnlineToml {
     /// What the report calls it.
@@ -58,10 +60,13 @@ pub struct OnlineToml {
     #[serde(default)]
     pub literal: bool,
     /// beta in place of the figure's 10.
+    #[schemars(with = "Option<NotNegative>")]
     pub width: Option<f64>,
     /// G in place of the figure's 48.
+    #[schemars(with = "Option<Positive>")]
     pub gradient_bound: Option<f64>,
     /// Gradient descent's constant step in place of the figure's 0.001.
+    #[schemars(with = "Option<Positive>")]
     pub step: Option<f64>,
     /// Whether Maler has its exp-concave experts; it has if this is left out.
     pub exp_concave: Option<bool>,
@@ -289,7 +294,7 @@ impl Player for Protocol {
 }
 
 /// What `kind = "online_linucb"` takes: Algorithm 4, not private.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct OnlineLinUcbToml {
     /// What the report calls it.
@@ -297,8 +302,10 @@ pub struct OnlineLinUcbToml {
     /// Which online learner.
     pub learner: LearnerName,
     /// beta in place of the theorem's.
+    #[schemars(with = "Option<NotNegative>")]
     pub width: Option<f64>,
     /// Gradient descent's step is this over the root of the round; by default what its theorem wants.
+    #[schemars(with = "Option<Positive>")]
     pub step: Option<f64>,
     /// Folder in which each trial's decisions are logged, for `kind = "logged"`; they are people's data.
     pub log: Option<PathBuf>,

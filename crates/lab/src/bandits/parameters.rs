@@ -1,6 +1,7 @@
 //! `parameters`: which parameters the arms of a file touch; and arms in blocks for players that know of no blocks.
 
 use reticent::{bandit::Arms, privacy::Mode, randomize::Bounds, release::Structure};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Setting;
@@ -11,7 +12,7 @@ pub(super) const MOST_FEATURES: usize = 1024;
 pub(super) const MOST_PARAMETERS: usize = 1 << 15;
 
 /// Which parameters the arms of a file touch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Parameters {
     /// All of one vector: noise and work grow with its square.

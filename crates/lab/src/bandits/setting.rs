@@ -1,6 +1,6 @@
 //! The `[environment]` table of a bandit, and what every algorithm is told of it.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use reticent::{
     bandit::{Arms, Rule},
@@ -8,6 +8,7 @@ use reticent::{
     randomize::Bounds,
     release::Structure,
 };
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
 use super::{
@@ -37,7 +38,7 @@ pub struct EnvironmentToml {
 }
 
 /// The kinds of worlds.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum WorldToml {
@@ -82,6 +83,23 @@ impl<'de> Deserialize<'de> for EnvironmentToml {
         };
         let world = toml::Value::Table(table).try_into().map_err(words)?;
         Ok(EnvironmentToml { world, circumstances })
+    }
+}
+
+impl JsonSchema for EnvironmentToml {
+    fn schema_name() -> Cow<'static, str> {
+        "EnvironmentToml".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let circumstances = generator.subschema_for::<Circumstances>();
+        let mut worlds = WorldToml::json_schema(generator);
+        for world in
+            worlds.get_mut("oneOf").and_then(|worlds| worlds.as_array_mut()).into_iter().flatten()
+        {
+            world["properties"]["circumstances"] = circumstances.clone().to_value();
+        }
+        worlds
     }
 }
 

@@ -7,7 +7,9 @@ use reticent::{
     noise::Noise,
     privacy::{Guarantee, Mode, TrustModel},
     randomize::{Bounds, Intercept, Person},
+    schema::Count,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Budget, Setting, Stepped, nothing_is_ignored, rule_remarks};
@@ -16,7 +18,7 @@ use crate::{
 };
 
 /// What `kind = "shuffle"` takes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ShuffleToml {
     /// What the report calls it.
@@ -29,8 +31,10 @@ pub struct ShuffleToml {
     /// `sum` (vector sum) or `permute` (amplified); by default what carries more information, in `paper` mode the sum.
     pub aggregation: Option<Aggregation>,
     /// Reports in a batch; by default [`ShuffleParams::suited_batch`], in `paper` mode 20.
+    #[schemars(with = "Option<Count>")]
     pub batch: Option<u64>,
     /// How many people of a batch randomise honestly; by default all.
+    #[schemars(with = "Option<Count>")]
     pub honest: Option<u64>,
     /// The last feature of all arms, with which rewards are centred, or `false`: by default the environment's, where there is one.
     pub intercept: Option<Intercept>,
@@ -40,6 +44,7 @@ pub struct ShuffleToml {
     #[serde(default)]
     pub rule: Rule,
     /// The guarantee is for a person with at most so many reports; where people return, later rounds are not learnt from.
+    #[schemars(with = "Option<Count>")]
     pub contributions_per_person: Option<u64>,
     /// Folder in which each trial's decisions are logged, for `kind = "logged"`; they are people's data, which no server of this model sees.
     pub log: Option<PathBuf>,
@@ -66,6 +71,8 @@ impl ShuffleToml {
     pub(super) fn contestant(&self, setting: &Setting) -> Result<Stepped> {
         let Budget { epsilon, delta } = self.privacy;
         let published = self.mode == Mode::Paper;
+        // Published constants have a width of their own, and a rule beside them is still one that means something.
+        self.rule.check()?;
         let why = "published constants are for everybody honest, and for arms as they are";
         nothing_is_ignored(&[
             ("honest", self.honest.is_some() && published, why),

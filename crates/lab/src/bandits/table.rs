@@ -18,6 +18,7 @@ use std::{
 };
 
 use reticent::{Error as CoreError, bandit::Arms, noise::Noise};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -36,7 +37,7 @@ use crate::{
 const MOST_CLASSES: usize = 100;
 
 /// What `kind = "table"` takes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TableToml {
     /// The file, CSV with a line of names; relative to where the command is run.
@@ -70,7 +71,7 @@ pub(super) fn per_arm() -> Parameters {
 }
 
 /// Which line is next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
     /// Any, drawn with replacement: the file is held in memory, 8 bytes a feature.

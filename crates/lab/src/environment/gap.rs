@@ -9,7 +9,8 @@
 //! Shariff and Sheffet (2018), Appendix D; a fresh set every round. The slot is random because unit arms tie before anything is learned: a
 //! policy that takes the first of tied arms would always find an optimal arm in slot 0.
 
-use reticent::{Result, bandit::Arms, noise::Noise, randomize::Bounds};
+use reticent::{Result, bandit::Arms, noise::Noise, randomize::Bounds, schema::Count};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Environment, Frame, Rewards, Slice};
@@ -19,15 +20,18 @@ use crate::{FastNoise, constants::Problem};
 pub(crate) const BEST: f64 = 0.75;
 
 /// Parameters of [`Gap`], as an experiment states them.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GapParams {
     /// Features of an arm, d.
+    #[schemars(range(min = 2, max = 1024))]
     pub dimension: usize,
     /// Arms of a decision set, K.
+    #[schemars(with = "Count")]
     pub arms: usize,
     /// The least distance of the other arms' `<x, theta*>` from the optimal one's 0.75.
     #[serde(default)]
+    #[schemars(range(min = 0), extend("exclusiveMaximum" = 1.5))]
     pub gap: f64,
     /// A fresh set every round, as in the paper; otherwise one set for the whole trial.
     #[serde(default = "yes")]

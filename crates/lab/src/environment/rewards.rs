@@ -7,10 +7,11 @@
 //! ```
 
 use reticent::noise::Noise;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The law of rewards.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Rewards {
     /// +1 or -1 with mean `<x, theta*>`, as in the paper.

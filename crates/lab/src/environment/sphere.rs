@@ -11,27 +11,37 @@
 //! whether the arms are drawn once per trial or once per round; both are available here. Only fixed arms show whether a policy explores:
 //! fresh arms vary by themselves.
 
-use reticent::{Error, Result, bandit::Arms, noise::Noise, randomize::Bounds};
+use reticent::{
+    Error, Result,
+    bandit::Arms,
+    noise::Noise,
+    randomize::Bounds,
+    schema::{Count, Positive},
+};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Environment;
 use crate::{FastNoise, constants::Problem};
 
 /// Parameters of [`Sphere`], as an experiment states them.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SphereParams {
     /// Features of an arm, d, the constant one included.
     #[serde(default = "five")]
+    #[schemars(range(min = 2, max = 1024))]
     pub dimension: usize,
     /// Arms of a decision set, K.
     #[serde(default = "hundred")]
+    #[schemars(with = "Count")]
     pub arms: usize,
     /// A fresh set every round; otherwise one set for the whole trial.
     #[serde(default)]
     pub fresh_arms: bool,
     /// Norm of the arms.
-    #[serde(default = "crate::lines::one")]
+    #[serde(default = "crate::lines::unity")]
+    #[schemars(with = "Positive")]
     pub norm: f64,
 }
 

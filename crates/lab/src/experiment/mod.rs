@@ -6,6 +6,7 @@
 //! | `options` | which trials are run, and the outcome |
 //! | `grid` | lists that stand for several values |
 //! | `parts` | the cells: every algorithm in every environment, with names and keys |
+//! | `schema` | what a file may hold, for editors |
 //! | `store` | finished trials on disk |
 //!
 //! The folder holds `experiment.toml` (as run), `trials.log` (finished trials), `results.csv` (algorithm, trial, round, regret),
@@ -16,6 +17,7 @@ mod document;
 mod grid;
 mod options;
 mod parts;
+mod schema;
 mod store;
 #[cfg(test)]
 mod tests;
@@ -27,6 +29,7 @@ use std::{
 };
 
 use reticent::hash::of_bytes_128;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use self::{
@@ -93,15 +96,17 @@ pub struct Experiment {
 }
 
 /// The contents of an experiment file, for one family of problems.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExperimentToml<E, A> {
     /// The title of the report.
     pub name: String,
     /// Rounds of a trial.
+    #[schemars(range(min = 1, max = MOST_ROUNDS))]
     pub rounds: u64,
     /// Trials of each algorithm.
     #[serde(default = "crate::lines::one")]
+    #[schemars(range(min = 1, max = MOST_TRIALS))]
     pub trials: u64,
     /// The seed of all randomness.
     #[serde(default)]
@@ -110,6 +115,7 @@ pub struct ExperimentToml<E, A> {
     pub environment: E,
     /// The algorithms.
     #[serde(default = "Vec::new")]
+    #[schemars(default = "Vec::<A>::new")]
     pub algorithm: Vec<A>,
     /// What is drawn, and how.
     #[serde(default)]

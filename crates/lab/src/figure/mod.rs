@@ -20,6 +20,7 @@ mod tests;
 mod values;
 
 use plotters::prelude::*;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::{heat::HeatMap, scale::Scale};
@@ -63,7 +64,7 @@ pub struct Series {
 }
 
 /// A format of pictures.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Format {
     /// For pages and for print, of any size.

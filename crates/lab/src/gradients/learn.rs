@@ -12,7 +12,9 @@ use reticent::{
     Error as CoreError,
     noise::Noise,
     online::{LinearModel, Loss, OnlineParams},
+    schema::Count,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -24,7 +26,7 @@ use super::{
 use crate::{Error, Result, contest::Certificate};
 
 /// A TOML file for `reticent learn`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LearnFile {
     /// The people: CSV with a line of names.
@@ -47,6 +49,7 @@ pub struct LearnFile {
     /// The largest number of lines about one person. Epsilons are given per line; certificates cover all lines of a person, whatever their
     /// levels.
     #[serde(default = "crate::lines::one")]
+    #[schemars(with = "Count")]
     pub lines_per_person: u64,
 }
 

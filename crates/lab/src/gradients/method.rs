@@ -1,6 +1,12 @@
 //! `method` of `kind = "online_learner"`: core's, whose known noise may be that of the people.
 
-use reticent::online::Method;
+use std::borrow::Cow;
+
+use reticent::{
+    online::Method,
+    schema::{NotNegative, Positive},
+};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use toml::{Table, Value};
 
@@ -20,13 +26,15 @@ pub enum MethodToml {
 }
 
 /// Parameters of the method that knows the noise.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct KnownNoiseToml {
     /// `sqrt(E||xi||^2)` of the noisiest person, by default what follows from `privacy`.
+    #[schemars(with = "Option<NotNegative>")]
     pub deviation: Option<f64>,
     /// The direction learner's step.
-    #[serde(default = "crate::lines::one")]
+    #[serde(default = "crate::lines::unity")]
+    #[schemars(with = "Positive")]
     pub step: f64,
 }
 
@@ -54,6 +62,27 @@ impl TryFrom<Value> for MethodToml {
         Ok(match parameters {
             Some(parameters) => MethodToml::KnownNoise { known_noise: read(parameters)? },
             None => MethodToml::Core(read(value)?),
+        })
+    }
+}
+
+impl JsonSchema for MethodToml {
+    fn schema_name() -> Cow<'static, str> {
+        "MethodToml".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let core = generator.subschema_for::<Method>();
+        let known_noise = generator.subschema_for::<KnownNoiseToml>();
+        json_schema!({
+            "anyOf": [
+                core,
+                { "type": "string", "const": KNOWN_NOISE },
+                {
+                    "type": "object", "properties": { KNOWN_NOISE: known_noise },
+                    "required": [KNOWN_NOISE], "additionalProperties": false,
+                },
+            ],
         })
     }
 }

@@ -23,6 +23,7 @@ mod world;
 
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -44,7 +45,7 @@ pub use world::{Features, GradientToml};
 pub enum OnlineGradients {}
 
 /// The `[environment]` table.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum GradientEnvironment {

@@ -10,7 +10,9 @@ use reticent::{
         Gradient, GradientReport, KNormRandomizer, L1Laplace, LocalLaplace, Randomizer,
         StaircaseRandomizer,
     },
+    schema::NotNegative,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Source;
@@ -25,11 +27,12 @@ use crate::{
 };
 
 /// `privacy = { ... }` of an algorithm.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Privacy {
     /// The epsilon of everybody who asks for privacy; omitted for `attributes`.
     #[serde(default)]
+    #[schemars(with = "NotNegative")]
     pub epsilon: f64,
     /// How many people ask for privacy; everybody by default. The trial draws who they are.
     pub people: Option<u64>,
@@ -48,7 +51,7 @@ impl Privacy {
 }
 
 /// Randomisers by name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RandomizerName {
     /// K-norm noise on the Euclidean ball.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use reticent::online::{Geometry, LinearModel, Method, OnlineParams};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -20,7 +21,7 @@ use crate::{
 const MOST_BOUNDED: usize = 10_000;
 
 /// One `[[algorithm]]` of an experiment with gradients.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Algorithm {
@@ -31,7 +32,7 @@ pub enum Algorithm {
 }
 
 /// Keys of the learner from gradients.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OnlineLearnerToml {
     /// Its name in the report.
@@ -44,7 +45,7 @@ pub struct OnlineLearnerToml {
 }
 
 /// Keys of the algorithm that plays 0.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ZeroToml {
     /// Its name in the report.

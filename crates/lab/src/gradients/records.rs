@@ -12,6 +12,7 @@ use reticent::{
     noise::Noise,
     online::{LinearModel, Loss, OnlineParams},
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -24,7 +25,7 @@ use crate::{Error, FastNoise, Result, bandits::clipped_remark, csv::Table, trial
 const HINDSIGHT: usize = 40;
 
 /// Keys of `kind = "records"`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RecordToml {
     /// The file.

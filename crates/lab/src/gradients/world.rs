@@ -10,34 +10,42 @@ use reticent::{
     Error,
     noise::{Noise, uniform_direction},
     online::Loss,
+    schema::{Count, NotNegative},
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Crowd, Person, Source};
 use crate::{FastNoise, Result};
 
 /// Keys of `kind = "gradients"`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GradientToml {
     /// Length of the competitor's vector.
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub dimension: usize,
     /// Its norm.
     #[serde(default = "three")]
+    #[schemars(with = "NotNegative")]
     pub competitor: f64,
     /// How many of its entries are not zero; all by default.
+    #[schemars(with = "Option<Count>")]
     pub support: Option<usize>,
     /// The law of features.
     #[serde(default)]
     pub features: Features,
     /// For `sparse`: how many features are not zero; 2 by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Count>")]
     pub nonzeros: Option<usize>,
     /// For `sparse`: Zipf's exponent.
     #[serde(default)]
+    #[schemars(range(min = 0, max = 10))]
     pub popularity: f64,
     /// Deviation of labels.
     #[serde(default = "tenth")]
+    #[schemars(with = "NotNegative")]
     pub label_noise: f64,
     /// The loss.
     #[serde(default = "absolute")]
@@ -57,7 +65,7 @@ fn absolute() -> Loss {
 }
 
 /// Features by name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Features {
     /// Uniform on the unit sphere.

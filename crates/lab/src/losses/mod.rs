@@ -12,6 +12,7 @@ mod sets;
 mod tests;
 mod world;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -28,7 +29,7 @@ pub use world::{LossEnvironment, LossKind, LossToml, World};
 pub enum ConvexBandits {}
 
 /// One `[[algorithm]]` of an experiment with losses.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Algorithm {

@@ -11,7 +11,9 @@ use reticent::{
     noise::Noise,
     privacy::Mode,
     release::Mechanism,
+    schema::{Count, Delta, Positive},
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Algorithm, LossToml};
@@ -24,7 +26,7 @@ use crate::{
 };
 
 /// What `kind = "private_bandit"` takes.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct BanditToml {
     /// What the report calls it.
@@ -52,31 +54,38 @@ pub struct BanditToml {
     /// The mirror map.
     pub map: Option<Map>,
     /// Rounds in a batch.
+    #[schemars(with = "Option<Count>")]
     pub batch: Option<u64>,
     /// zeta.
+    #[schemars(with = "Option<Positive>")]
     pub smoothing: Option<f64>,
     /// eta.
+    #[schemars(with = "Option<Positive>")]
     pub step: Option<f64>,
     /// How many losses may be about the same person; 1 if it is left out.
+    #[schemars(with = "Option<Count>")]
     pub contributions_per_person: Option<u64>,
     /// The learner is not told the horizon: losses of the first of its doubling epochs.
+    #[schemars(with = "Option<Count>")]
     pub first_epoch: Option<u64>,
     /// Line 14 with its printed sign, for comparison: it climbs.
     pub printed_sign: bool,
 }
 
 /// Requested privacy.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Budget {
     /// Requested epsilon.
+    #[schemars(with = "Positive")]
     pub epsilon: f64,
     /// Requested delta; Laplace noise and delta = 0 if it is left out.
+    #[schemars(with = "Option<Delta>")]
     pub delta: Option<f64>,
 }
 
 /// Who is trusted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Trust {
     /// A curator.
@@ -87,7 +96,7 @@ pub enum Trust {
 }
 
 /// Sets of defaults.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Settings {
     /// The best we know.
@@ -98,7 +107,7 @@ pub enum Settings {
 }
 
 /// What the baselines take.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct BaselineToml {
     /// What the report calls it.

@@ -3,41 +3,50 @@
 use reticent::{
     Result,
     convex::{AnySet, oracle},
+    schema::{Count, Positive},
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The `set` of an environment.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum SetToml {
     /// Distributions.
     Simplex {
         /// How many outcomes.
+        #[schemars(with = "Count")]
         outcomes: usize,
     },
     /// Vectors with `sum |x_i| <= radius`.
     L1Ball {
         /// Length of a vector.
+        #[schemars(with = "Count")]
         dimension: usize,
         /// The radius.
-        #[serde(default = "crate::lines::one")]
+        #[serde(default = "crate::lines::unity")]
+        #[schemars(with = "Positive")]
         radius: f64,
     },
     /// Vectors with `|x| <= radius`.
     L2Ball {
         /// Length of a vector.
+        #[schemars(with = "Count")]
         dimension: usize,
         /// The radius.
-        #[serde(default = "crate::lines::one")]
+        #[serde(default = "crate::lines::unity")]
+        #[schemars(with = "Positive")]
         radius: f64,
     },
     /// Vectors in `[0, side]^n`: budgets.
     Box {
         /// Length of a vector.
+        #[schemars(with = "Count")]
         dimension: usize,
         /// The longest side.
-        #[serde(default = "crate::lines::one")]
+        #[serde(default = "crate::lines::unity")]
+        #[schemars(with = "Positive")]
         side: f64,
     },
     /// So many out of so many.
@@ -86,7 +95,8 @@ pub enum SetToml {
         /// Columns of the matrix.
         columns: usize,
         /// The largest nuclear norm.
-        #[serde(default = "crate::lines::one")]
+        #[serde(default = "crate::lines::unity")]
+        #[schemars(with = "Positive")]
         radius: f64,
     },
     /// `A x <= b`.

@@ -9,14 +9,16 @@ use reticent::{
     Result,
     convex::{AnySet, LinearOracle},
     noise::Noise,
+    schema::PositiveShare,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::SetToml;
 use crate::{FastNoise, trial::mix};
 
 /// The `[environment]` table.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum LossEnvironment {
@@ -25,7 +27,7 @@ pub enum LossEnvironment {
 }
 
 /// What `kind = "losses"` takes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LossToml {
     /// What is played on.
@@ -35,6 +37,7 @@ pub struct LossToml {
     pub loss: LossKind,
     /// For `distance`: how far out x* lies, 0 at the centre, 1 at a vertex.
     #[serde(default = "default_depth")]
+    #[schemars(with = "PositiveShare")]
     pub depth: f64,
 }
 
@@ -43,7 +46,7 @@ fn default_depth() -> f64 {
 }
 
 /// Losses by name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LossKind {
     /// Euclidean distance from a point.

@@ -18,19 +18,23 @@ use reticent::{
     geometry::Polytope,
     noise::{Noise, uniform_direction},
     safe::Objective,
+    schema::Count,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Setting;
 use crate::{FastNoise, Result};
 
 /// The feeder, in the units of its data sheet.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Feeder {
     /// Households, spread evenly along the feeder, on phases A, B, C in turn.
+    #[schemars(with = "Count")]
     pub households: usize,
     /// Appliances that respond in each household: the dimension of an action.
+    #[schemars(with = "Count")]
     pub appliances: usize,
     /// Transformer rating, kVA at unity power factor.
     pub transformer_kva: f64,

@@ -18,6 +18,7 @@ mod setting;
 #[cfg(test)]
 mod tests;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -37,7 +38,7 @@ pub use setting::{AgentsToml, Setting};
 pub enum SafeBandits {}
 
 /// The `[environment]` of an experiment with agents.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Environment {
     /// Agents coupled by a safe set.
@@ -45,7 +46,7 @@ pub enum Environment {
 }
 
 /// One `[[algorithm]]` of an experiment with agents.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Algorithm {

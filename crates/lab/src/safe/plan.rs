@@ -5,7 +5,9 @@ use std::fmt::Write;
 use reticent::{
     privacy::{Mode, gaussian},
     safe::Objective,
+    schema::{Count, Delta, NotNegative, Positive, Probability},
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -31,7 +33,7 @@ use crate::{Error, Result};
 /// assert!(plan.vacuous);
 /// # Ok::<(), reticent_lab::Error>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PlanFile {
     /// Y: rows and bounds, a file, or a simplex; or a feeder.
@@ -41,20 +43,27 @@ pub struct PlanFile {
     /// f.
     pub objective: Option<Objective>,
     /// d.
+    #[schemars(with = "Count")]
     pub dimension: usize,
     /// S.
+    #[schemars(with = "Positive")]
     pub parameter_bound: f64,
     /// K.
+    #[schemars(with = "Positive")]
     pub action_bound: f64,
     /// R.
+    #[schemars(with = "NotNegative")]
     pub response_noise: f64,
     /// nu.
     #[serde(default = "super::player::default_regularizer")]
+    #[schemars(with = "Positive")]
     pub regularizer: f64,
     /// delta'.
     #[serde(default = "super::player::default_failure")]
+    #[schemars(with = "Probability")]
     pub failure: f64,
     /// T.
+    #[schemars(with = "Count")]
     pub horizon: u64,
     /// sigma of an agent at level 1; or a budget.
     pub sigma: Option<f64>,
@@ -62,6 +71,7 @@ pub struct PlanFile {
     pub privacy: Option<BaseBudget>,
     /// delta of the agents' guarantees.
     #[serde(default = "default_delta")]
+    #[schemars(with = "Probability")]
     pub delta: f64,
     /// alpha_m, one per agent, or one for all; by default 1.
     #[serde(default = "default_levels")]
@@ -71,14 +81,17 @@ pub struct PlanFile {
 }
 
 /// What fixes sigma.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BaseBudget {
     /// Epsilon.
+    #[schemars(with = "Positive")]
     pub epsilon: f64,
     /// Delta.
+    #[schemars(with = "Delta")]
     pub delta: f64,
     /// Sensitivity of the response.
+    #[schemars(with = "Positive")]
     pub sensitivity: f64,
     /// `exact`, or the publication's classic formula.
     #[serde(default)]

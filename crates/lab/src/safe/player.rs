@@ -7,7 +7,9 @@ use reticent::{
         AgentParams, Confidence, CoordinatorParams, CoordinatorPlan, Monitor, ResponsePrivacy,
         Rule, Safety,
     },
+    schema::{Count, Delta, Positive, Probability},
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Algorithm, Setting, feeder::Readings};
@@ -20,7 +22,7 @@ use crate::{
 };
 
 /// What `kind = "ofu"` and `kind = "roful"` take.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CoordinatorToml {
     /// What the report calls it.
@@ -43,9 +45,11 @@ pub struct CoordinatorToml {
     pub exploration: u64,
     /// nu.
     #[serde(default = "default_regularizer")]
+    #[schemars(with = "Positive")]
     pub regularizer: f64,
     /// delta'.
     #[serde(default = "default_failure")]
+    #[schemars(with = "Probability")]
     pub failure: f64,
     /// Whether the safety check uses `|<theta, x>| <= S ||x||`; by default with ROFUL only.
     pub parameter_ball: Option<bool>,
@@ -60,20 +64,23 @@ pub(super) fn default_failure() -> f64 {
 }
 
 /// Requested privacy of a response.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Budget {
     /// Requested epsilon.
+    #[schemars(with = "Positive")]
     pub epsilon: f64,
     /// Requested delta.
+    #[schemars(with = "Delta")]
     pub delta: f64,
     /// How many answers together have this budget; without it every single one has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Count>")]
     pub responses: Option<u64>,
 }
 
 /// What a response can change.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Sensitivity {
     /// The range of the safe set on the agent's own axis, and six deviations of its noise.

@@ -6,12 +6,13 @@
 use std::path::Path;
 
 use reticent::{geometry::Polytope, safe::Simplex};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
 
 /// A safe set, given in one of three ways.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SafeSetToml {
     /// A, row by row; with `bounds`.

@@ -6,18 +6,21 @@
 use reticent::{
     geometry::Polytope,
     safe::{Objective, Simplex},
+    schema::{NotNegative, Positive},
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Feeder, SafeSetToml};
 use crate::{Error, Result};
 
 /// What `kind = "agents"` takes: a setup of the paper, a feeder, or everything by hand.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AgentsToml {
     /// Setup 1, 2 or 3 of paper 3, Appendix E.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 3))]
     pub setup: Option<u8>,
     /// A low-voltage feeder.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -33,12 +36,15 @@ pub struct AgentsToml {
     pub parameters: Option<Vec<Vec<f64>>>,
     /// S.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Positive>")]
     pub parameter_bound: Option<f64>,
     /// K.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Positive>")]
     pub action_bound: Option<f64>,
     /// R: the deviation of a response around its mean; Gaussian.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<NotNegative>")]
     pub response_noise: Option<f64>,
 }
 

@@ -6,18 +6,20 @@
 
 use std::collections::BTreeMap;
 
-use reticent::noise::Noise;
+use reticent::{noise::Noise, schema::NotNegative};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::FastNoise;
 
 /// The law of the delay, in rounds.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Delay {
     /// A fixed number of rounds.
     Fixed(u64),
     /// A geometric number of rounds, 0 included, with this mean.
+    #[schemars(with = "NotNegative")]
     Mean(f64),
 }
 

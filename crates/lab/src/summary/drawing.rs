@@ -1,5 +1,6 @@
 //! `[figure]` of an experiment's file: what is drawn, and how.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::AlgorithmSummary;
@@ -9,7 +10,7 @@ use crate::{
 };
 
 /// What is drawn, and how. Nothing of it changes a trial: the figures are drawn again from those that are stored.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct FigureToml {
     /// What regret is drawn against: `round`, or a key of the grid. Without it, everything.
@@ -34,8 +35,10 @@ pub struct FigureToml {
     pub title: bool,
     /// Width and height of a panel, in points.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<[u32; 2]>", inner(range(min = 120, max = 1000)))]
     pub size: Option<(u32, u32)>,
     /// The files that are written.
+    #[schemars(length(min = 1))]
     pub format: Vec<Format>,
 }
 
@@ -56,7 +59,7 @@ impl Default for FigureToml {
 }
 
 /// The scale of an axis.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AxisScale {
     /// Equal steps are equal differences.
@@ -75,7 +78,7 @@ impl AxisScale {
 }
 
 /// How trials are shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Spread {
     /// The mean, and its interval of 95 % as a band.

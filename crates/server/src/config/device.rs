@@ -12,7 +12,9 @@ use reticent::{
     hash,
     privacy::{Event, Guarantee},
     randomize::{Bounds, Levels, ReportParams},
+    schema::{Count, Positive},
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -47,11 +49,12 @@ const ONCE: [&str; 2] = [
 ];
 
 /// What only loops whose people's devices add the noise have.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DeviceParams {
     /// Levels of epsilon among which every person chooses. The largest of them is `privacy.epsilon`, so that what is promised holds for everybody.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Vec<Positive>>")]
     pub levels: Option<Vec<f64>>,
     /// How long reports on a model are taken after the next one was published; a day by default. Ids of reports are remembered for as long.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -59,13 +62,15 @@ pub struct DeviceParams {
 }
 
 /// What only loops with a shuffler have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ShuffleTable {
     /// Reports in a batch. None smaller leaves the shuffler.
+    #[schemars(range(min = 2))]
     pub batch: u64,
     /// How many of a batch the guarantee takes to randomise honestly; half of it by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Count>")]
     pub honest: Option<u64>,
     /// Whether the shuffler permutes what it cannot read, or sums what it reads.
     #[serde(default)]
@@ -76,7 +81,7 @@ pub struct ShuffleTable {
 }
 
 /// What the shuffler does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ShuffleMode {
     /// Reports are sealed to the server; the shuffler permutes them and reads none.

@@ -1,12 +1,15 @@
 //! The file as it is written.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{borrow::Cow, collections::BTreeMap, path::Path};
 
 use reticent::{
     bandit::Rule,
-    features::{FeaturesParams, MOST_NAMES},
+    features::{Cross, FeatureTable, FeaturesParams, MOST_NAMES, Projection},
+    schema::{Count, Delta, Positive},
 };
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+use serde_json::json;
 
 use super::{Origin, Span};
 use crate::{Error, Result};
@@ -25,10 +28,12 @@ use crate::{Error, Result};
 /// assert_eq!(file.check()?[0].name, "home");
 /// # Ok::<(), reticent_server::Error>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("required" = ["loop"]))]
 pub struct ServiceFile {
     /// Loops by name.
+    #[schemars(extend("propertyNames" = { "pattern": "^[a-z0-9_-]{1,64}$" }, "minProperties" = 1))]
     #[serde(rename = "loop", default)]
     pub loops: BTreeMap<String, LoopParams>,
 }
@@ -87,7 +92,7 @@ impl ServiceFile {
 }
 
 /// One decision point.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LoopParams {
     /// What the loop is for, in a sentence for people who are asked for their data; it stands on the certificate's page.
@@ -129,18 +134,23 @@ pub struct LoopParams {
     pub warm_start: Option<String>,
     /// The life that `warm_start` comes from: noted when the loop is checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
     pub warm_start_origin: Option<Origin>,
     /// Features of the context; what is not listed is not looked at.
     #[serde(default)]
+    #[schemars(with = "FeatureTable")]
     pub context: serde_json::Value,
     /// Features of an action.
     #[serde(default)]
+    #[schemars(with = "FeatureTable")]
     pub action: serde_json::Value,
     /// Products of both.
     #[serde(default)]
+    #[schemars(with = "Cross")]
     pub cross: serde_json::Value,
     /// A public projection to fewer coordinates.
     #[serde(default)]
+    #[schemars(with = "Projection")]
     pub projection: serde_json::Value,
 }
 
@@ -226,7 +236,7 @@ fn not_finite(path: &str, value: &serde_json::Value) -> Option<String> {
 }
 
 /// Who is trusted with the raw data.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Trust {
     /// This service.
@@ -239,15 +249,18 @@ pub enum Trust {
 }
 
 /// The budget and whom it is for.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PrivacyParams {
     /// Epsilon of one person in one period, or of one decision.
+    #[schemars(with = "Positive")]
     pub epsilon: f64,
     /// Delta.
+    #[schemars(with = "Delta")]
     pub delta: f64,
     /// k: visits of a person in a period that are learnt from.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "whole_number")]
+    #[schemars(with = "Option<Count>")]
     pub visits: Option<u32>,
     /// The period: `"30 days"`, or `"ever"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -269,7 +282,7 @@ fn whole_number<'de, D: Deserializer<'de>>(
 }
 
 /// The unit as a file names it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum UnitName {
     /// One decision.
@@ -308,9 +321,25 @@ impl<'de> Deserialize<'de> for Period {
     }
 }
 
+impl JsonSchema for Period {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Period".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let span = generator.subschema_for::<Span>();
+        json_schema!({ "anyOf": [{ "type": "string", "pattern": r"^\s*ever\s*$" }, span], "examples": ["30 days", "ever"] })
+    }
+}
+
 /// How a loop learns.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schemars(transform = add_alias)]
 pub struct LearnerParams {
     /// How releases become decisions.
     #[serde(alias = "explore")]
@@ -320,7 +349,17 @@ pub struct LearnerParams {
     /// Time between two releases.
     pub tick: Option<Span>,
     /// Ticks after which learning ends, in place of a half-life.
+    #[schemars(with = "Option<Count>")]
     pub horizon: Option<u64>,
+}
+
+/// `explore` is another name of `rule`; only one of them is given.
+fn add_alias(schema: &mut Schema) {
+    let rule = schema.pointer("/properties/rule").cloned();
+    if let (Some(rule), Some(keys)) = (rule, schema.pointer_mut("/properties")) {
+        keys["explore"] = rule;
+        schema.insert("not".into(), json!({ "required": ["rule", "explore"] }));
+    }
 }
 
 impl Default for LearnerParams {
@@ -330,7 +369,7 @@ impl Default for LearnerParams {
 }
 
 /// What a loop learns from.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RewardParams {
     /// The least and the largest total reward of an event; others are clipped.
@@ -355,7 +394,7 @@ impl Default for RewardParams {
 }
 
 /// What several rewards of one event are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Combine {
     /// The first one counts.
@@ -366,15 +405,16 @@ pub enum Combine {
 }
 
 /// A share of decisions that is answered with the caller's first action.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Baseline {
     /// From 0, none, to below 1.
+    #[schemars(with = "Delta")]
     pub share: f64,
 }
 
 /// Whether a loop decides.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LoopMode {
     /// The learner decides.

@@ -1,7 +1,8 @@
 //! Spans of time as people write them: `"30 minutes"`.
 
-use std::{fmt, time::Duration};
+use std::{borrow::Cow, fmt, time::Duration};
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 /// A span of whole milliseconds, above 0 and at most 100 years.
@@ -62,6 +63,19 @@ impl<'de> Deserialize<'de> for Span {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         Span::parse(&text).map_err(|remedy| D::Error::custom(format!("{text:?}: {remedy}")))
+    }
+}
+
+impl JsonSchema for Span {
+    fn schema_name() -> Cow<'static, str> {
+        "Span".into()
+    }
+
+    /// The pattern is of its beginning: which units there are is the parser's to say.
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string", "pattern": r"^\s*[0-9][0-9.\s]*[A-Za-zµ]", "examples": ["30 minutes", "90 days"],
+        })
     }
 }
 

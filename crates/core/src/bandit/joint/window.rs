@@ -25,9 +25,12 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 /// When a decision closes, and contributes its reward or the default one: in files and in Python a number of later decisions, `500`, or
 /// `"clock"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", schemars(rename = "RewardWindow", transform = add_number))]
 pub enum RewardWindow {
     /// When so many later decisions have been made; also earlier, if the caller's clock says so.
+    #[cfg_attr(feature = "schema", schemars(with = "crate::schema::Count"))]
     Decisions(u64),
     /// When the caller's clock says so, by [`close_before`](super::JointLinUcb::close_before).
     Clock,
@@ -77,5 +80,13 @@ impl<'de> Deserialize<'de> for RewardWindow {
         } else {
             RewardWindow::deserialize(deserializer)
         }
+    }
+}
+
+/// The number by itself is a window too.
+#[cfg(feature = "schema")]
+fn add_number(schema: &mut schemars::Schema) {
+    if let Some(serde_json::Value::Array(forms)) = schema.get_mut("oneOf") {
+        forms.push(serde_json::json!({ "type": "integer", "minimum": 1 }));
     }
 }

@@ -25,6 +25,8 @@ mod tuned;
 use serde::{Deserialize, Serialize};
 
 use super::{Ensemble, Policy};
+#[cfg(feature = "schema")]
+use crate::schema::{Count, NotNegative, Positive, Probability, Share, add_names};
 use crate::{
     Error, Result,
     error::{not_negative, positive, probability},
@@ -45,20 +47,26 @@ pub use regularized::Regularizer;
 /// assert!(Rule::CERTIFIED.is_certified() && !Rule::default().is_certified());
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", rename_all = "snake_case", deny_unknown_fields)]
+#[cfg_attr(feature = "schema", schemars(rename = "Rule", transform = add_names::<Self>))]
 pub enum Rule {
     /// A confidence set that holds for all releases at once, for Gaussian noise of known deviation.
     Certified {
         /// alpha: the set fails with at most this probability, all releases together; by default 1/horizon, or 1e-6.
+        #[cfg_attr(feature = "schema", schemars(with = "Option<Probability>"))]
         failure_probability: Option<f64>,
         /// S: the largest norm of theta*, for features of norm at most 1 and rewards in [-1, 1]. By default 1, and in experiments what
         /// the environment knows.
+        #[cfg_attr(feature = "schema", schemars(with = "Option<Positive>"))]
         parameter_bound: Option<f64>,
         /// sigma: rewards in [-1, 1] are their mean plus noise that is sub-Gaussian with this deviation. By default 1, which is always
         /// right, and in experiments what the environment knows.
+        #[cfg_attr(feature = "schema", schemars(with = "Option<NotNegative>"))]
         reward_noise: Option<f64>,
         /// Multiplies the bonus. Anything but 1 is not certified; 0 is greedy.
-        #[serde(default = "crate::wire::one")]
+        #[serde(default = "crate::wire::unity")]
+        #[cfg_attr(feature = "schema", schemars(with = "NotNegative"))]
         scale: f64,
     },
     /// Found by simulation (`docs/local.md`), with no confidence guarantee: the certified width pays for the noise in every direction at
@@ -66,12 +74,15 @@ pub enum Rule {
     Tuned {
         /// The ridge in units of the accumulated noise.
         #[serde(default = "tuned_ridge")]
+        #[cfg_attr(feature = "schema", schemars(with = "NotNegative"))]
         ridge: f64,
         /// The bonus in units of the square root of that ridge.
         #[serde(default = "tuned_bonus")]
+        #[cfg_attr(feature = "schema", schemars(with = "NotNegative"))]
         bonus: f64,
         /// The bonus in units of a reward's deviation, which is at least 1.
         #[serde(default = "tuned_width")]
+        #[cfg_attr(feature = "schema", schemars(with = "NotNegative"))]
         width: f64,
     },
     /// Thompson sampling on an ensemble that is published with the policy: every decision has an exact probability. The width is found by
@@ -79,25 +90,31 @@ pub enum Rule {
     Thompson {
         /// The ridge in units of the accumulated noise.
         #[serde(default = "tuned_ridge")]
+        #[cfg_attr(feature = "schema", schemars(with = "NotNegative"))]
         ridge: f64,
         /// Multiplies the deviation of the estimate.
         #[serde(default = "thompson_width")]
+        #[cfg_attr(feature = "schema", schemars(with = "NotNegative"))]
         width: f64,
         /// How many parameters are drawn with each release: a power of two.
         #[serde(default = "thompson_members")]
+        #[cfg_attr(feature = "schema", schemars(with = "Count"))]
         members: u32,
         /// No arm is played with less than this probability. Where so many arms cannot all have it, all are equally likely: a refusal would
         /// tell the number of a person's arms.
         #[serde(default)]
+        #[cfg_attr(feature = "schema", schemars(with = "Share"))]
         minimum_probability: f64,
     },
     /// A ridge and a width, for features of norm at most 1 and rewards in [-1, 1].
     Fixed {
         /// The ridge.
-        #[serde(default = "crate::wire::one")]
+        #[serde(default = "crate::wire::unity")]
+        #[cfg_attr(feature = "schema", schemars(with = "Positive"))]
         ridge: f64,
         /// The width.
-        #[serde(default = "crate::wire::one")]
+        #[serde(default = "crate::wire::unity")]
+        #[cfg_attr(feature = "schema", schemars(with = "NotNegative"))]
         width: f64,
     },
     /// Proposition 4 of Shariff and Sheffet (2018), from bounds on the noise that somebody has proved, in the units of the sums.
@@ -105,12 +122,15 @@ pub enum Rule {
         /// The bounds.
         regularizer: Regularizer,
         /// alpha.
+        #[cfg_attr(feature = "schema", schemars(with = "Option<Probability>"))]
         failure_probability: Option<f64>,
         /// S, as above.
-        #[serde(default = "crate::wire::one")]
+        #[serde(default = "crate::wire::unity")]
+        #[cfg_attr(feature = "schema", schemars(with = "Positive"))]
         parameter_bound: f64,
         /// sigma, as above.
-        #[serde(default = "crate::wire::one")]
+        #[serde(default = "crate::wire::unity")]
+        #[cfg_attr(feature = "schema", schemars(with = "NotNegative"))]
         reward_noise: f64,
     },
 }

@@ -12,6 +12,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::RulePlan;
+#[cfg(feature = "schema")]
+use crate::schema::{NotNegative, Positive};
 use crate::{
     Result,
     bandit::Policy,
@@ -22,15 +24,19 @@ use crate::{
 
 /// Definition 3 of Shariff and Sheffet: what holds for `H = N + shift I` and h in all rounds, in the units of the sums.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Regularizer {
     /// What is added to the released matrix's diagonal; negative for a shifted Wishart.
     pub shift: f64,
     /// rho_min.
+    #[cfg_attr(feature = "schema", schemars(with = "Positive"))]
     pub minimum: f64,
     /// rho_max.
+    #[cfg_attr(feature = "schema", schemars(with = "Positive"))]
     pub maximum: f64,
     /// gamma.
+    #[cfg_attr(feature = "schema", schemars(with = "NotNegative"))]
     pub vector: f64,
 }
 

@@ -26,6 +26,7 @@ use crate::{
 
 /// What the shuffler hands on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Aggregation {
     /// All reports of the batch, permuted.

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "schema")]
+use crate::schema::{Count, Positive, add_names};
 use crate::{
     Error, Result,
     linalg::triangle,
@@ -17,12 +19,15 @@ use crate::{
 
 /// A local randomiser by name: in files and in Python `"unit_gram"`, or with parameters `{ gram_gaussian = { split = 0.4 } }`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", rename_all = "snake_case", deny_unknown_fields)]
+#[cfg_attr(feature = "schema", schemars(rename = "Randomizer", transform = add_names::<Self>))]
 pub enum Method {
     /// `x x^T` with GOE noise and `x z` with Gaussian noise.
     GramGaussian {
         /// Share r of the vector part, see [`GramGaussian`].
         #[serde(default = "default_split")]
+        #[cfg_attr(feature = "schema", schemars(with = "Positive"))]
         split: f64,
     },
     /// The message of Zheng et al. (2020).
@@ -45,6 +50,7 @@ pub enum Method {
         gram: Vec<f64>,
         /// How many reports to explore for.
         #[serde(with = "crate::wire::count")]
+        #[cfg_attr(feature = "schema", schemars(with = "Count"))]
         reports: u64,
     },
 }

@@ -1,8 +1,9 @@
 //! `mechanism` of files and of Python: core's mechanisms and the publication's, by one name each.
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
 use reticent::{Error, Result, release::Mechanism};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{
     Deserialize, Deserializer, Serialize,
     de::{self, IntoDeserializer},
@@ -129,5 +130,18 @@ impl<'de> Deserialize<'de> for JointMechanism {
         }
 
         deserializer.deserialize_any(NameOrTable)
+    }
+}
+
+impl JsonSchema for JointMechanism {
+    fn schema_name() -> Cow<'static, str> {
+        "JointMechanism".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let core = generator.subschema_for::<Mechanism>();
+        let others: Vec<&str> =
+            JointMechanism::names().filter(|name| !Mechanism::NAMES.contains(name)).collect();
+        json_schema!({ "anyOf": [core, { "type": "string", "enum": others }] })
     }
 }

@@ -1,0 +1,56 @@
+//! `reticent schema`: what a file may hold, as JSON Schema.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use reticent::schema::of;
+use reticent_lab::{Experiment, gradients::LearnFile, safe::PlanFile};
+use reticent_server::config::ServiceFile;
+
+use super::privacy::EventFile;
+use crate::{error::Error, report::Report};
+
+/// The JSON Schema of a kind of file, with which an editor completes and checks it.
+#[derive(Args)]
+#[command(
+    after_help = "Example: reticent schema experiment --out experiment.schema.json\n\nThe file's first line names it to editors that use Taplo:\n  #:schema ./experiment.schema.json"
+)]
+pub struct Arguments {
+    /// The kind of file.
+    file: Kind,
+    /// Where the schema is written, in place of stdout.
+    #[arg(long)]
+    out: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Kind {
+    /// What `run`, `certify` and `audit` read.
+    Experiment,
+    /// The loops of a service, which `serve` reads.
+    Loops,
+    /// What `learn` reads.
+    Learn,
+    /// What `plan` reads.
+    Plan,
+    /// What `privacy account` reads.
+    Events,
+}
+
+/// Prints or writes the schema.
+pub fn run(arguments: Arguments) -> Result<Report, Error> {
+    let schema = match arguments.file {
+        Kind::Experiment => Experiment::schema(),
+        Kind::Loops => of::<ServiceFile>("Loops of a service of reticent"),
+        Kind::Learn => of::<LearnFile>("A file for reticent learn"),
+        Kind::Plan => of::<PlanFile>("A file for reticent plan"),
+        Kind::Events => of::<EventFile>("Events for reticent privacy account"),
+    };
+    let text = serde_json::to_string_pretty(&schema).expect("a schema is plain data");
+    let Some(path) = arguments.out else { return Ok(Report::new(text, &schema)) };
+    std::fs::write(&path, text + "\n").map_err(|error| reticent_lab::Error::Unwritable {
+        path: path.clone(),
+        reason: error.to_string(),
+    })?;
+    Ok(Report::new(format!("Written to {}", path.display()), &schema))
+}

@@ -1,0 +1,306 @@
+"""The schemas that `reticent schema` prints take what the program takes, by a validator that somebody else wrote."""
+
+import copy
+import functools
+import json
+import subprocess
+import tomllib
+
+import jsonschema
+import program
+import pytest
+import ranges
+import rust
+import toml_keys
+from repository import ROOT
+from test_commands import printed_files
+from test_keys import keys, kinds
+
+FILES = sorted(path for folder in ("examples", "crates") for path in (ROOT / folder).rglob("*.toml") if path.name not in ("Cargo.toml", "clippy.toml"))
+
+
+@functools.cache
+def schema(kind):
+    printed = json.loads(program.printed("schema", kind))
+    jsonschema.Draft7Validator.check_schema(printed)
+    return printed
+
+
+@functools.cache
+def validator(kind):
+    return jsonschema.Draft7Validator(schema(kind))
+
+
+def kind_of(document):
+    """Which kind of file it is, by a key that only this one has."""
+    marks = {"loop": "loops", "environment": "experiment", "event": "events", "loss": "learn", "horizon": "plan"}
+    return next(kind for key, kind in marks.items() if key in document)
+
+
+def problem(document):
+    """Why the schema refuses a document; empty if it does not."""
+    error = next(validator(kind_of(document)).iter_errors(document), None)
+    return f"{error.json_path}: {error.message}" if error else ""
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_a_file_of_the_repository_is_valid(path):
+    assert problem(tomllib.loads(path.read_text())) == ""
+
+
+@pytest.mark.parametrize("text", list(printed_files()))
+def test_a_printed_file_is_valid(text):
+    assert problem(tomllib.loads(text)) == ""
+
+
+def written(value):
+    """A value as TOML has it."""
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{json.dumps(key)} = {written(entry)}" for key, entry in value.items()) + " }"
+    return f"[{', '.join(map(written, value))}]" if isinstance(value, list) else json.dumps(value)
+
+
+def refusal(document):
+    """How the program refuses a document; empty if it does not."""
+    lines = [f"{key} = {written(entry)}" for key, entry in document.items() if key != "loop"]
+    # The program tells a file of loops by their headers.
+    for name, table in document.get("loop", {}).items():
+        lines += [f"[loop.{name}]", *(f"{key} = {written(entry)}" for key, entry in table.items())]
+    try:
+        return program.refusal("\n".join(lines))
+    except subprocess.TimeoutExpired:
+        return ""
+
+
+def tables(value, path=()):
+    """The paths of all tables in a document."""
+    if isinstance(value, dict):
+        yield path
+    for key, entry in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        yield from tables(entry, (*path, key))
+
+
+def changed(document, path, value):
+    """A copy with another value at a path of keys and numbers."""
+    document = copy.deepcopy(document)
+    *before, last = path
+    table = functools.reduce(lambda table, key: table[key], before, document)
+    table[last] = value
+    return document
+
+
+# Names of people's own: columns of files, loops, features.
+OWN_NAMES = {"ranges", "categories", "hashes", "context", "action", "loop"}
+
+
+def with_one_algorithm(document):
+    """The document with one algorithm of each kind by itself: the program would calibrate those before it."""
+    tables = {str(table["kind"]): table for table in document.get("algorithm", [])}
+    return [document | {"algorithm": [table]} for table in tables.values()] or [document]
+
+
+def wrong(document):
+    """Documents with one mistake each, and the mistake's name."""
+    for path in tables(document):
+        if not OWN_NAMES & set(path[-1:]) and not {"context", "action"} & set(path):
+            yield f"unknown key in {path}", changed(document, (*path, "nonsense"), 1)
+        table = functools.reduce(lambda table, key: table[key], path, document)
+        if "kind" in table:
+            yield f"wrong kind of {path}", changed(document, (*path, "kind"), "nonsense")
+        if path[-1:] == ("privacy",) and "epsilon" in table:
+            yield f"negative budget of {path}", changed(document, (*path, "epsilon"), -1)
+            yield f"budget of {path} in words", changed(document, (*path, "epsilon"), "small")
+    if "rounds" in document:
+        yield "number of rounds in words", changed(document, ("rounds",), "many")
+
+
+READ = [path for path in FILES if kind_of(tomllib.loads(path.read_text())) in ("experiment", "loops")]
+
+
+@pytest.mark.parametrize("path", READ, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_a_mistake_is_refused_by_schema_and_program(path):
+    for whole in with_one_algorithm(tomllib.loads(path.read_text())):
+        found = dict(wrong(whole))
+        assert len(found) > 3
+        for name, document in found.items():
+            assert problem(document), f"the schema takes: {name}"
+            assert refusal(document), f"the program takes: {name}"
+
+
+def values():
+    """Every key of every file once, as a document and a path in it; kinds of environments and algorithms are different places."""
+    seen = set()
+    for document in (document for path in READ for document in with_one_algorithm(tomllib.loads(path.read_text()))):
+        for table in tables(document):
+            entries = functools.reduce(lambda inner, key: inner[key], table, document)
+            for key in entries:
+                named = ("loop", *table[2:]) if table[:1] == ("loop",) else table
+                where = tuple(step for step in named if isinstance(step, str))
+                place = (where, entries.get("kind"), key)
+                whole = where == ("loop",) and len(table) < 2 or key == "loop"
+                if place not in seen and not whole and "results/" not in written(document):
+                    seen.add(place)
+                    yield pytest.param(document, (*table, key), id=".".join(map(str, (*where, entries.get("kind", ""), key))))
+
+
+OTHERS = [-1, 0, 0.5, 3, "nonsense", True, {}]
+
+
+@pytest.mark.parametrize("document, path", list(values()))
+def test_what_the_program_takes_is_valid(document, path):
+    """The schema refuses nothing that the program takes, whatever stands in place of a value."""
+    given = functools.reduce(lambda table, key: table[key], path, document)
+    # serde also takes a table's values as a list, in the order of its fields, which no page tells anybody to write.
+    for value in OTHERS if isinstance(given, dict) else [*OTHERS, [1, 2], [given, given]]:
+        other = changed(document, path, value)
+        if found := problem(other):
+            assert refusal(other), f"{value!r}: {found}"
+
+
+GRID = ranges.experiment("gap", "joint")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"algorithm": [{"kind": "joint", "privacy": {"epsilon": [0.5, 1], "delta": [1e-6, 1e-7]}}]},
+        {"algorithm": [{"kind": "joint", "privacy": [{"epsilon": 1, "delta": 1e-6}, {"epsilon": 2, "delta": 1e-6}]}]},
+        {"algorithm": [{"kind": "joint", "privacy": {"epsilon": 1, "delta": 1e-6}, "rule": ["thompson", {"tuned": {"ridge": 1}}]}]},
+        {"algorithm": {"kind": "joint", "privacy": {"epsilon": 1, "delta": 1e-6}, "rule": {"tuned": {"ridge": [1, 2]}}}},
+        {"algorithm": [{"kind": ["online_ucb", "anytime"], "privacy": {"epsilon": 1, "delta": 1e-6}}]},
+        {"algorithm": [{"kind": "local", "privacy": {"epsilon": 2, "delta": 1e-6}, "levels": [[1, 2], [2]]}]},
+        {"environment": {"kind": "gap", "dimension": [4, 5], "arms": 9, "circumstances": {"delay": {"fixed": [1, 2]}}}},
+        {"environment": [{"kind": "gap", "dimension": 4, "arms": 9}, {"kind": "sphere"}]},
+        {"figure": [{"title": False}]},
+    ],
+)
+def test_a_list_makes_a_grid(change):
+    document = tomllib.loads(GRID) | change
+    assert (problem(document), refusal(document)) == ("", "")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"environment": {"kind": ["gap", "sphere"], "arms": 9}},
+        {"environment": {"kind": "losses", "set": {"kind": "simplex", "outcomes": 5}}},
+        {"algorithm": [{"kind": "joint", "privacy": {"epsilon": [], "delta": 1e-6}}]},
+        {"algorithm": [{"kind": "joint", "privacy": [{"epsilon": [1, 2], "delta": 1e-6}]}]},
+        {"algorithm": [{"kind": "joint", "privacy": {"epsilon": [0.5, "much"], "delta": 1e-6}}]},
+        {"algorithm": [{"kind": "joint", "privacy": {"epsilon": [0.5, -1], "delta": 1e-6}}]},
+        {"algorithm": []},
+        {"rounds": [1000, 2000]},
+    ],
+)
+def test_a_list_that_is_no_grid(change):
+    document = tomllib.loads(GRID) | change
+    assert problem(document) and refusal(document)
+
+
+def numbers(text, table, item):
+    """The keys of a table with a number that the program refuses by its range, as documents."""
+    found = {}
+
+    def ask(key, type):
+        for wrong in ranges.WRONG.get(type, [])[:1]:
+            if program.remedy(program.refusal(text, "--set", f"{table}.{key}={wrong}"), key.split(".")[-1]):
+                document = tomllib.loads(text)
+                *before, last = key.split(".")
+                place = document[table] if table == "environment" else document[table][0]
+                functools.reduce(lambda inner, step: inner.setdefault(step, {}), before, place)[last] = tomllib.loads(f"number = {wrong}")["number"]
+                found[key] = document
+
+    list(toml_keys.fields(item, ask=ask))
+    return found
+
+
+@pytest.mark.parametrize("environment", ranges.ALGORITHMS)
+def test_a_number_out_of_range_is_refused_by_the_schema(environment):
+    tables = [("algorithm", kind, dict(kinds(1))[kind]) for kind in ranges.ALGORITHMS[environment]]
+    tables.append(("environment", next(iter(ranges.ALGORITHMS[environment])), dict(kinds(0))[environment]))
+    found = {}
+    for table, algorithm, item in tables:
+        found |= {(algorithm, key): document for key, document in numbers(ranges.experiment(environment, algorithm), table, item).items()}
+    assert len(found) > 1
+    assert [name for name, document in found.items() if not problem(document)] == []
+
+
+def test_a_rule_beside_published_constants():
+    for kind in ("shuffle", "ldp_linucb"):
+        algorithm = {"kind": kind, "mode": "paper", "privacy": {"epsilon": 1, "delta": 1e-6}}
+        document = {"name": "x", "rounds": 2000, "environment": {"kind": "sphere"}, "algorithm": [algorithm]}
+        assert (problem(document), refusal(document)) == ("", "")
+        algorithm["rule"] = {"tuned": {"ridge": -1}}
+        assert problem(document) and refusal(document)
+
+
+def resolved(whole, part):
+    """A part of a schema without references; of a value or a list of values, the value."""
+    while True:
+        if "$ref" in part:
+            part = whole["definitions"][part["$ref"].removeprefix("#/definitions/")]
+        elif len(part.get("allOf", [])) == 1:
+            part = part["allOf"][0]
+        elif "anyOf" in part and part["anyOf"][-1].get("type") == "array":
+            part = part["anyOf"][0]
+        else:
+            return part
+
+
+def keys_of(whole, part, prefix=""):
+    """The keys that a schema of a table lists, those of tables inside it too."""
+    for name, entry in resolved(whole, part).get("properties", {}).items():
+        yield f"{prefix}{name}"
+        yield from keys_of(whole, entry, f"{prefix}{name}.")
+
+
+def test_keys_of_loops_are_those_of_the_reference():
+    whole = schema("loops")
+    listed = keys(toml_keys.fields(rust.resolve("LoopParams", toml_keys.LOOPS)))
+    of_features = {"cross.with", "projection.dimension", "projection.seed"}
+    assert set(keys_of(whole, whole["properties"]["loop"]["additionalProperties"])) == listed | of_features
+
+
+@pytest.mark.parametrize("position, name", [(0, "Environment"), (1, "Algorithm")])
+def test_keys_of_experiments_are_those_of_the_reference(position, name):
+    whole = schema("experiment")
+    tables = {table["properties"]["kind"]["const"]: table for table in whole["definitions"][name]["oneOf"] if "const" in table["properties"]["kind"]}
+    listed = dict(kinds(position))
+    assert tables.keys() == listed.keys()
+    circumstances = keys(toml_keys.fields(rust.resolve("Circumstances", "crates/lab/src/bandits/setting.rs"), "circumstances."))
+    for kind, table in tables.items():
+        more = {"kind"} | ({"circumstances"} | circumstances if "circumstances" in table["properties"] else set())
+        assert set(keys_of(whole, table)) == keys(toml_keys.fields(listed[kind])) | more, kind
+
+
+def test_keys_of_the_whole_file_are_those_of_the_reference():
+    whole = rust.resolve("ExperimentToml", "crates/lab/src/experiment/mod.rs")
+    figure = rust.resolve("FigureToml", "crates/lab/src/summary/drawing.rs")
+    assert schema("experiment")["properties"].keys() == keys(toml_keys.fields(whole, nested=False))
+    assert schema("experiment")["definitions"]["FigureToml"]["properties"].keys() == keys(toml_keys.fields(figure))
+
+
+@pytest.mark.parametrize(
+    "name, path",
+    [
+        toml_keys.RULE[1:],
+        ("Mechanism", "crates/core/src/release/factorization.rs"),
+        ("Schedule", "crates/core/src/release/schedule.rs"),
+        ("Method", "crates/core/src/online/learner.rs"),
+    ],
+)
+def test_parameters_of_a_choice_are_those_of_the_reference(name, path):
+    whole = schema("experiment")
+    tables = [form for form in whole["definitions"][name]["oneOf"] if "properties" in form]
+    names = {word for form in whole["definitions"][name]["oneOf"] for word in [form.get("const"), *form.get("properties", {})] if word}
+    assert names == set(toml_keys.values(rust.resolve(name, path)))
+    for variant in rust.resolve(name, path).members:
+        listed = {toml_keys.snake(variant.name)} | {f"{toml_keys.snake(variant.name)}.{field.name}" for field in variant.fields}
+        found = {key for form in tables for key in keys_of(whole, form) if key.split(".")[0] == toml_keys.snake(variant.name)}
+        assert {key for key in found if key.count(".") < 2} == (listed if variant.fields else set())
+
+
+def test_a_schema_is_also_written_to_a_file(tmp_path):
+    path = tmp_path / "loops.schema.json"
+    assert program.printed("schema", "loops", "--out", path) == f"Written to {path}\n"
+    assert json.loads(path.read_text()) == schema("loops")
