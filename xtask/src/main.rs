@@ -9,6 +9,8 @@
 //! | `cargo xtask wasm` | core for the browser |
 //! | `cargo xtask web` | the npm package with a person's half |
 //! | `cargo xtask deb [--test]` | the Debian package in `target/debian`; with `--test` installs, upgrades and purges one of the built binary, as root |
+//! | `cargo xtask release --dry-run` | everything that a release publishes, from a clean checkout, installed and tried: see `release` |
+//! | `cargo xtask artifacts` | the same from the files as they are here |
 //! | `cargo xtask package` | packs what is published and compiles it |
 //! | `cargo xtask audit [--quick]` | attacks every guarantee, detects every known mistake, tests the coverage of confidence sets |
 //! | `cargo xtask fuzz [--minutes 10]` | fuzzes every reader of external bytes |
@@ -16,6 +18,7 @@
 //! | `cargo xtask simulate [--events 1000000] [--seed 1]` | loops in simulated time, with failures of every kind, and the same checker |
 //! | `cargo xtask rooms` | prints which module uses which |
 
+mod artifacts;
 mod browser;
 mod debian;
 mod docs;
@@ -23,11 +26,14 @@ mod npm;
 mod packages;
 mod postgres;
 mod python;
+mod release;
 mod rooms;
 mod test;
 mod tools;
+mod versions;
 mod wasm;
 mod web;
+mod wheel;
 
 use std::{
     env,
@@ -50,14 +56,16 @@ fn main() -> ExitCode {
         Some("deb") if env::args().any(|argument| argument == "--test") => {
             build().and_then(|()| debian::test(debian::fetch()))
         }
-        Some("deb") => debian::build(),
+        Some("deb") => debian::build().map(|_| ()),
         Some("torture") => torture(),
         Some("simulate") => simulate(),
         Some("package") => packages::pack(true),
+        Some("artifacts") => artifacts::run(),
+        Some("release") => release::run(env::args().any(|argument| argument == "--dry-run")),
         Some("rooms") => print_rooms(),
         Some("wasm") => wasm::build(wasm::fetch()),
         Some("web") => web(),
-        _ => Err("usage: cargo xtask test | oracles | python | clients | browser | docs | wasm | web | deb [--test] | package | rooms | audit [--quick] | fuzz [--minutes 10] | torture [--minutes 10] [--kills 1000] | simulate [--events 1000000] [--seed 1]"
+        _ => Err("usage: cargo xtask test | oracles | python | clients | browser | docs | wasm | web | deb [--test] | package | artifacts | release --dry-run | rooms | audit [--quick] | fuzz [--minutes 10] | torture [--minutes 10] [--kills 1000] | simulate [--events 1000000] [--seed 1]"
             .to_string()),
     };
     match result {

@@ -8,6 +8,9 @@ use std::{
     time::Instant,
 };
 
+/// The version of the workspace.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
 /// Runs cargo in the workspace.
 pub fn cargo(name: &str, arguments: &[&str]) -> Result<(), String> {
     step(name, root_command("cargo").args(arguments))
@@ -31,6 +34,37 @@ pub fn step(name: &str, command: &mut Command) -> Result<(), String> {
     }
     eprintln!("== {name}: ok, {:.0} s", start.elapsed().as_secs_f64());
     Ok(())
+}
+
+/// What a command prints, without the spaces around it.
+pub fn output(command: &mut Command) -> Result<String, String> {
+    let output = command.output().map_err(|error| format!("cannot start {command:?}: {error}"))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("{command:?} failed ({}): {}", output.status, said.trim()));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_string())
+}
+
+/// Runs a command that must print a certain text.
+pub fn expect_output(name: &str, command: &mut Command, text: &str) -> Result<(), String> {
+    eprintln!("== {name}");
+    let printed = output(command)?;
+    match printed.contains(text) {
+        true => Ok(()),
+        false => Err(format!("{name} printed {printed:?}, without {text:?}")),
+    }
+}
+
+/// An empty folder for what is installed to be tried. It lies below the root of this workspace, and belongs to none.
+pub fn empty_folder(name: &str) -> Result<PathBuf, String> {
+    let folder = root().join("target/smoke").join(name);
+    let told = |error: std::io::Error| format!("{}: {error}", folder.display());
+    if folder.exists() {
+        std::fs::remove_dir_all(&folder).map_err(told)?;
+    }
+    std::fs::create_dir_all(&folder).map_err(told)?;
+    Ok(folder)
 }
 
 /// The root of the workspace.
