@@ -34,10 +34,10 @@ pub fn pack(verify: bool) -> Result<(), String> {
     step("packages for a registry", &mut command)
 }
 
-/// Packs and compiles what is published. Then a new project depends on all libraries as they were packed and runs the README's program, and the command line
-/// is installed from its package.
+/// Packs what is published. A new project depends on all libraries as they were packed and runs the README's program, and the command line is installed from
+/// its package: that compiles all of them, so that verifying them before would compile them twice.
 pub fn release() -> Result<Made, String> {
-    pack(true)?;
+    pack(false)?;
     let packed = root().join("target/package/package");
     let files: Vec<_> =
         NAMES.iter().map(|name| packed.join(format!("{name}-{VERSION}.crate"))).collect();
@@ -78,7 +78,7 @@ fn command_line(program: &Path) -> Result<(), String> {
     step("reticent serve --check", &mut serve)
 }
 
-/// cargo in a profile and a folder that verifying and testing share, so that dependencies are compiled once.
+/// cargo in a profile and a folder that packing and trying share, so that dependencies are compiled once.
 fn cargo() -> std::process::Command {
     let mut command = root_command("cargo");
     command
