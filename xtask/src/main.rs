@@ -3,6 +3,7 @@
 //! | task | what it does |
 //! | --- | --- |
 //! | `cargo xtask test` | the whole test suite, on a machine that has only cargo and Python: see `test` |
+//! | `cargo xtask quick [core] [--dependents]` | the unit tests of what changed, in under a minute: see `quick` |
 //! | `cargo xtask oracles`, `python` | the Python oracles; the Python package |
 //! | `cargo xtask clients`, `browser` | other people's clients of the service; its pages in a browser |
 //! | `cargo xtask docs` | the documentation as a site in `target/site`; runs the commands of its pages |
@@ -26,6 +27,7 @@ mod npm;
 mod packages;
 mod postgres;
 mod python;
+mod quick;
 mod release;
 mod rooms;
 mod test;
@@ -46,6 +48,7 @@ fn main() -> ExitCode {
     let task = env::args().nth(1);
     let result = match task.as_deref() {
         Some("test") => test::run(),
+        Some("quick") => quick(),
         Some("oracles") => build().and_then(|()| python::oracles()),
         Some("python") => build().and_then(|()| python::package()),
         Some("clients") => build().and_then(|()| python::clients()),
@@ -65,7 +68,7 @@ fn main() -> ExitCode {
         Some("rooms") => print_rooms(),
         Some("wasm") => wasm::build(wasm::fetch()),
         Some("web") => web(),
-        _ => Err("usage: cargo xtask test | oracles | python | clients | browser | docs | wasm | web | deb [--test] | package | artifacts | release --dry-run | rooms | audit [--quick] | fuzz [--minutes 10] | torture [--minutes 10] [--kills 1000] | simulate [--events 1000000] [--seed 1]"
+        _ => Err("usage: cargo xtask test | quick [core] [--dependents] | oracles | python | clients | browser | docs | wasm | web | deb [--test] | package | artifacts | release --dry-run | rooms | audit [--quick] | fuzz [--minutes 10] | torture [--minutes 10] [--kills 1000] | simulate [--events 1000000] [--seed 1]"
             .to_string()),
     };
     match result {
@@ -80,6 +83,13 @@ fn main() -> ExitCode {
 /// Builds the binary that a task calls, with the features of all tests.
 fn build() -> Result<(), String> {
     cargo("binary", &["build", "--quiet", "--workspace"])
+}
+
+/// Tests the packages that are named, or those that have changed.
+fn quick() -> Result<(), String> {
+    let (options, named): (Vec<_>, Vec<_>) =
+        env::args().skip(2).partition(|argument| argument.starts_with("--"));
+    quick::run(&named, options.iter().any(|option| option == "--dependents"))
 }
 
 /// Builds and tests the npm package.

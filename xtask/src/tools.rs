@@ -20,7 +20,16 @@ pub fn cargo(name: &str, arguments: &[&str]) -> Result<(), String> {
 pub fn root_command(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
     command.current_dir(root());
+    if under_ci() {
+        // What would make a second build faster makes the first one slower.
+        command.env("CARGO_INCREMENTAL", "0");
+    }
     command
+}
+
+/// Whether this is CI, where nothing is skipped and everything is built once.
+fn under_ci() -> bool {
+    env::var("CI").is_ok_and(|value| value == "true")
 }
 
 /// Runs a command, and says how long it took.
@@ -133,9 +142,15 @@ pub fn debian_file(package: &str, file: &str) -> Result<PathBuf, String> {
     }
 }
 
+/// What stands in quotes after the first occurrence of a text.
+pub fn quoted_after<'a>(text: &'a str, before: &str) -> Option<&'a str> {
+    let (_, rest) = text.split_once(before)?;
+    rest.split('"').nth(1)
+}
+
 /// Reports a part that this machine cannot run; under CI this is a failure.
 pub fn skip(name: &str, problem: &str) -> Result<(), String> {
-    if env::var("CI").is_ok_and(|value| value == "true") {
+    if under_ci() {
         return Err(format!("{name} cannot be skipped under CI: {problem}"));
     }
     eprintln!("== SKIPPED: {name}: {problem}");

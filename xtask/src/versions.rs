@@ -2,7 +2,10 @@
 
 use std::fs;
 
-use crate::{packages, tools::root};
+use crate::{
+    packages,
+    tools::{quoted_after, root},
+};
 
 /// Reads a file of the repository.
 type Read<'a> = &'a dyn Fn(&str) -> Result<String, String>;
@@ -148,12 +151,6 @@ fn value<'a>(section: &'a str, key: &str) -> Option<&'a str> {
         let text = text.strip_prefix('"').filter(|_| name.trim() == key)?;
         text.split('"').next()
     })
-}
-
-/// What stands in quotes after the first occurrence of a text.
-fn quoted_after<'a>(text: &'a str, before: &str) -> Option<&'a str> {
-    let (_, rest) = text.split_once(before)?;
-    rest.split('"').nth(1)
 }
 
 #[cfg(test)]
