@@ -75,7 +75,7 @@ fn command_line(program: &Path) -> Result<(), String> {
     expect_output("reticent privacy sigma", &mut sigma, "3.73063163")?;
     let mut serve = root_command(program);
     serve.args(["serve", "--config", "examples/loops.toml", "--check"]);
-    step("reticent serve --check", &mut serve)
+    expect_output("reticent serve --check", &mut serve, "all loops together")
 }
 
 /// cargo in a profile and a folder that packing and trying share, so that dependencies are compiled once.
