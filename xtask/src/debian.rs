@@ -4,13 +4,24 @@
 //! already. The test packs the binary that the other tests have built, as it is, so that it costs seconds.
 
 use std::{
-    env, fs,
+    fs,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::Command,
 };
 
-use crate::tools::{binary, cargo, debian_packages, on_path, root, root_command, skip, step};
+use crate::{
+    artifacts::{Made, Smoke},
+    tools::{
+        VERSION, binary, cargo, debian_packages, on_path, output, root, root_command, skip, step,
+    },
+};
+
+/// What the package is called where it is skipped or tested.
+const NAME: &str = "Debian package";
+
+/// Why it is skipped on other systems.
+const NO_DEBIAN: &str = "dpkg-deb is missing: this is no Debian";
 
 /// The files of the package: where they are here, where they go, and their mode.
 const FILES: [(&str, &str, u32); 15] = [
@@ -35,19 +46,37 @@ const FILES: [(&str, &str, u32); 15] = [
     ("docs/operations.md", "usr/share/doc/reticent/operations.md", 0o644),
 ];
 
-/// The version of the workspace.
-const VERSION: &str = env!("CARGO_PKG_VERSION");
-
 /// Builds the package for people: `target/debian/reticent_VERSION_ARCHITECTURE.deb`.
-pub fn build() -> Result<(), String> {
+pub fn build() -> Result<PathBuf, String> {
     cargo("binary", &["build", "--release", "--quiet", "--package", "reticent-cli"])?;
     let release = binary().with_file_name("../release/reticent");
-    let stripped = root().join("target/debian/reticent");
+    let stripped = stripped();
     make_folder(&stripped)?;
     step("strip", Command::new("strip").arg("-o").arg(&stripped).arg(release))?;
     let package = pack(&tree(&stripped, VERSION)?, VERSION, "xz")?;
     eprintln!("== {}", package.display());
-    Ok(())
+    Ok(package)
+}
+
+/// Builds the package for people, and installs, upgrades and purges it where that is possible.
+pub fn release() -> Result<Made, String> {
+    if !on_path("dpkg-deb") {
+        return Ok(Made { files: Vec::new(), smoke: Smoke::Skipped(NO_DEBIAN.to_string()) });
+    }
+    let package = build()?;
+    let smoke = match can_install(fetch()) {
+        Err(problem) => Smoke::Skipped(problem),
+        Ok(()) => {
+            upgrade(&package, VERSION, &stripped())?;
+            Smoke::Passed("`dpkg --install`, serve, upgrade, purge")
+        }
+    };
+    Ok(Made { files: vec![package], smoke })
+}
+
+/// The binary of the package for people.
+fn stripped() -> PathBuf {
+    root().join("target/debian/reticent")
 }
 
 /// Installs what the test needs and a machine may lack.
@@ -57,26 +86,35 @@ pub fn fetch() -> Result<(), String> {
 
 /// Installs, starts, upgrades, removes and purges packages of the built binary, where this is a Debian and we are root.
 pub fn test(fetched: Result<(), String>) -> Result<(), String> {
-    let name = "Debian package";
-    if !on_path("dpkg-deb") {
-        return skip(name, "dpkg-deb is missing: this is no Debian");
-    }
-    if output(Command::new("id").arg("--user"))? != "0" {
-        return skip(name, "it is installed, which only root may do");
-    }
-    if let Err(problem) = fetched {
-        return skip(name, &problem);
+    if let Err(problem) = can_install(fetched) {
+        return skip(NAME, &problem);
     }
     // A version of its own: the package for people stays where it is.
-    let earlier = format!("{VERSION}~test");
-    let old = pack(&tree(&binary(), &earlier)?, &earlier, "none")?;
-    let later = format!("{VERSION}~test+upgrade");
-    let second = tree(&binary(), &later)?;
+    let version = format!("{VERSION}~test");
+    let package = pack(&tree(&binary(), &version)?, &version, "none")?;
+    upgrade(&package, &version, &binary())
+}
+
+/// Whether this machine can install the package, and if not, why.
+fn can_install(fetched: Result<(), String>) -> Result<(), String> {
+    if !on_path("dpkg-deb") {
+        return Err(NO_DEBIAN.to_string());
+    }
+    match output(Command::new("id").arg("--user"))?.as_str() {
+        "0" => fetched,
+        _ => Err("it is installed, which only root may do".to_string()),
+    }
+}
+
+/// Installs a package, upgrades it to a later one of the same binary with another file of loops, and purges it.
+fn upgrade(package: &Path, version: &str, binary: &Path) -> Result<(), String> {
+    let later = format!("{version}+upgrade");
+    let second = tree(binary, &later)?;
     let loops = second.join("etc/reticent/loops.toml");
     let changed = fs::read_to_string(&loops).map_err(|error| told(&loops, &error))?;
     write(&loops, &format!("# Of the new version.\n{changed}"), 0o644)?;
     let new = pack(&second, &later, "none")?;
-    step(name, root_command("python3").arg("packaging/debian/test.py").args([old, new]))
+    step(NAME, root_command("python3").arg("packaging/debian/test.py").arg(package).arg(new))
 }
 
 /// All files of a package in a folder of its version.
@@ -126,11 +164,6 @@ fn newest_glibc(program: &[u8]) -> u32 {
 
 fn architecture() -> Result<String, String> {
     output(Command::new("dpkg").arg("--print-architecture"))
-}
-
-fn output(command: &mut Command) -> Result<String, String> {
-    let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
-    Ok(String::from_utf8_lossy(&output.stdout).trim().to_string())
 }
 
 fn copy(from: &Path, to: &Path, mode: u32) -> Result<(), String> {

@@ -3,12 +3,15 @@
 //! | task | what it does |
 //! | --- | --- |
 //! | `cargo xtask test` | the whole test suite, on a machine that has only cargo and Python: see `test` |
+//! | `cargo xtask quick [core] [--dependents]` | the unit tests of what changed, in under a minute: see `quick` |
 //! | `cargo xtask oracles`, `python` | the Python oracles; the Python package |
 //! | `cargo xtask clients`, `browser` | other people's clients of the service; its pages in a browser |
 //! | `cargo xtask docs` | the documentation as a site in `target/site`; runs the commands of its pages |
 //! | `cargo xtask wasm` | core for the browser |
 //! | `cargo xtask web` | the npm package with a person's half |
 //! | `cargo xtask deb [--test]` | the Debian package in `target/debian`; with `--test` installs, upgrades and purges one of the built binary, as root |
+//! | `cargo xtask release --dry-run` | everything that a release publishes, from a clean checkout, installed and tried: see `release` |
+//! | `cargo xtask artifacts` | the same from the files as they are here |
 //! | `cargo xtask package` | packs what is published and compiles it |
 //! | `cargo xtask audit [--quick]` | attacks every guarantee, detects every known mistake, tests the coverage of confidence sets |
 //! | `cargo xtask fuzz [--minutes 10]` | fuzzes every reader of external bytes |
@@ -16,6 +19,7 @@
 //! | `cargo xtask simulate [--events 1000000] [--seed 1]` | loops in simulated time, with failures of every kind, and the same checker |
 //! | `cargo xtask rooms` | prints which module uses which |
 
+mod artifacts;
 mod browser;
 mod debian;
 mod docs;
@@ -23,11 +27,15 @@ mod npm;
 mod packages;
 mod postgres;
 mod python;
+mod quick;
+mod release;
 mod rooms;
 mod test;
 mod tools;
+mod versions;
 mod wasm;
 mod web;
+mod wheel;
 
 use std::{
     env,
@@ -40,6 +48,7 @@ fn main() -> ExitCode {
     let task = env::args().nth(1);
     let result = match task.as_deref() {
         Some("test") => test::run(),
+        Some("quick") => quick(),
         Some("oracles") => build().and_then(|()| python::oracles()),
         Some("python") => build().and_then(|()| python::package()),
         Some("clients") => build().and_then(|()| python::clients()),
@@ -50,14 +59,16 @@ fn main() -> ExitCode {
         Some("deb") if env::args().any(|argument| argument == "--test") => {
             build().and_then(|()| debian::test(debian::fetch()))
         }
-        Some("deb") => debian::build(),
+        Some("deb") => debian::build().map(|_| ()),
         Some("torture") => torture(),
         Some("simulate") => simulate(),
         Some("package") => packages::pack(true),
+        Some("artifacts") => artifacts::run(),
+        Some("release") => release::run(env::args().any(|argument| argument == "--dry-run")),
         Some("rooms") => print_rooms(),
         Some("wasm") => wasm::build(wasm::fetch()),
         Some("web") => web(),
-        _ => Err("usage: cargo xtask test | oracles | python | clients | browser | docs | wasm | web | deb [--test] | package | rooms | audit [--quick] | fuzz [--minutes 10] | torture [--minutes 10] [--kills 1000] | simulate [--events 1000000] [--seed 1]"
+        _ => Err("usage: cargo xtask test | quick [core] [--dependents] | oracles | python | clients | browser | docs | wasm | web | deb [--test] | package | artifacts | release --dry-run | rooms | audit [--quick] | fuzz [--minutes 10] | torture [--minutes 10] [--kills 1000] | simulate [--events 1000000] [--seed 1]"
             .to_string()),
     };
     match result {
@@ -72,6 +83,13 @@ fn main() -> ExitCode {
 /// Builds the binary that a task calls, with the features of all tests.
 fn build() -> Result<(), String> {
     cargo("binary", &["build", "--quiet", "--workspace"])
+}
+
+/// Tests the packages that are named, or those that have changed.
+fn quick() -> Result<(), String> {
+    let (options, named): (Vec<_>, Vec<_>) =
+        env::args().skip(2).partition(|argument| argument.starts_with("--"));
+    quick::run(&named, options.iter().any(|option| option == "--dependents"))
 }
 
 /// Builds and tests the npm package.

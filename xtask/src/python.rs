@@ -1,7 +1,7 @@
 //! Tests in Python, each group in a virtual environment of its own: the oracles, the Python package, clients of the service. What is skipped is named, with
 //! its reason (`-rs`).
 
-use std::{env, path::PathBuf};
+use std::{env, ffi::OsString, path::PathBuf};
 
 use crate::{
     docs,
@@ -61,17 +61,14 @@ pub fn promtool() -> Result<PathBuf, String> {
 /// Installs the Python package as a user would, but in the profile of the tests, and tests it.
 pub fn package() -> Result<(), String> {
     let python = python_with(PACKAGE)?;
-    // The build backend calls `maturin` by name.
-    let mut path = root().join("target/python/bin").into_os_string();
-    path.push(":");
-    path.push(env::var_os("PATH").unwrap_or_default());
     step(
         "pip install .",
         root_command(&python)
             .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"])
             .args(["--no-deps", "--no-build-isolation", "--force-reinstall", "."])
             .env("MATURIN_PEP517_ARGS", "--profile dev --features shared-builds")
-            .env("PATH", path),
+            // The build backend calls `maturin` by name.
+            .env("PATH", path_with(PACKAGE)),
     )?;
     let tests = |name: &str, arguments: &[&str]| {
         let mut command = root_command(&python);
@@ -82,6 +79,14 @@ pub fn package() -> Result<(), String> {
     tests("Python package, forks", &[FORKS])?;
     let rest = ["--numprocesses=2", "--dist=loadfile", "--ignore", FORKS, "crates/python/tests"];
     tests("Python package", &rest)
+}
+
+/// The search path on which the programs of an environment come first.
+pub fn path_with((name, _): (&str, &str)) -> OsString {
+    let mut path = root().join("target").join(name).join("bin").into_os_string();
+    path.push(":");
+    path.push(env::var_os("PATH").unwrap_or_default());
+    path
 }
 
 /// The interpreter of a virtual environment in `target` that holds exactly these requirements, and what is installed later.

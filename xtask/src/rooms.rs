@@ -65,6 +65,13 @@ pub fn table(uses: &Uses) -> String {
     text
 }
 
+/// A room and all rooms that use it, directly or through others.
+pub fn users(uses: &Uses, room: &str) -> BTreeSet<String> {
+    let reaching =
+        uses.keys().filter(|other| reachable(uses, other).iter().any(|used| *used == room));
+    reaching.cloned().chain([room.to_string()]).collect()
+}
+
 fn reachable<'a>(uses: &'a Uses, room: &str) -> BTreeSet<&'a String> {
     let mut reached = BTreeSet::new();
     let mut open: Vec<&String> = uses[room].iter().collect();

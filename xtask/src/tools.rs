@@ -8,6 +8,9 @@ use std::{
     time::Instant,
 };
 
+/// The version of the workspace.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
 /// Runs cargo in the workspace.
 pub fn cargo(name: &str, arguments: &[&str]) -> Result<(), String> {
     step(name, root_command("cargo").args(arguments))
@@ -17,7 +20,16 @@ pub fn cargo(name: &str, arguments: &[&str]) -> Result<(), String> {
 pub fn root_command(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
     command.current_dir(root());
+    if under_ci() {
+        // What would make a second build faster makes the first one slower.
+        command.env("CARGO_INCREMENTAL", "0");
+    }
     command
+}
+
+/// Whether this is CI, where nothing is skipped and everything is built once.
+fn under_ci() -> bool {
+    env::var("CI").is_ok_and(|value| value == "true")
 }
 
 /// Runs a command, and says how long it took.
@@ -31,6 +43,37 @@ pub fn step(name: &str, command: &mut Command) -> Result<(), String> {
     }
     eprintln!("== {name}: ok, {:.0} s", start.elapsed().as_secs_f64());
     Ok(())
+}
+
+/// What a command prints, without the spaces around it.
+pub fn output(command: &mut Command) -> Result<String, String> {
+    let output = command.output().map_err(|error| format!("cannot start {command:?}: {error}"))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("{command:?} failed ({}): {}", output.status, said.trim()));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_string())
+}
+
+/// Runs a command that must print a certain text.
+pub fn expect_output(name: &str, command: &mut Command, text: &str) -> Result<(), String> {
+    eprintln!("== {name}");
+    let printed = output(command)?;
+    match printed.contains(text) {
+        true => Ok(()),
+        false => Err(format!("{name} printed {printed:?}, without {text:?}")),
+    }
+}
+
+/// An empty folder for what is installed to be tried. It lies below the root of this workspace, and belongs to none.
+pub fn empty_folder(name: &str) -> Result<PathBuf, String> {
+    let folder = root().join("target/smoke").join(name);
+    let told = |error: std::io::Error| format!("{}: {error}", folder.display());
+    if folder.exists() {
+        std::fs::remove_dir_all(&folder).map_err(told)?;
+    }
+    std::fs::create_dir_all(&folder).map_err(told)?;
+    Ok(folder)
 }
 
 /// The root of the workspace.
@@ -99,9 +142,15 @@ pub fn debian_file(package: &str, file: &str) -> Result<PathBuf, String> {
     }
 }
 
+/// What stands in quotes after the first occurrence of a text.
+pub fn quoted_after<'a>(text: &'a str, before: &str) -> Option<&'a str> {
+    let (_, rest) = text.split_once(before)?;
+    rest.split('"').nth(1)
+}
+
 /// Reports a part that this machine cannot run; under CI this is a failure.
 pub fn skip(name: &str, problem: &str) -> Result<(), String> {
-    if env::var("CI").is_ok_and(|value| value == "true") {
+    if under_ci() {
         return Err(format!("{name} cannot be skipped under CI: {problem}"));
     }
     eprintln!("== SKIPPED: {name}: {problem}");

@@ -9,13 +9,17 @@ use std::{
 };
 
 use crate::{
+    artifacts::{Made, Smoke},
     browser, npm,
-    tools::{binary, root, root_command, skip, step},
+    tools::{VERSION, binary, empty_folder, root, root_command, skip, step},
     wasm,
 };
 
 /// The folder of the package.
 const PACKAGE: &str = "crates/web";
+
+/// The test that an installed package passes too.
+const INSTALLED: &str = "installed.test.mjs";
 
 /// Keys come from one imported function, core leaves out what a page does not need, and the stack is that of a small program.
 const FLAGS: &str =
@@ -111,6 +115,26 @@ pub fn test(fetched: &Result<(), String>) -> Result<(), String> {
     let mut node = root_command("node");
     node.env("RETICENT", binary()).env("CHROMIUM", browser::CHROMIUM);
     step("JavaScript package", node.arg("--test").args(files))
+}
+
+/// Packs the package, and installs it into an empty folder, in which a script makes reports with it.
+pub fn release() -> Result<Made, String> {
+    let fetched = fetch();
+    if let Err(problem) = fetched {
+        return Ok(Made { files: Vec::new(), smoke: Smoke::Skipped(problem) });
+    }
+    build(&fetched)?;
+    let package = npm::pack(&root().join(PACKAGE), &format!("reticent-{VERSION}.tgz"))?;
+    let folder = empty_folder("npm")?;
+    npm::add(&package, &folder)?;
+    let script = folder.join(INSTALLED);
+    fs::copy(root().join(PACKAGE).join("tests").join(INSTALLED), &script)
+        .map_err(|error| format!("{INSTALLED}: {error}"))?;
+    let mut node = root_command("node");
+    node.arg("--test").arg(script).current_dir(folder);
+    step("installed npm package", node.env("RETICENT_VECTORS", root().join("vectors")))?;
+    let smoke = "`npm install`, a report to a server and one through a shuffler";
+    Ok(Made { files: vec![package], smoke: Smoke::Passed(smoke) })
 }
 
 /// A program of an npm package.
