@@ -131,6 +131,8 @@ pub struct Cell {
     pub labels: Vec<Label>,
     /// The name that all points of its grid share: the given name, or the kind.
     pub series: String,
+    /// The environment among several; empty if there is one.
+    pub environment: String,
     /// The hash under which its finished trials are stored.
     pub(crate) key: u128,
 }

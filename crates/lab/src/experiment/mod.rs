@@ -188,6 +188,7 @@ impl Experiment {
                 contestant,
                 labels: Vec::new(),
                 series,
+                environment: String::new(),
                 key: of_bytes_128(b""),
             });
         }

@@ -79,8 +79,9 @@ impl Parts {
             }
         }
         for ((section, series, point), contestant) in points.into_iter().zip(contestants) {
+            let environment = joined(labels);
             let suffix =
-                if labels.is_empty() { String::new() } else { format!(" [{}]", joined(labels)) };
+                if labels.is_empty() { String::new() } else { format!(" [{environment}]") };
             let name = format!("{}{suffix}", contestant.name());
             if name.chars().any(char::is_control) {
                 let error = reticent::Error::invalid(
@@ -109,6 +110,7 @@ impl Parts {
                 contestant,
                 labels,
                 series,
+                environment,
                 key: of_bytes_128(determined.as_bytes()),
             });
         }
@@ -163,7 +165,7 @@ impl Parts {
             return refuse("size", &format!("{size:?}"), remedy);
         }
         if figure.format.is_empty() {
-            return refuse("format", "[]", "give some of svg, png".into());
+            return refuse("format", "[]", "give some of svg, png, pdf".into());
         }
         Ok(())
     }
