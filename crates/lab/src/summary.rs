@@ -35,9 +35,9 @@ pub struct AlgorithmSummary {
     /// The name that all points of its grid share.
     #[serde(skip)]
     pub series: String,
-    /// The environment among several; empty if there is one.
+    /// The part of its coordinates that is the environment's; empty if there is one environment.
     #[serde(skip)]
-    pub environment: String,
+    pub environment: Vec<Label>,
     /// Regret after the last round.
     pub final_regret: Estimate,
     /// The guarantee, if there is one; the weakest one if people have different levels.

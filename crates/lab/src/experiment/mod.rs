@@ -188,7 +188,7 @@ impl Experiment {
                 contestant,
                 labels: Vec::new(),
                 series,
-                environment: String::new(),
+                environment: Vec::new(),
                 key: of_bytes_128(b""),
             });
         }

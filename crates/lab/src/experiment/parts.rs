@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     Error, Result,
-    contest::{Cell, Contestant, Family, Label},
+    contest::{Cell, Contestant, Family, Label, joined},
     source::SOURCE,
 };
 
@@ -79,9 +79,8 @@ impl Parts {
             }
         }
         for ((section, series, point), contestant) in points.into_iter().zip(contestants) {
-            let environment = joined(labels);
             let suffix =
-                if labels.is_empty() { String::new() } else { format!(" [{environment}]") };
+                if labels.is_empty() { String::new() } else { format!(" [{}]", joined(labels)) };
             let name = format!("{}{suffix}", contestant.name());
             if name.chars().any(char::is_control) {
                 let error = reticent::Error::invalid(
@@ -104,6 +103,7 @@ impl Parts {
                 header.seed,
                 contestant.data_hash()
             );
+            let environment = labels.to_vec();
             let labels = labels.iter().chain(&point.labels).cloned().collect();
             self.cells.push(Cell {
                 name,
@@ -173,11 +173,6 @@ impl Parts {
 
 fn written(value: &impl Serialize) -> Result<Value> {
     Value::try_from(value).map_err(|error| Error::experiment(error.to_string()))
-}
-
-fn joined(labels: &[Label]) -> String {
-    let one = |label: &Label| format!("{} = {}", label.key, label.value);
-    labels.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
 /// Names a point of a grid by its coordinates.

@@ -13,6 +13,8 @@ use resvg::usvg::{
     fontdb::{Database, FaceInfo, ID, Source, Stretch, Style, Weight},
 };
 
+use super::runs::in_runs;
+
 /// The generic family of all text.
 pub(super) const FAMILY: &str = "sans-serif";
 
@@ -41,7 +43,10 @@ fn named(mut fonts: Database) -> Database {
 /// An SVG with its letters as glyphs, of the system's fonts where they are needed.
 pub(super) fn tree(svg: &str) -> Result<Tree, usvg::Error> {
     let own = tree_with(svg, &OWN)?;
-    if missing_in(own.root()).is_empty() { Ok(own) } else { tree_with(svg, &ALL) }
+    match missing_in(own.root()).is_empty() {
+        true => Ok(own),
+        false => tree_with(&in_runs(svg, &ALL)?, &ALL),
+    }
 }
 
 /// The letters that no font of this machine can draw, each once: a PNG or a PDF has boxes in their place.
@@ -50,37 +55,43 @@ pub fn undrawable(text: &str) -> Vec<char> {
         String::from("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"9\" height=\"9\">");
     for word in text.split_whitespace() {
         let word = word.replace('&', "&amp;").replace('<', "&lt;");
-        svg.push_str(&format!("<text y=\"9\" font-family=\"{FAMILY}\">{word}</text>"));
+        let start = "<text x=\"0\" y=\"9\" text-anchor=\"start\" font-size=\"9\"";
+        svg.push_str(&format!("\n{start} font-family=\"{FAMILY}\">\n{word}\n</text>\n"));
     }
     svg.push_str("</svg>");
     tree(&svg).map_or(Vec::new(), |tree| missing_in(tree.root()))
 }
 
-fn tree_with(svg: &str, fonts: &Arc<Database>) -> Result<Tree, usvg::Error> {
+/// An SVG whose texts have one font each.
+pub(super) fn tree_with(svg: &str, fonts: &Arc<Database>) -> Result<Tree, usvg::Error> {
     let select_font = FontResolver::default_font_selector();
-    let font_resolver = FontResolver { select_font, select_fallback: Box::new(font_with) };
+    // Text of several fonts is not shaped rightly by the library: see `runs`.
+    let font_resolver = FontResolver { select_font, select_fallback: Box::new(|_, _, _| None) };
     let fontdb = Arc::clone(fonts);
     Tree::from_str(svg, &Options { font_resolver, fontdb, ..Options::default() })
 }
 
-/// The font that comes nearest to the one of all other text, among those that have an outline of the letter.
-fn font_with(letter: char, used: &[ID], fonts: &mut Arc<Database>) -> Option<ID> {
-    let mut faces: Vec<&FaceInfo> = fonts.faces().filter(|face| !used.contains(&face.id)).collect();
+/// The font that comes nearest to Noto Sans, among those that have the letter; nothing for a letter of Noto Sans itself, or of no font.
+pub(super) fn other_font(letter: char, fonts: &Database) -> Option<ID> {
+    let mut faces: Vec<&FaceInfo> = fonts.faces().collect();
+    let is_own = |face: &FaceInfo| OWN.face(face.id).is_some();
     faces.sort_by_key(|face| {
         let is_sans = face.families.iter().any(|(name, _)| name.contains("Sans"));
         let weight = face.weight.0.abs_diff(Weight::NORMAL.0);
         let plain = face.style == Style::Normal && face.stretch == Stretch::Normal;
-        (!plain, weight, face.monospaced, !is_sans)
+        (!is_own(face), !plain, weight, face.monospaced, !is_sans)
     });
-    // A colour font may have a bitmap alone, which is not drawn.
-    let outlined = |face: &&FaceInfo| {
-        let bounds = fonts.with_face_data(face.id, |data, index| {
-            let face = ttf_parser::Face::parse(data, index).ok()?;
-            face.glyph_bounding_box(face.glyph_index(letter)?)
-        });
-        bounds.flatten().is_some()
-    };
-    faces.into_iter().find(outlined).map(|face| face.id)
+    let face = faces.into_iter().find(|face| draws(fonts, face.id, letter))?;
+    (!is_own(face)).then_some(face.id)
+}
+
+/// Whether a font has an outline of the letter. A colour font may have a bitmap alone, which is not drawn.
+pub(super) fn draws(fonts: &Database, font: ID, letter: char) -> bool {
+    let bounds = fonts.with_face_data(font, |data, index| {
+        let face = ttf_parser::Face::parse(data, index).ok()?;
+        face.glyph_bounding_box(face.glyph_index(letter)?)
+    });
+    bounds.flatten().is_some()
 }
 
 fn missing_in(group: &Group) -> Vec<char> {

@@ -53,7 +53,7 @@ impl HeatMap {
         let share = ((place(estimate.mean) - place(low)) / span).clamp(0.0, 1.0);
         // From white to the blue of the first line, with text in a readable colour.
         let colour = |full: f64| (255.0 - (255.0 - full) * share) as u8;
-        let words = if share > 0.6 { "#fff" } else { "#222" };
+        let words = if share > 0.85 { "#fff" } else { "#222" };
         (colour(0.0), colour(114.0), colour(178.0), words)
     }
 

@@ -59,7 +59,9 @@ pub(super) fn draw_line(
             chart.draw_series(LineSeries::new(places(), style)).map_err(say)?;
         }
         Line::Dots => {
-            let dot = |at| Circle::new(at, 2, colour.mix(0.45).filled());
+            // Dots of different lines stand beside each other.
+            let aside = (4 * (series.colour % 4) as i32 - 6, 0);
+            let dot = |at| EmptyElement::at(at) + Circle::new(aside, 2, colour.mix(0.45).filled());
             chart.draw_series(places().map(dot)).map_err(say)?;
         }
         Line::Dashed => dashed(chart, style, 7, 5)?,

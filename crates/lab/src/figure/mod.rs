@@ -4,7 +4,8 @@
 //! | --- | --- |
 //! | `scale`, `range` | scales of axes, where their labels stand, and how far they reach |
 //! | `draw`, `line`, `below` | panels with their axes; lines; legend and caption |
-//! | `colours`, `fonts` | colours of lines; letters, and what is known of their width |
+//! | `colours` | colours of lines |
+//! | `fonts`, `runs` | fonts, and how wide text is; text in several fonts |
 //! | `heat` | a map of values over two keys |
 //! | `picture` | drawings as SVG, and the same SVG as PNG and PDF |
 //! | `values` | the values of a figure with where they are drawn |
@@ -20,6 +21,7 @@ mod heat;
 mod line;
 mod picture;
 mod range;
+mod runs;
 mod scale;
 #[cfg(test)]
 mod tests;

@@ -152,6 +152,11 @@ fn letters_that_no_font_has_are_named() {
     assert!(undrawable("Cost of privacy: Δοκιμή, проверка, thử nghiệm <&> ±").is_empty());
     // Nobody has a letter of the last private plane.
     assert_eq!(undrawable("a \u{10fffd}b \u{10fffd}"), ['\u{10fffd}']);
+    // Two writing systems in one word, where the system has a font of the second one.
+    for (word, foreign) in [("aअ", 'अ'), ("aش", 'ش'), ("試ش", 'ش'), ("🎲ش", 'ش')] {
+        let alone = undrawable(&foreign.to_string()).is_empty();
+        assert_eq!(alone, !undrawable(word).contains(&foreign), "{word}");
+    }
     let mut drawn = figure(vec![(1.0, 2.0), (10.0, 3.0)]);
     drawn.title = "\u{10fffd} & 試験".into();
     let picture = drawn.picture().unwrap();

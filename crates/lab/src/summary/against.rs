@@ -54,8 +54,10 @@ pub(super) fn against(summary: &Summary, key: &str) -> Option<Figure> {
             group.points.iter().filter_map(|point| Some((number(point, key)?, *point))).collect();
         points.sort_by(|one, two| one.0.total_cmp(&two.0));
         let look = paint.line(group);
-        let stuck = stuck_words(points.iter().map(|(_, point)| &point.final_regret));
-        let look = Series { name: format!("{}{stuck}", look.name), ..look };
+        // A name is the same in all panels.
+        let alike = lines.iter().filter(|other| paint.line_name(other) == look.name);
+        let alike = alike.flat_map(|other| &other.points).map(|point| &point.final_regret);
+        let look = Series { name: format!("{}{}", look.name, stuck_words(alike)), ..look };
         panels[panel].series.extend(final_lines(&points, &look, spread));
     }
     let ends = |pick: fn(f64, f64) -> f64| {
@@ -70,8 +72,10 @@ pub(super) fn against(summary: &Summary, key: &str) -> Option<Figure> {
             _ => (regret.median, (regret.percentile_5, regret.percentile_95)),
         };
         let look = paint.reference(reference);
+        let alike = references.iter().filter(|other| reference_name(other, facets) == look.name);
+        let stuck = stuck_words(alike.map(|other| &other.final_regret));
         let line = Series {
-            name: format!("{}{}", look.name, stuck_words([regret])),
+            name: format!("{}{stuck}", look.name),
             points: vec![(low, level), (high, level)],
             band: vec![band; 2],
             ..look

@@ -125,7 +125,7 @@ impl FigureToml {
         self.spread.unwrap_or(if skewed { Spread::Quantiles } else { Spread::Interval })
     }
 
-    /// What panels are made by, where a line is drawn for each of these, with the references beside them. By themselves panels are made where there are many lines: by a key that the references have, so that each stands beside what it is compared with; by algorithm, where several of these have several lines; or else by a key that the lines do not need.
+    /// What panels are made by, where a line is drawn for each of these, with the references beside them. By themselves panels are made where there are many lines: by a key of the environment, so that each holds what can be compared; by algorithm, where several of these have several lines; or else by a key that the lines do not need.
     pub(super) fn facets<'a>(
         &'a self,
         lines: &[&'a AlgorithmSummary],
@@ -139,11 +139,10 @@ impl FigureToml {
             None if lines.len() + references.len() <= MOST_LINES => return Facets::None,
             None => {}
         }
-        let key_of = |some: &[&'a AlgorithmSummary]| {
-            let labels = some.iter().flat_map(|summary| &summary.labels);
-            labels.map(|label: &Label| label.key.as_str()).find(|key| Some(*key) != against)
+        let other = |labels: &mut dyn Iterator<Item = &'a Label>| {
+            labels.map(|label| label.key.as_str()).find(|key| Some(*key) != against)
         };
-        if let Some(key) = key_of(references) {
+        if let Some(key) = other(&mut lines.iter().flat_map(|one| &one.environment)) {
             return Facets::Key(key);
         }
         let mut names: Vec<&str> = lines.iter().map(|summary| summary.series.as_str()).collect();
@@ -152,6 +151,7 @@ impl FigureToml {
         if names.iter().filter(|name| several(name)).count() > 1 {
             return Facets::Algorithm;
         }
-        key_of(lines).map_or(Facets::None, Facets::Key)
+        let key = other(&mut lines.iter().flat_map(|one| &one.labels));
+        key.map_or(Facets::None, Facets::Key)
     }
 }

@@ -3,7 +3,7 @@
 use reticent::privacy::Guarantee;
 
 use super::{AlgorithmSummary, Summary, sweep};
-use crate::{Result, figure::Figure, report::Report};
+use crate::{Result, contest::joined, figure::Figure, report::Report};
 
 /// Environments whose best learners stand on the first screen, at most.
 const MOST_ENVIRONMENTS: usize = 3;
@@ -62,7 +62,7 @@ impl Summary {
     /// Which learner, how well, under which guarantee, and what went wrong. Learners are compared within an environment.
     fn answers(&self) -> Vec<(String, String)> {
         let environments =
-            sweep::distinct(self.algorithms.iter().map(|one| one.environment.as_str()));
+            sweep::distinct(self.algorithms.iter().map(|one| one.environment.as_slice()));
         let mut answers = Vec::new();
         for environment in environments.iter().take(MOST_ENVIRONMENTS) {
             for (name, private) in [("Best with a guarantee", true), ("Best without", false)] {
@@ -72,8 +72,8 @@ impl Summary {
                 let of = of.filter(|one| self.loss(one).is_finite());
                 let best = of.min_by(|one, other| self.loss(one).total_cmp(&self.loss(other)));
                 let name = match *environment {
-                    "" => name.to_string(),
-                    environment => format!("{name}, {environment}"),
+                    [] => name.to_string(),
+                    labels => format!("{name}, {}", joined(labels)),
                 };
                 answers.extend(best.map(|best| (name, self.sentence(best))));
             }

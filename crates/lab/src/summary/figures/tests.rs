@@ -259,6 +259,18 @@ fn a_reference_stands_beside_the_lines_of_its_environment() {
         let regret = &own.final_regret;
         assert!([regret.mean, regret.median].contains(&level.points[0].1), "of its environment");
     }
+    // Against rounds too, and it is told from the lines of the grid.
+    let figure = named(&all.figures(), "regret");
+    assert_eq!(figure.panels.len(), 4);
+    for panel in &figure.panels {
+        let (lines, levels): (Vec<&Series>, Vec<_>) = panel
+            .series
+            .iter()
+            .filter(|line| !line.name.is_empty())
+            .partition(|line| line.ramp.is_some());
+        assert_eq!((lines.len(), levels.len()), (3, 1), "{}", panel.title);
+        assert!(levels[0].line == Line::Dashed && levels[0].colour == off_ramp(0));
+    }
     // In one panel each has a name and a colour of its own.
     let figure = named(&environments("[3, 5]", "").figures(), "regret-against-epsilon");
     assert_eq!(figure.panels.len(), 1);
