@@ -28,7 +28,7 @@ static OWN: LazyLock<Arc<Database>> = LazyLock::new(|| {
 });
 
 /// With the system's fonts, which take a while to read.
-static ALL: LazyLock<Arc<Database>> = LazyLock::new(|| {
+pub(super) static ALL: LazyLock<Arc<Database>> = LazyLock::new(|| {
     let mut fonts = Database::clone(&OWN);
     fonts.load_system_fonts();
     Arc::new(named(fonts))

@@ -82,7 +82,7 @@ fn with_ends(mut ticks: Vec<f64>, (low, high): (f64, f64)) -> Vec<f64> {
         (1..=9).map(move |digit| decade + f64::from(digit).log10())
     };
     let room = ROOM_FOR_END * (high - low);
-    let last = digits(high).filter(|end| *end <= high + 1e-9).last();
+    let last = digits(high).rfind(|end| *end <= high + 1e-9);
     if let Some(end) = last.filter(|end| ticks.last().is_none_or(|tick| end - tick > room)) {
         ticks.push(end);
     }

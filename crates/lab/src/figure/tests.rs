@@ -152,10 +152,10 @@ fn letters_that_no_font_has_are_named() {
     assert!(undrawable("Cost of privacy: Δοκιμή, проверка, thử nghiệm <&> ±").is_empty());
     // Nobody has a letter of the last private plane.
     assert_eq!(undrawable("a \u{10fffd}b \u{10fffd}"), ['\u{10fffd}']);
-    // Two writing systems in one word, where the system has a font of the second one.
-    for (word, foreign) in [("aअ", 'अ'), ("aش", 'ش'), ("試ش", 'ش'), ("🎲ش", 'ش')] {
-        let alone = undrawable(&foreign.to_string()).is_empty();
-        assert_eq!(alone, !undrawable(word).contains(&foreign), "{word}");
+    // Two writing systems in one word: drawn where the system has a font of the second one.
+    for (word, letter) in [("aअ", 'अ'), ("aش", 'ش'), ("試ش", 'ش'), ("🎲ش", 'ش')] {
+        let has_font = fonts::other_font(letter, &fonts::ALL).is_some();
+        assert_eq!(has_font, !undrawable(word).contains(&letter), "{word}");
     }
     let mut drawn = figure(vec![(1.0, 2.0), (10.0, 3.0)]);
     drawn.title = "\u{10fffd} & 試験".into();
@@ -164,6 +164,25 @@ fn letters_that_no_font_has_are_named() {
     for format in [Format::Svg, Format::Png, Format::Pdf] {
         assert!(picture.contents(format).unwrap().len() > 1000, "{format:?}");
     }
+}
+
+#[test]
+fn text_of_several_fonts_is_set_side_by_side_around_its_place() {
+    let text = "all of شش it 試験 & 🎲";
+    let svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"400\" height=\"20\">\n<text x=\"200\" y=\"9\" text-anchor=\"middle\" font-family=\"sans-serif\" font-size=\"10\">\n{}\n</text>\n</svg>",
+        text.replace('&', "&amp;")
+    );
+    let written = runs::in_runs(&svg, &fonts::ALL).unwrap();
+    // Nothing is lost.
+    let texts = written.lines().filter_map(|line| line.strip_suffix("</text>"));
+    let letters: String =
+        texts.filter_map(|line| line.split_once('>')).map(|(_, run)| run).collect();
+    assert_eq!(letters.replace("&amp;", "&"), text);
+    let tree = fonts::tree_with(&written, &fonts::ALL).unwrap();
+    let place = tree.root().abs_bounding_box();
+    let middle = (place.left() + place.right()) / 2.0;
+    assert!((middle - 200.0).abs() < 3.0 && place.width() > 60.0, "{place:?}");
 }
 
 #[test]

@@ -194,12 +194,12 @@ impl Summary {
         spread: Option<Spread>,
         facets: Facets<'_>,
     ) -> (Vec<Panel>, Vec<String>) {
-        let in_grid = |summary: &&AlgorithmSummary| {
+        let in_grid = |summary: &AlgorithmSummary| {
             summary.labels.iter().any(|label| Facets::Key(&label.key) != facets)
         };
         let (grid, references): (Vec<&AlgorithmSummary>, Vec<_>) =
             match drawn.iter().any(|summary| in_grid(summary)) {
-                true => drawn.iter().partition(|summary| in_grid(*summary)),
+                true => drawn.iter().partition(|summary| in_grid(summary)),
                 // All lines are alike.
                 false => drawn.iter().partition(|summary| panel_of(summary, facets).is_some()),
             };
