@@ -34,22 +34,9 @@ pub(super) fn against(summary: &Summary, key: &str) -> Option<Figure> {
     let mut left_out: Vec<String> = single.iter().map(|group| group.name.clone()).collect();
     let mut panels: Vec<Panel> = Vec::new();
     let paint = Paint::new(summary, &lines, &references, facets, key);
+    // Lines without the key of the panels stand in all of them.
+    let mut everywhere = Vec::new();
     for group in &lines {
-        let title = panel_of(group.points[0], facets).unwrap_or_else(|| match facets {
-            Facets::Key(by) => format!("without {by}"),
-            _ => String::new(),
-        });
-        let panel = match panels.iter().position(|panel| panel.title == title) {
-            Some(place) => place,
-            None if panels.len() == MOST_PANELS => {
-                left_out.push(group.name.clone());
-                continue;
-            }
-            None => {
-                panels.push(Panel { title, series: Vec::new() });
-                panels.len() - 1
-            }
-        };
         let mut points: Vec<(f64, &AlgorithmSummary)> =
             group.points.iter().filter_map(|point| Some((number(point, key)?, *point))).collect();
         points.sort_by(|one, two| one.0.total_cmp(&two.0));
@@ -58,8 +45,21 @@ pub(super) fn against(summary: &Summary, key: &str) -> Option<Figure> {
         let alike = lines.iter().filter(|other| paint.line_name(other) == look.name);
         let alike = alike.flat_map(|other| &other.points).map(|point| &point.final_regret);
         let look = Series { name: format!("{}{}", look.name, stuck_words(alike)), ..look };
-        panels[panel].series.extend(final_lines(&points, &look, spread));
+        let series = final_lines(&points, &look, spread);
+        let Some(title) = panel_of(group.points[0], facets) else {
+            everywhere.extend(series);
+            continue;
+        };
+        match panels.iter().position(|panel| panel.title == title) {
+            Some(place) => panels[place].series.extend(series),
+            None if panels.len() == MOST_PANELS => left_out.push(group.name.clone()),
+            None => panels.push(Panel { title, series }),
+        }
     }
+    if panels.is_empty() {
+        panels.push(Panel::default());
+    }
+    panels.iter_mut().for_each(|panel| panel.series.extend(everywhere.iter().cloned()));
     let ends = |pick: fn(f64, f64) -> f64| {
         let lines = panels.iter().flat_map(|panel| &panel.series);
         lines.flat_map(|line| &line.points).map(|point| point.0).reduce(pick)

@@ -6,7 +6,7 @@ use super::{AlgorithmSummary, Summary, sweep};
 use crate::{Result, contest::joined, figure::Figure, report::Report};
 
 /// Environments whose best learners stand on the first screen, at most.
-const MOST_ENVIRONMENTS: usize = 3;
+const MOST_ENVIRONMENTS: usize = 2;
 
 /// The text with a capital first letter.
 fn capital(words: &str) -> String {

@@ -259,6 +259,15 @@ fn a_reference_stands_beside_the_lines_of_its_environment() {
         let regret = &own.final_regret;
         assert!([regret.mean, regret.median].contains(&level.points[0].1), "of its environment");
     }
+    // Against the environment's own key, too many lines for one panel have it in each.
+    let mut faceted = environments("[3, 5]", "");
+    faceted.drawing.facets = Some("epsilon".into());
+    let figure = named(&faceted.figures(), "regret-against-arms");
+    let titles: Vec<&str> = figure.panels.iter().map(|panel| panel.title.as_str()).collect();
+    assert_eq!(titles, ["epsilon = 0.5", "epsilon = 1", "epsilon = 2"]);
+    for panel in &figure.panels {
+        assert!(panel.series.iter().any(|line| line.name.starts_with("reference")));
+    }
     // Against rounds too, and it is told from the lines of the grid.
     let figure = named(&all.figures(), "regret");
     assert_eq!(figure.panels.len(), 4);
@@ -296,7 +305,7 @@ fn the_best_learner_is_named_for_each_environment() {
     }
     let many = environments("[3, 4, 5, 6, 7]", "");
     let html = many.page(&[]).unwrap().html();
-    assert!(html.contains("2 more, in the table below"), "the rest is counted");
+    assert!(html.contains("3 more, in the table below"), "the rest is counted");
 }
 
 #[test]
