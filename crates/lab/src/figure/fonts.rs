@@ -13,7 +13,7 @@ use resvg::usvg::{
     fontdb::{Database, FaceInfo, ID, Source, Stretch, Style, Weight},
 };
 
-use super::runs::in_runs;
+use super::runs::{in_runs, joins};
 
 /// The generic family of all text.
 pub(super) const FAMILY: &str = "sans-serif";
@@ -104,7 +104,7 @@ fn missing_in(group: &Group) -> Vec<char> {
                 // Glyph 0 is the box.
                 let boxes = glyphs.filter(|glyph| glyph.id.0 == 0);
                 let letters = boxes.flat_map(|glyph| glyph.text.chars());
-                missing.extend(letters.filter(|letter| !letter.is_whitespace()));
+                missing.extend(letters.filter(|letter| !letter.is_whitespace() && !joins(*letter)));
             }
             _ => {}
         }

@@ -57,9 +57,8 @@ fn runs(text: &str, fonts: &Database) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     for letter in text.chars() {
         let before = runs.last().and_then(|run| run.font);
-        let joins = matches!(letter, '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}');
         let font = match before {
-            Some(font) if joins || letter.is_whitespace() => Some(font),
+            Some(font) if joins(letter) || letter.is_whitespace() => Some(font),
             _ => {
                 let other = other_font(letter, fonts);
                 let same = before.filter(|font| other.is_some() && draws(fonts, *font, letter));
@@ -79,6 +78,11 @@ fn runs(text: &str, fonts: &Database) -> Vec<Run> {
         }
     }
     runs
+}
+
+/// Whether a letter only says how those beside it are joined or shown.
+pub(super) fn joins(letter: char) -> bool {
+    matches!(letter, '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}')
 }
 
 impl Run {

@@ -152,6 +152,7 @@ fn letters_that_no_font_has_are_named() {
     assert!(undrawable("Cost of privacy: Δοκιμή, проверка, thử nghiệm <&> ±").is_empty());
     // Nobody has a letter of the last private plane.
     assert_eq!(undrawable("a \u{10fffd}b \u{10fffd}"), ['\u{10fffd}']);
+    assert!(undrawable("ab\u{200d}c\u{fe0f}").is_empty(), "what has no shape of its own");
     // Two writing systems in one word: drawn where the system has a font of the second one.
     for (word, letter) in [("aअ", 'अ'), ("aش", 'ش'), ("試ش", 'ش'), ("🎲ش", 'ش')] {
         let has_font = fonts::other_font(letter, &fonts::ALL).is_some();
