@@ -132,6 +132,8 @@ pub struct Cell {
     pub labels: Vec<Label>,
     /// The name that all points of its grid share: the given name, or the kind.
     pub series: String,
+    /// The part of it that is the environment's; empty if there is one environment.
+    pub environment: Vec<Label>,
     /// The hash under which its finished trials are stored.
     pub(crate) key: u128,
 }
@@ -143,6 +145,12 @@ pub struct Label {
     pub key: String,
     /// The value, as written.
     pub value: String,
+}
+
+/// Coordinates as text.
+pub(crate) fn joined(labels: &[Label]) -> String {
+    let one = |label: &Label| format!("{} = {}", label.key, label.value);
+    labels.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
 /// The guarantee of some people.

@@ -2,9 +2,11 @@
 
 use std::{fmt::Write, path::Path};
 
+use reticent::hash::of_bytes_128;
+
 use crate::{
     Error, Result,
-    figure::{Figure, Format, HeatMap},
+    figure::{Figure, Format, HeatMap, Picture, in_words},
 };
 
 /// A page under construction.
@@ -96,17 +98,18 @@ impl Report {
                 };
                 let (red, green, blue, words) = map.shade(estimate);
                 self.push(format_args!(
-                    "<td style=\"background:rgb({red},{green},{blue});color:{words}\">{:.1} &plusmn; {:.1}</td>",
-                    estimate.mean, estimate.standard_error
+                    "<td style=\"background:rgb({red},{green},{blue});color:{words}\">{}</td>",
+                    in_words(estimate)
                 ));
             }
             self.body.push_str("</tr>\n");
         }
         self.body.push_str("</table></div>\n");
+        self.push(format_args!("<p class=\"caption\">{}</p>\n", escape(&map.caption)));
     }
 
     /// What a reader wants to know first: names and sentences.
-    pub fn answers(&mut self, answers: &[(&str, String)]) {
+    pub fn answers(&mut self, answers: &[(String, String)]) {
         self.body.push_str("<dl class=\"answers\">\n");
         for (name, sentence) in answers {
             self.push(format_args!("<dt>{}</dt><dd>{}</dd>\n", escape(name), escape(sentence)));
@@ -147,30 +150,55 @@ impl Report {
 impl Figure {
     /// Draws the figure into `folder/figures`, as `name.svg` and `name.png`.
     pub fn write(&self, folder: &Path, name: &str) -> Result<()> {
-        self.write_as(folder, name, &[Format::Svg, Format::Png])
-    }
-
-    /// Draws the figure into `folder/figures` in these formats.
-    pub fn write_as(&self, folder: &Path, name: &str, formats: &[Format]) -> Result<()> {
-        write_picture(folder, name, formats, || self.svg(), || self.png())
+        let picture = self.picture()?;
+        for format in [Format::Svg, Format::Png] {
+            write(folder, &file(name, format), picture.contents(format)?)?;
+        }
+        Ok(())
     }
 }
 
-/// Writes a picture into `folder/figures` in these formats.
-pub fn write_picture(
+fn file(name: &str, format: Format) -> String {
+    let ending = match format {
+        Format::Svg => "svg",
+        Format::Png => "png",
+        Format::Pdf => "pdf",
+    };
+    format!("figures/{name}.{ending}")
+}
+
+/// The list of the pictures that [`write_pictures`] wrote: a hash of its contents and a path on each line.
+const WRITTEN: &str = "figures/written.txt";
+
+/// Writes pictures with their names into `folder/figures` in these formats. Pictures that an earlier call wrote and this one does not are removed, unless somebody changed them.
+pub fn write_pictures(
     folder: &Path,
-    name: &str,
+    pictures: &[(String, Picture)],
     formats: &[Format],
-    svg: impl Fn() -> Result<String>,
-    png: impl Fn() -> Result<Vec<u8>>,
 ) -> Result<()> {
-    for format in formats {
-        match format {
-            Format::Svg => write(folder, &format!("figures/{name}.svg"), svg()?)?,
-            Format::Png => write(folder, &format!("figures/{name}.png"), png()?)?,
+    let mut written: Vec<(u128, String)> = Vec::new();
+    for (name, picture) in pictures {
+        for format in formats {
+            let (file, contents) = (file(name, *format), picture.contents(*format)?);
+            write(folder, &file, &contents)?;
+            written.push((of_bytes_128(&contents), file));
         }
     }
-    Ok(())
+    let earlier = std::fs::read_to_string(folder.join(WRITTEN)).unwrap_or_default();
+    for (hash, file) in earlier.lines().filter_map(|line| line.split_once(' ')) {
+        let path = folder.join(file);
+        let in_folder = Path::new(file).parent() == Some(Path::new("figures"));
+        let is_new = written.iter().any(|(_, other)| other == file);
+        let is_own = || {
+            let contents = std::fs::read(&path).ok();
+            contents.is_some_and(|contents| format!("{:032x}", of_bytes_128(&contents)) == hash)
+        };
+        if in_folder && !is_new && is_own() {
+            std::fs::remove_file(&path).map_err(|error| Error::unwritable(&path, error))?;
+        }
+    }
+    let list: String = written.iter().map(|(hash, file)| format!("{hash:032x} {file}\n")).collect();
+    write(folder, WRITTEN, list)
 }
 
 /// Writes `content` to `folder/name`, making the folder if need be.
@@ -204,5 +232,33 @@ mod tests {
     fn a_folder_that_cannot_be_made_is_named() {
         let error = write(Path::new("/dev/null/nowhere"), "report.html", "").unwrap_err();
         assert!(error.to_string().contains("/dev/null/nowhere"), "{error}");
+    }
+
+    #[test]
+    fn pictures_of_an_earlier_call_are_removed_and_nobody_elses() {
+        let folder = std::env::temp_dir().join(format!("reticent-pictures-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        let line =
+            crate::figure::Series { points: vec![(1.0, 2.0), (3.0, 4.0)], ..Default::default() };
+        let axis = || ("x".to_string(), crate::figure::Scale::Linear);
+        let drawn = Figure::of("a line".into(), axis(), axis(), vec![line]).picture().unwrap();
+        let named = |names: &[&str]| -> Vec<(String, Picture)> {
+            names.iter().map(|name| (name.to_string(), drawn.clone())).collect()
+        };
+        let has = |name: &str| folder.join("figures").join(name).exists();
+        write_pictures(&folder, &named(&["one", "two"]), &[Format::Svg, Format::Pdf]).unwrap();
+        assert!(has("one.svg") && has("one.pdf") && has("two.svg") && has("two.pdf"));
+        // A user's own picture, one that a user has changed, and a list that names what is not a picture.
+        write(&folder, "figures/three.svg", "mine").unwrap();
+        write(&folder, "figures/two.pdf", "changed").unwrap();
+        write(&folder, "kept.txt", "kept").unwrap();
+        let mut list = std::fs::read_to_string(folder.join(WRITTEN)).unwrap();
+        list += &format!("{:032x} figures/../kept.txt\n", of_bytes_128(b"kept"));
+        list += &format!("{:032x} kept.txt\n", of_bytes_128(b"kept"));
+        write(&folder, WRITTEN, list).unwrap();
+        write_pictures(&folder, &named(&["one"]), &[Format::Svg]).unwrap();
+        assert!(has("one.svg") && !has("one.pdf") && !has("two.svg"));
+        assert!(has("two.pdf") && has("three.svg") && folder.join("kept.txt").exists());
+        std::fs::remove_dir_all(folder).unwrap();
     }
 }

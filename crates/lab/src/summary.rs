@@ -10,11 +10,13 @@ use crate::{
     Result,
     contest::{Bound, Cell, Certificate, Label, Side},
     estimate::stuck,
+    figure::{Format, undrawable},
     offline::{EFFECTIVE_SIZE, LEAST_EFFECTIVE_SIZE},
     report,
     trial::{COLD_RELEASES, Checkpoint, Measure, Trial},
 };
 
+mod against;
 mod drawing;
 mod figures;
 mod page;
@@ -33,6 +35,9 @@ pub struct AlgorithmSummary {
     /// The name that all points of its grid share.
     #[serde(skip)]
     pub series: String,
+    /// The part of its coordinates that is the environment's; empty if there is one environment.
+    #[serde(skip)]
+    pub environment: Vec<Label>,
     /// Regret after the last round.
     pub final_regret: Estimate,
     /// The guarantee, if there is one; the weakest one if people have different levels.
@@ -120,6 +125,7 @@ impl AlgorithmSummary {
             name: cell.name.clone(),
             labels: cell.labels.clone(),
             series: cell.series.clone(),
+            environment: cell.environment.clone(),
             final_regret,
             guarantee: contestant.guarantee().cloned(),
             certificates: contestant.card().certificates.clone(),
@@ -323,6 +329,27 @@ impl Summary {
 
     /// The important warnings.
     pub fn warnings(&self) -> Vec<String> {
+        self.warnings_of_trials().into_iter().chain(self.warning_of_letters()).collect()
+    }
+
+    /// A warning of letters that PNG and PDF cannot show.
+    fn warning_of_letters(&self) -> Option<String> {
+        if self.drawing.format == [Format::Svg] {
+            return None;
+        }
+        let names = self.algorithms.iter().map(|summary| summary.name.as_str());
+        let missing = undrawable(&names.chain([self.name.as_str()]).collect::<Vec<_>>().join(" "));
+        let letters: Vec<String> = missing.into_iter().map(String::from).collect();
+        (!letters.is_empty()).then(|| {
+            format!(
+                "figures: no font here has {}: PNG and PDF show boxes instead; install a font that has them (Debian: fonts-noto-cjk, fonts-noto-core, fonts-symbola), or write format = [\"svg\"] under [figure]",
+                letters.join(" ")
+            )
+        })
+    }
+
+    /// What the trials warn of.
+    fn warnings_of_trials(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         for summary in &self.algorithms {
             let of = summary.guarantee.iter().flat_map(|guarantee| guarantee.warnings());
@@ -377,14 +404,15 @@ impl Summary {
         report::write(folder, "summary.json", json)?;
         report::write(folder, "results.csv", self.csv())?;
         let figures = self.figures();
+        let mut pictures = Vec::new();
         for (name, figure) in &figures {
-            figure.write_as(folder, name, &self.drawing.format)?;
+            pictures.push((name.clone(), figure.picture()?));
         }
         for (number, map) in sweep::heat_maps(self).iter().enumerate() {
             let name = format!("{}-by-{}-{}", map.keys[0], map.keys[1], number + 1);
-            let formats = &self.drawing.format;
-            report::write_picture(folder, &name, formats, || map.svg(), || map.png())?;
+            pictures.push((name, map.picture()?));
         }
+        report::write_pictures(folder, &pictures, &self.drawing.format)?;
         report::write(folder, "report.html", self.page(&figures)?.html())
     }
 

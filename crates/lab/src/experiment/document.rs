@@ -189,7 +189,9 @@ impl Document {
         let key = match &named {
             // An unknown variant is the value of some key, or the name of its only entry.
             Some(value) if message.starts_with("unknown variant") => {
+                let is = |entry: &Value| entry.as_str() == Some(value.as_str());
                 let has = |path: &Vec<String>| match get(table, path) {
+                    Some(Value::Array(list)) => list.iter().any(is),
                     Some(Value::String(text)) => text == value,
                     Some(Value::Table(inner)) => inner.contains_key(value),
                     _ => false,

@@ -194,6 +194,7 @@ impl Experiment {
                 contestant,
                 labels: Vec::new(),
                 series,
+                environment: Vec::new(),
                 key: of_bytes_128(b""),
             });
         }

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     Error, Result,
-    contest::{Cell, Contestant, Family, Label},
+    contest::{Cell, Contestant, Family, Label, joined},
     source::SOURCE,
 };
 
@@ -103,12 +103,14 @@ impl Parts {
                 header.seed,
                 contestant.data_hash()
             );
+            let environment = labels.to_vec();
             let labels = labels.iter().chain(&point.labels).cloned().collect();
             self.cells.push(Cell {
                 name,
                 contestant,
                 labels,
                 series,
+                environment,
                 key: of_bytes_128(determined.as_bytes()),
             });
         }
@@ -163,7 +165,7 @@ impl Parts {
             return refuse("size", &format!("{size:?}"), remedy);
         }
         if figure.format.is_empty() {
-            return refuse("format", "[]", "give some of svg, png".into());
+            return refuse("format", "[]", "give some of svg, png, pdf".into());
         }
         Ok(())
     }
@@ -171,11 +173,6 @@ impl Parts {
 
 fn written(value: &impl Serialize) -> Result<Value> {
     Value::try_from(value).map_err(|error| Error::experiment(error.to_string()))
-}
-
-fn joined(labels: &[Label]) -> String {
-    let one = |label: &Label| format!("{} = {}", label.key, label.value);
-    labels.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
 /// Names a point of a grid by its coordinates.

@@ -1,29 +1,37 @@
-//! Figures: panels of lines with bands on linear or logarithmic axes, or values with intervals in named rows, as self-contained SVG and as PNG.
+//! Figures: panels of lines with bands on linear or logarithmic axes, or values with intervals in named rows, as self-contained SVG, PNG and PDF.
 //!
 //! | file | what it is |
 //! | --- | --- |
-//! | `scale` | scales of axes, and where their labels stand |
-//! | `draw` | a figure on any drawing backend |
+//! | `scale`, `range` | scales of axes, where their labels stand, and how far they reach |
+//! | `draw`, `line`, `below` | panels with their axes; lines; legend and caption |
+//! | `colours` | colours of lines |
+//! | `fonts`, `runs` | fonts, and how wide text is; text in several fonts |
 //! | `heat` | a map of values over two keys |
-//! | `raster` | drawings as SVG and as points |
+//! | `picture` | drawings as SVG, and the same SVG as PNG and PDF |
 //! | `values` | the values of a figure with where they are drawn |
 //!
 //! Values are mapped to the plane here (a logarithmic axis draws `log10`), so that the drawing library only gets plain coordinates. All panels of a figure have the same axes and one
 //! legend.
 
+mod below;
+mod colours;
 mod draw;
+mod fonts;
 mod heat;
-mod raster;
+mod line;
+mod picture;
+mod range;
+mod runs;
 mod scale;
 #[cfg(test)]
 mod tests;
 mod values;
 
-use plotters::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use self::{heat::HeatMap, scale::Scale};
+pub(crate) use self::{colours::off_ramp, heat::in_words};
+pub use self::{fonts::undrawable, heat::HeatMap, picture::Picture, scale::Scale};
 use crate::Result;
 
 /// How a line is drawn.
@@ -40,6 +48,8 @@ pub enum Line {
     Dotted,
     /// A thin, pale line: one of many that belong to another one.
     Thin,
+    /// A small, pale dot at each point: what a line summarises.
+    Dots,
     /// A triangle at each point.
     Marks,
     /// A dot at each point with its band as a horizontal bar.
@@ -71,6 +81,8 @@ pub enum Format {
     Svg,
     /// For slides and mail.
     Png,
+    /// For papers: lines and letters, with their fonts.
+    Pdf,
 }
 
 /// Lines that are drawn together.
@@ -108,23 +120,19 @@ impl Figure {
         Figure { title, shows_title: true, caption: String::new(), x, y, panels, size: None }
     }
 
-    /// Draws the figure as SVG.
-    pub fn svg(&self) -> Result<String> {
-        raster::svg(self)
+    /// Draws the figure.
+    pub fn picture(&self) -> Result<Picture> {
+        self.drawn().map(|(picture, _)| picture)
     }
 
     /// The figure as SVG, and its values with where they are drawn: for pages that answer a pointer.
     pub fn with_values(&self) -> Result<(String, serde_json::Value)> {
-        let mut text = String::new();
-        let area = SVGBackend::with_string(&mut text, self.size()).into_drawing_area();
-        let frame = self.draw(&area, 1).map_err(|reason| raster::failed(self, reason))?;
-        drop(area);
-        Ok((text, self.values(&frame)))
+        let (picture, frame) = self.drawn()?;
+        Ok((picture.svg, self.values(&frame)))
     }
 
-    /// Draws the figure as PNG, twice as large.
-    pub fn png(&self) -> Result<Vec<u8>> {
-        raster::png(self)
+    fn drawn(&self) -> Result<(Picture, draw::Frame)> {
+        Picture::drawn(&self.title, self.size(), |area| self.draw(area))
     }
 
     /// All lines of all panels.

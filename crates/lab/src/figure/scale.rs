@@ -26,7 +26,7 @@ impl Scale {
     }
 
     /// The positions of labels on an axis from `low` to `high`: round numbers, on a logarithmic axis decades, or 1, 2 and 5 of each where
-    /// there is room.
+    /// there is room, and a number near each end.
     pub(super) fn ticks(self, (low, high): (f64, f64)) -> Vec<f64> {
         let steps = |step: f64| {
             let (first, last) =
@@ -47,7 +47,7 @@ impl Scale {
                 let fine: Vec<f64> =
                     fine.filter(|tick| (low - 1e-9..=high + 1e-9).contains(tick)).collect();
                 let sizes = std::iter::once(fine).chain((1..).map(|step| steps(f64::from(step))));
-                sizes.into_iter().find(fits).unwrap_or_default()
+                with_ends(sizes.into_iter().find(fits).unwrap_or_default(), (low, high))
             }
             Scale::Rows => steps(1.0),
         }
@@ -72,11 +72,34 @@ impl Scale {
     }
 }
 
+/// Labels further from the end of a logarithmic axis than this part of it leave room for another one.
+const ROOM_FOR_END: f64 = 0.12;
+
+/// The labels of a logarithmic axis, with the numbers of one digit that are nearest to its ends, where these are far from any label.
+fn with_ends(mut ticks: Vec<f64>, (low, high): (f64, f64)) -> Vec<f64> {
+    let digits = |exponent: f64| {
+        let decade = exponent.floor();
+        (1..=9).map(move |digit| decade + f64::from(digit).log10())
+    };
+    let room = ROOM_FOR_END * (high - low);
+    let last = digits(high).rfind(|end| *end <= high + 1e-9);
+    if let Some(end) = last.filter(|end| ticks.last().is_none_or(|tick| end - tick > room)) {
+        ticks.push(end);
+    }
+    let first = digits(low).find(|end| *end >= low - 1e-9);
+    if let Some(end) = first.filter(|end| ticks.first().is_none_or(|tick| tick - end > room)) {
+        ticks.insert(0, end);
+    }
+    ticks
+}
+
 /// An axis with labels of our own.
 #[derive(Clone)]
 pub(super) struct Axis {
     pub(super) scale: Scale,
     pub(super) range: (f64, f64),
+    /// Where its labels stand.
+    pub(super) ticks: Vec<f64>,
     /// The names of the rows, if it has rows.
     pub(super) names: Vec<String>,
 }
@@ -91,7 +114,7 @@ impl Ranged for Axis {
     }
 
     fn key_points<Hint: KeyPointHint>(&self, _: Hint) -> Vec<f64> {
-        self.scale.ticks(self.range)
+        self.ticks.clone()
     }
 
     fn range(&self) -> std::ops::Range<f64> {

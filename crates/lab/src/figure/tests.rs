@@ -1,5 +1,6 @@
 use super::{
-    draw::{HEIGHT, LEGEND_ROW, WIDTH, place, range_with_bands},
+    draw::{HEIGHT, WIDTH},
+    range::place,
     *,
 };
 use crate::Error;
@@ -18,7 +19,7 @@ fn figure(points: Vec<(f64, f64)>) -> Figure {
 
 #[test]
 fn a_figure_shows_its_labels_and_its_line() {
-    let svg = figure(vec![(1.0, 2.0), (10.0, 3.0), (100.0, 4.0)]).svg().unwrap();
+    let svg = figure(vec![(1.0, 2.0), (10.0, 3.0), (100.0, 4.0)]).picture().unwrap().svg;
     for word in ["<svg", "noise", "round", "deviation", "tree", "polyline"] {
         assert!(svg.contains(word), "{word} is missing");
     }
@@ -33,29 +34,39 @@ fn axes_have_round_numbers() {
     assert_eq!(labels(Scale::Linear, 0.0, 1.0), "0 0.2 0.4 0.6 0.8 1");
     assert_eq!(labels(Scale::Linear, -3.0, 45_000.0), "0 10000 20000 30000 40000");
     let log = |low: f64, high: f64| labels(Scale::Logarithmic, low.log10(), high.log10());
-    assert_eq!(log(0.25, 8.0), "0.5 1 2 5");
+    // The ends have labels too, where there is room.
+    assert_eq!(log(0.25, 8.0), "0.3 0.5 1 2 5 8");
+    assert_eq!(log(1.0, 5000.0), "1 10 100 1000 5000");
+    assert_eq!(log(1.0, 1100.0), "1 10 100 1000");
     assert_eq!(log(1.0, 1e5), "1 10 100 1000 10000 1e5");
     assert_eq!(log(0.9, 1e12), "1 100 10000 1e6 1e8 1e10 1e12");
 }
 
 #[test]
 fn a_picture_has_the_same_line_in_its_colour() {
-    let bytes = figure(vec![(1.0, 2.0), (10.0, 3.0), (100.0, 4.0)]).png().unwrap();
-    let mut reader = png::Decoder::new(std::io::Cursor::new(bytes)).read_info().unwrap();
-    let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
-    let info = reader.next_frame(&mut pixels).unwrap();
-    assert_eq!((info.width, info.height), (2 * WIDTH, 2 * (HEIGHT + LEGEND_ROW)));
-    let count = |colour: [u8; 3]| pixels.chunks(3).filter(|&p| p == colour).count();
+    let drawn = figure(vec![(1.0, 2.0), (10.0, 3.0), (100.0, 4.0)]);
+    let bytes = drawn.picture().unwrap().png().unwrap();
+    let pixels = resvg::tiny_skia::Pixmap::decode_png(&bytes).unwrap();
+    let (width, height) = drawn.size();
+    assert!(width == WIDTH && height > HEIGHT, "{width} x {height}");
+    assert_eq!((pixels.width(), pixels.height()), (2 * width, 2 * height));
+    let count = |colour: [u8; 3]| {
+        let drawn = pixels.pixels().iter().map(|p| [p.red(), p.green(), p.blue(), p.alpha()]);
+        drawn.filter(|p| p[..3] == colour && p[3] == 255).count()
+    };
     // The line is four points wide and crosses most of the drawing; text is dark; the rest is background.
     assert!(count([0, 114, 178]) > 4 * WIDTH as usize, "{}", count([0, 114, 178]));
-    assert!(count([0, 0, 0]) > 500 && count([255, 255, 255]) > pixels.len() / 3 / 2);
+    assert!(count([0, 0, 0]) > 500 && count([255, 255, 255]) > pixels.pixels().len() / 2);
 }
 
 #[test]
 fn nothing_to_draw_is_an_error_and_odd_values_are_left_out() {
-    assert!(matches!(figure(vec![]).svg(), Err(Error::Figure { .. })));
-    assert!(matches!(figure(vec![(0.0, -1.0), (f64::NAN, 1.0)]).svg(), Err(Error::Figure { .. })));
-    assert!(figure(vec![(1.0, 1.0), (0.0, 1.0)]).svg().is_ok());
+    assert!(matches!(figure(vec![]).picture(), Err(Error::Figure { .. })));
+    assert!(matches!(
+        figure(vec![(0.0, -1.0), (f64::NAN, 1.0)]).picture(),
+        Err(Error::Figure { .. })
+    ));
+    assert!(figure(vec![(1.0, 1.0), (0.0, 1.0)]).picture().is_ok());
 }
 
 #[test]
@@ -71,12 +82,130 @@ fn a_band_is_drawn_to_its_ends_and_cut_only_at_the_edge() {
     drawn.panels[0].series[0].band = vec![(0.5, 20.0), (5.0, 200.0), (50.0, 1100.0)];
     let placed = place(&drawn.panels[0].series[0], drawn.x.1, drawn.y.1);
     assert!(placed.iter().zip(points).all(|(p, (_, y))| (p.2 - (0.05 * y).log10()).abs() < 1e-12));
-    assert!(drawn.svg().unwrap().contains("polygon"));
+    assert!(drawn.picture().unwrap().svg.contains("polygon"));
     // A band that is far wider than the lines does not flatten them.
     drawn.panels[0].series[0].band = vec![(1e-9, 1e9); 3];
-    let range =
-        range_with_bands(&[place(&drawn.panels[0].series[0], drawn.x.1, drawn.y.1)]).unwrap();
-    assert!(range.0 > -1.0 && range.1 < 5.0, "{range:?}");
+    let ranges = drawn.ranges().unwrap();
+    assert!(ranges.y.0 > -1.5 && ranges.y.1 < 5.5, "{:?}", ranges.y);
+}
+
+/// Lines from 100 to 300 on a linear axis, with this band.
+fn with_band(band: (f64, f64)) -> Figure {
+    let mut drawn = figure(vec![(1.0, 100.0), (10.0, 200.0), (100.0, 300.0)]);
+    drawn.y.1 = Scale::Linear;
+    drawn.panels[0].series[0].band = vec![band; 3];
+    drawn
+}
+
+#[test]
+fn an_axis_holds_the_bands_or_the_caption_says_that_they_are_cut() {
+    let cut = |drawn: &Figure| drawn.picture().unwrap().svg.contains("are cut there");
+    // Three times the range of the lines, most of it above.
+    let drawn = with_band((50.0, 640.0));
+    let (low, high) = drawn.ranges().unwrap().y;
+    assert!(low < 50.0 && high > 640.0 && !cut(&drawn), "{low} {high}");
+    let drawn = with_band((50.0, 6400.0));
+    let (low, high) = drawn.ranges().unwrap().y;
+    assert!(low < 50.0 && (600.0..1000.0).contains(&high) && cut(&drawn), "{low} {high}");
+    // The band of a level is drawn in full.
+    let mut level = with_band((50.0, 6400.0));
+    level.panels[0].series[0].points.iter_mut().for_each(|point| point.1 = 100.0);
+    assert!(level.ranges().unwrap().y.1 > 6400.0 && !cut(&level));
+    // A lower end below zero has no place on a logarithmic axis.
+    let mut below = with_band((-1.0, 400.0));
+    below.y.1 = Scale::Logarithmic;
+    assert!(cut(&below));
+}
+
+#[test]
+fn an_axis_of_values_above_zero_does_not_begin_below_it() {
+    assert_eq!(with_band((0.0, 320.0)).ranges().unwrap().y.0, 0.0);
+    assert!(with_band((-1.0, 320.0)).ranges().unwrap().y.0 < -1.0);
+}
+
+#[test]
+fn few_measured_values_are_the_labels_of_their_axis() {
+    let mut drawn = figure([0.25, 0.5, 1.0, 2.0, 4.0, 8.0].map(|x| (x, 1.0)).to_vec());
+    drawn.panels[0].series[0].line = Line::Marked;
+    let labels = |drawn: &Figure| -> Vec<String> {
+        let ticks = drawn.ranges().unwrap().x_ticks;
+        ticks.into_iter().map(|tick| drawn.x.1.label(tick)).collect()
+    };
+    assert_eq!(labels(&drawn), ["0.25", "0.5", "1", "2", "4", "8"]);
+    // Labels that would touch are round numbers instead.
+    drawn.panels[0].series[0].points[1].0 = 0.26;
+    assert_eq!(labels(&drawn), ["0.3", "0.5", "1", "2", "5", "8"]);
+}
+
+#[test]
+fn a_pdf_has_its_text_as_letters_of_an_embedded_font() {
+    let pdf = figure(vec![(1.0, 2.0), (10.0, 3.0)]).picture().unwrap().pdf().unwrap();
+    assert!(pdf.starts_with(b"%PDF-"));
+    let has = |words: &str| pdf.windows(words.len()).any(|part| part == words.as_bytes());
+    assert!(has("NotoSans") && has("/FontFile2") && has("/ToUnicode"), "its font");
+    assert!(!has("/Subtype /Image") && !has("/Subtype/Image"), "lines, not points");
+}
+
+#[test]
+fn letters_that_no_font_has_are_named() {
+    // Latin, Greek, Cyrillic and Vietnamese are in the program's own font.
+    assert!(undrawable("Cost of privacy: Δοκιμή, проверка, thử nghiệm <&> ±").is_empty());
+    // Nobody has a letter of the last private plane.
+    assert_eq!(undrawable("a \u{10fffd}b \u{10fffd}"), ['\u{10fffd}']);
+    assert!(undrawable("ab\u{200d}c\u{fe0f}").is_empty(), "what has no shape of its own");
+    // Two writing systems in one word: drawn where the system has a font of the second one.
+    for (word, letter) in [("aअ", 'अ'), ("aش", 'ش'), ("試ش", 'ش'), ("🎲ش", 'ش')] {
+        let has_font = fonts::other_font(letter, &fonts::ALL).is_some();
+        assert_eq!(has_font, !undrawable(word).contains(&letter), "{word}");
+    }
+    let mut drawn = figure(vec![(1.0, 2.0), (10.0, 3.0)]);
+    drawn.title = "\u{10fffd} & 試験".into();
+    let picture = drawn.picture().unwrap();
+    assert!(picture.svg.contains("font-family=\"sans-serif\""), "a viewer chooses the font");
+    for format in [Format::Svg, Format::Png, Format::Pdf] {
+        assert!(picture.contents(format).unwrap().len() > 1000, "{format:?}");
+    }
+}
+
+#[test]
+fn text_of_several_fonts_is_set_side_by_side_around_its_place() {
+    let text = "all of شش it 試験 & 🎲";
+    let svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"400\" height=\"20\">\n<text x=\"200\" y=\"9\" text-anchor=\"middle\" font-family=\"sans-serif\" font-size=\"10\">\n{}\n</text>\n</svg>",
+        text.replace('&', "&amp;")
+    );
+    let written = runs::in_runs(&svg, &fonts::ALL).unwrap();
+    // Nothing is lost.
+    let texts = written.lines().filter_map(|line| line.strip_suffix("</text>"));
+    let letters: String =
+        texts.filter_map(|line| line.split_once('>')).map(|(_, run)| run).collect();
+    assert_eq!(letters.replace("&amp;", "&"), text);
+    let tree = fonts::tree_with(&written, &fonts::ALL).unwrap();
+    let place = tree.root().abs_bounding_box();
+    let middle = (place.left() + place.right()) / 2.0;
+    assert!((middle - 200.0).abs() < 3.0 && place.width() > 60.0, "{place:?}");
+}
+
+#[test]
+fn a_long_name_has_several_lines_and_a_caption_fills_its_width() {
+    let mut drawn = figure(vec![(1.0, 2.0), (10.0, 3.0)]);
+    drawn.panels[0].series[0].name = "a name that says everything ".repeat(8);
+    let short = drawn.panels[0].series[0].clone();
+    drawn.panels[0].series.push(Series { name: "試".repeat(90), ..short });
+    let legend = drawn.legend();
+    for entry in &legend {
+        let [left, _, width, height] = entry.place;
+        assert!(left + width <= WIDTH as i32 && height > 30, "{:?}", entry.place);
+    }
+    assert!(legend[1].place[1] >= legend[0].place[1] + legend[0].place[3]);
+    let words = "the caption of a figure, in small print ".repeat(9);
+    let lines = fonts::wrapped(&words, below::SMALL, WIDTH - 32);
+    let widths: Vec<u32> = lines.iter().map(|line| fonts::width(line, below::SMALL)).collect();
+    assert!(
+        widths[..lines.len() - 1].iter().all(|width| (700..=828).contains(width)),
+        "{widths:?}"
+    );
+    assert!(lines[0].chars().count() > 150, "{}", lines[0]);
 }
 
 #[test]
@@ -98,14 +227,14 @@ fn values_are_in_named_rows_and_lines_without_a_name_are_not_in_the_legend() {
     let series = vec![row("one", 0, 0.4), row("two", 1, 0.5), level];
     let axes = (("value".to_string(), Scale::Linear), (String::new(), Scale::Rows));
     let mut drawn = Figure::of("clicks".into(), axes.0, axes.1, series);
-    let svg = drawn.svg().unwrap();
+    let svg = drawn.picture().unwrap().svg;
     for word in ["one", "two", "the log", "circle", "polyline"] {
         assert!(svg.contains(word), "{word} is missing");
     }
     assert_eq!(drawn.legend().len(), 1);
     // A row without a value still has its name.
     drawn.panels[0].series[1].points[0].0 = f64::NAN;
-    assert!(drawn.svg().unwrap().contains("two"));
+    assert!(drawn.picture().unwrap().svg.contains("two"));
 }
 
 #[test]
@@ -118,7 +247,7 @@ fn panels_share_axes_and_a_title_can_be_left_out() {
     drawn.panels.push(second);
     drawn.shows_title = false;
     drawn.caption = "some words ".repeat(40);
-    let svg = drawn.svg().unwrap();
+    let svg = drawn.picture().unwrap().svg;
     assert!(svg.contains("second panel") && !svg.contains("noise"));
     assert_eq!(svg.matches("tree").count(), 1, "one legend");
     // The axis of the first panel has room for the second one's values.
@@ -130,9 +259,26 @@ fn panels_share_axes_and_a_title_can_be_left_out() {
 fn colours_of_a_grid_are_in_order() {
     let dark = |ramp| {
         let line = Series { ramp: Some(ramp), ..Series::default() };
-        let plotters::style::RGBColor(red, green, blue) = draw::colour(&line);
+        let plotters::style::RGBColor(red, green, blue) = colours::colour(&line);
         0.3 * f64::from(red) + 0.59 * f64::from(green) + 0.11 * f64::from(blue)
     };
     let all: Vec<f64> = (0..=20).map(|step| dark(f64::from(step) / 20.0)).collect();
     assert!(all.windows(2).all(|pair| pair[0] < pair[1]), "{all:?}");
+}
+
+#[test]
+fn references_have_colours_that_the_ramp_has_not() {
+    let parts = |series: &Series| {
+        let plotters::style::RGBColor(red, green, blue) = colours::colour(series);
+        [red, green, blue].map(f64::from)
+    };
+    for index in 0..4 {
+        let reference = parts(&Series { colour: off_ramp(index), ..Series::default() });
+        for step in 0..=20 {
+            let line = parts(&Series { ramp: Some(f64::from(step) / 20.0), ..Series::default() });
+            let apart: f64 =
+                reference.iter().zip(line).map(|(one, other)| (one - other).abs()).sum();
+            assert!(apart > 90.0, "reference {index} and step {step}: {apart}");
+        }
+    }
 }

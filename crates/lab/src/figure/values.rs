@@ -3,13 +3,11 @@
 use serde_json::{Value, json};
 
 use super::{
-    Figure, Line, Panel, Series,
-    draw::{Frame, colour},
-    scale::Scale,
+    Figure, Line, Panel, Series, below::Entry, colours::colour, draw::Frame, scale::Scale,
 };
 
 impl Figure {
-    /// Axes, and the lines of each panel by name and colour. What is not in the legend belongs to a line that is.
+    /// Axes, the lines of each panel by name and colour, and where the legend has their names. What is not in the legend belongs to a line that is.
     pub(super) fn values(&self, frame: &Frame) -> Value {
         let axis = |(label, scale): &(String, Scale), (from, to): (f64, f64)| json!({ "label": label, "log": *scale == Scale::Logarithmic, "from": from, "to": to });
         let panel = |(panel, area): (&Panel, &[i32; 4])| {
@@ -17,18 +15,26 @@ impl Figure {
             json!({ "box": area, "series": lines.map(line).collect::<Vec<_>>() })
         };
         let panels: Vec<Value> = self.panels.iter().zip(&frame.areas).map(panel).collect();
-        json!({ "x": axis(&self.x, frame.x_range), "y": axis(&self.y, frame.y_range), "panels": panels })
+        let top = self.height() as i32;
+        let entry = |Entry { series, place: [x, y, width, height], .. }: Entry<'_>| json!({ "name": series.name, "colour": code(series), "box": [x, top + y, width, height] });
+        let legend: Vec<Value> = self.legend().into_iter().map(entry).collect();
+        let (x, y) = (axis(&self.x, frame.ranges.x), axis(&self.y, frame.ranges.y));
+        json!({ "x": x, "y": y, "panels": panels, "legend": legend })
     }
 }
 
-fn line(series: &Series) -> Value {
+/// A line's colour as an SVG has it, in small letters.
+fn code(series: &Series) -> String {
     let plotters::style::RGBColor(red, green, blue) = colour(series);
-    let colour = format!("#{red:02x}{green:02x}{blue:02x}");
+    format!("#{red:02x}{green:02x}{blue:02x}")
+}
+
+fn line(series: &Series) -> Value {
     // Rows are read from the labels beside them.
     let points = series.points.iter().filter(|_| series.line != Line::Interval);
     let points: Vec<Value> = points
         .filter(|(x, y)| x.is_finite() && y.is_finite())
         .map(|(x, y)| json!([x, y]))
         .collect();
-    json!({ "name": series.name, "colour": colour, "points": points })
+    json!({ "name": series.name, "colour": code(series), "points": points })
 }

@@ -52,31 +52,32 @@ for (const section of document.querySelectorAll("section.figure")) {
     dot.setAttribute("visibility", "hidden");
   });
 
-  // A name of the legend stands for everything in its colour.
-  const colours = new Map(figure.panels.flatMap(({ series }) => series.map(({ name, colour }) => [name, colour])));
-  for (const text of svg.querySelectorAll("text")) {
-    const colour = colours.get(text.textContent.trim());
-    if (!colour) continue;
+  // A name of the legend stands for everything in its colour. It may have several lines, so its whole place is the button.
+  for (const { name, colour, box: [x, y, width, height] } of figure.legend) {
+    const button = shape("g", { role: "button", tabindex: 0, "aria-pressed": "true", "aria-label": name });
+    button.appendChild(shape("rect", { x, y, width, height, fill: "none", "pointer-events": "all" }));
+    button.appendChild(shape("title", {})).textContent = name;
+    const within = (text, key, from, size) => text.getAttribute(key) >= from && text.getAttribute(key) <= from + size;
+    const lines = [...svg.querySelectorAll("text")].filter((text) => within(text, "x", x, width) && within(text, "y", y, height));
     const toggle = () => {
       hidden.has(colour) ? hidden.delete(colour) : hidden.add(colour);
       const off = hidden.has(colour);
-      text.setAttribute("aria-pressed", String(!off));
-      text.style.opacity = off ? 0.4 : 1;
+      button.setAttribute("aria-pressed", String(!off));
+      for (const line of lines) line.style.opacity = off ? 0.4 : 1;
       for (const drawn of svg.querySelectorAll("polyline, polygon, circle, rect, line, path")) {
         const own = [drawn.getAttribute("stroke"), drawn.getAttribute("fill")];
         if (drawn !== dot && own.some((paint) => paint?.toLowerCase() === colour)) drawn.style.display = off ? "none" : "";
       }
     };
-    for (const [key, value] of Object.entries({ role: "button", tabindex: 0, "aria-pressed": "true" })) text.setAttribute(key, value);
-    text.addEventListener("click", toggle);
-    text.addEventListener("keydown", (event) => ["Enter", " "].includes(event.key) && (event.preventDefault(), toggle()));
+    button.addEventListener("click", toggle);
+    button.addEventListener("keydown", (event) => ["Enter", " "].includes(event.key) && (event.preventDefault(), toggle()));
   }
 
   let from;
   const ends = (to) => [Math.min(from.x, to.x), Math.min(from.y, to.y), Math.abs(to.x - from.x), Math.abs(to.y - from.y)];
   svg.addEventListener("pointerdown", (event) => {
     // A finger scrolls the page.
-    if (event.pointerType === "mouse" && event.button === 0 && event.target.getAttribute("role") !== "button") from = place(event);
+    if (event.pointerType === "mouse" && event.button === 0 && !event.target.closest("[role=button]")) from = place(event);
   });
   svg.addEventListener("pointermove", (event) => {
     if (!from) return;

@@ -37,7 +37,7 @@ pub struct FigureToml {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<[u32; 2]>", inner(range(min = 120, max = 1000)))]
     pub size: Option<(u32, u32)>,
-    /// The files that are written.
+    /// The files that are written: `svg`, `png`, `pdf`.
     #[schemars(length(min = 1))]
     pub format: Vec<Format>,
 }
@@ -90,14 +90,12 @@ pub enum Spread {
 }
 
 impl Spread {
-    /// What the lines are, in words.
+    /// What the lines and bands are, in words.
     pub(super) fn words(self) -> &'static str {
         match self {
-            Spread::Interval => {
-                "line and band: mean and its 95 % interval; dotted: median; triangle: 95th percentile"
-            }
+            Spread::Interval => "line and band: mean and its 95 % interval",
             Spread::Quantiles => "line and band: median and 5 to 95 % of the trials",
-            Spread::Trials => "line: median; thin lines: trials",
+            Spread::Trials => "line: median",
         }
     }
 }
@@ -130,29 +128,33 @@ impl FigureToml {
         self.spread.unwrap_or(if skewed { Spread::Quantiles } else { Spread::Interval })
     }
 
-    /// What panels are made by, where `lines` would be drawn. By themselves they are made by algorithm, where several of these have several lines, or else by a key that the lines do not need.
+    /// What panels are made by, where a line is drawn for each of these, with the references beside them. By themselves panels are made where there are many lines: by a key of the environment, so that each holds what can be compared; by algorithm, where several of these have several lines; or else by a key that the lines do not need.
     pub(super) fn facets<'a>(
         &'a self,
-        lines: usize,
-        drawn: &[&'a AlgorithmSummary],
+        lines: &[&'a AlgorithmSummary],
+        references: &[&'a AlgorithmSummary],
         against: Option<&str>,
     ) -> Facets<'a> {
         match self.facets.as_deref() {
             Some("none") => return Facets::None,
             Some("algorithm") => return Facets::Algorithm,
             Some(key) => return Facets::Key(key),
-            None if lines <= MOST_LINES => return Facets::None,
+            None if lines.len() + references.len() <= MOST_LINES => return Facets::None,
             None => {}
         }
-        let mut names: Vec<&str> = drawn.iter().map(|summary| summary.series.as_str()).collect();
+        let other = |labels: &mut dyn Iterator<Item = &'a Label>| {
+            labels.map(|label| label.key.as_str()).find(|key| Some(*key) != against)
+        };
+        if let Some(key) = other(&mut lines.iter().flat_map(|one| &one.environment)) {
+            return Facets::Key(key);
+        }
+        let mut names: Vec<&str> = lines.iter().map(|summary| summary.series.as_str()).collect();
         names.dedup();
-        let of_grid = |name: &&str| drawn.iter().filter(|one| one.series == **name).count() > 1;
-        if names.iter().filter(|name| of_grid(name)).count() > 1 {
+        let several = |name: &&str| lines.iter().filter(|one| one.series == **name).count() > 1;
+        if names.iter().filter(|name| several(name)).count() > 1 {
             return Facets::Algorithm;
         }
-        let labels = drawn.iter().flat_map(|summary| &summary.labels);
-        let other =
-            labels.map(|label: &Label| label.key.as_str()).find(|key| Some(*key) != against);
-        other.map_or(Facets::None, Facets::Key)
+        let key = other(&mut lines.iter().flat_map(|one| &one.labels));
+        key.map_or(Facets::None, Facets::Key)
     }
 }

@@ -3,12 +3,12 @@
 use super::{
     AlgorithmSummary, Estimate, Summary,
     drawing::{AxisScale, Facets, Spread},
-    sweep,
+    sweep::{self, distinct},
 };
 use crate::{
     contest::Label,
     estimate::stuck_words,
-    figure::{Figure, Line, Panel, Scale, Series},
+    figure::{Figure, Line, Panel, Scale, Series, off_ramp},
     offline::LOGGED,
 };
 
@@ -19,8 +19,10 @@ const ESTIMATED: &str = " against the highest reward, estimated while learning";
 const MOST_LINES_OF_PANEL: usize = 8;
 /// Panels of one figure, at most.
 pub(super) const MOST_PANELS: usize = 12;
-/// Thin lines of one algorithm, at most.
-const MOST_TRIALS: usize = 64;
+/// Thin lines or dots of one algorithm, at most.
+pub(super) const MOST_TRIALS: usize = 64;
+/// Names of lines that are left out, at most: a caption has room for so many.
+const MOST_NAMES: usize = 12;
 
 impl Summary {
     /// Every figure with the name of its file, the most important one first.
@@ -36,19 +38,43 @@ impl Summary {
         figures
     }
 
-    /// What the lines are and where they come from.
-    pub(super) fn caption(&self, spread: Option<Spread>, left_out: usize) -> String {
+    /// What the lines are and where they come from: `words` say what is drawn, `left_out` what is not.
+    pub(super) fn caption(&self, words: &str, left_out: &[String]) -> String {
         let trials = self.algorithms.iter().map(|one| one.final_regret.trials).max().unwrap_or(0);
         let several = if trials == 1 { "trial" } else { "trials" };
         let mut caption =
             format!("{trials} {several} of {} rounds, seed {}", self.rounds, self.seed);
-        if let Some(spread) = spread.filter(|_| trials > 2) {
-            caption += &format!("; {}", spread.words());
+        if !words.is_empty() {
+            caption += &format!("; {words}");
         }
-        if left_out > 0 {
-            caption += &format!("; {left_out} more lines are in results.csv");
+        if !left_out.is_empty() {
+            let names = left_out.iter().take(MOST_NAMES).cloned().collect::<Vec<_>>().join("; ");
+            let more = match left_out.len().saturating_sub(MOST_NAMES) {
+                0 => String::new(),
+                more => format!("; and {more} more"),
+            };
+            caption += &format!(". Left out here, and in results.csv: {names}{more}");
         }
         caption + &format!(". reticent {}", crate::source::code())
+    }
+
+    /// What a figure says of its lines. One or two trials have no spread.
+    pub(super) fn words(&self, spread: Option<Spread>, panels: &[Panel]) -> String {
+        let trials = self.algorithms.iter().map(|one| one.final_regret.trials).max().unwrap_or(0);
+        let Some(spread) = spread.filter(|_| trials > 2) else { return String::new() };
+        let mut lines = panels.iter().flat_map(|panel| &panel.series);
+        let mut has = |line: Line| lines.any(|one| one.line == line);
+        let more = match spread {
+            Spread::Interval if has(Line::Dotted) => "; dotted: median; triangle: 95th percentile",
+            Spread::Trials if has(Line::Dots) => "; dots: trials",
+            Spread::Trials => "; thin lines: trials",
+            _ => "",
+        };
+        let first = match spread {
+            Spread::Trials if trials > MOST_TRIALS => format!(" (the first {MOST_TRIALS})"),
+            _ => String::new(),
+        };
+        format!("{}{more}{first}", spread.words())
     }
 
     /// The figure with what `[figure]` says.
@@ -107,7 +133,8 @@ impl Summary {
         let (x, y) = ((what.to_string(), Scale::Linear), (String::new(), Scale::Rows));
         let figure = Figure::of(title, x, y, series);
         let shows_title = self.drawing.title;
-        Some(Figure { caption: self.caption(None, 0), shows_title, ..figure })
+        let caption = self.caption("dot and bar: estimate and its 95 % interval", &[]);
+        Some(Figure { caption, shows_title, ..figure })
     }
 
     /// Regret against rounds. Trials on a log differ in the learner's noise only and are not a sample, so that only their mean is drawn.
@@ -115,10 +142,10 @@ impl Summary {
         let sampled = !self.is_offline();
         let drawn = self.drawing.drawn(&self.algorithms);
         let spread = sampled.then(|| self.drawing.spread(&drawn));
-        let facets = self.drawing.facets(drawn.len(), &drawn, None);
+        let facets = self.drawing.facets(&drawn, &[], None);
         let (panels, left_out) = match drawn.iter().any(|one| panel_of(one, facets).is_some()) {
             true => self.apart(&drawn, spread, facets),
-            false => (vec![self.together(&drawn, spread)], 0),
+            false => (vec![self.together(&drawn, spread)], Vec::new()),
         };
         let lines = || panels.iter().flat_map(|panel| &panel.series).flat_map(|line| &line.points);
         // A regret of zero cannot be shown on a logarithmic axis.
@@ -127,24 +154,19 @@ impl Summary {
         let title = format!("{}: regret{}", self.name, if sampled { "" } else { ESTIMATED });
         let (x, y) = (("round".to_string(), Scale::Logarithmic), ("regret".to_string(), y));
         let figure = Figure::of(title, x, y, Vec::new());
-        let caption = self.caption(spread, left_out);
+        let caption = self.caption(&self.words(spread, &panels), &left_out);
         self.finished(Figure { panels, caption, ..figure })
     }
 
     /// All lines in one panel, with their theory.
     fn together(&self, drawn: &[&AlgorithmSummary], spread: Option<Spread>) -> Panel {
         let mut series: Vec<Series> = Vec::new();
-        for summary in drawn {
-            let alike = |other: &&&AlgorithmSummary| other.series == summary.series;
-            let place = drawn.iter().filter(alike).position(|other| other.name == summary.name);
-            let of = drawn.iter().filter(alike).count();
-            let alone = drawn.iter().all(|other| other.series == summary.series) && of > 1;
-            let mut colour = self.colour(summary);
-            // Points of one grid beside other algorithms have colours of their own, as far as there are some.
-            if of > 1 && !alone {
-                colour = drawn.iter().position(|other| other.name == summary.name).unwrap_or(0);
-            }
-            let ramp = alone.then(|| ramp(place.unwrap_or(0), of));
+        let alone = drawn.iter().all(|other| other.series == drawn[0].series) && drawn.len() > 1;
+        let has_grid = sweep::colours(drawn.iter().copied()).len() < drawn.len();
+        for (place, summary) in drawn.iter().enumerate() {
+            // Points of a grid beside other algorithms have colours of their own, as far as there are some.
+            let colour = if has_grid { place } else { self.colour(summary) };
+            let ramp = alone.then(|| ramp(place, drawn.len()));
             let look = Series {
                 name: format!("{}{}", summary.name, stuck_words([&summary.final_regret])),
                 colour,
@@ -165,62 +187,54 @@ impl Summary {
         Panel { title: String::new(), series }
     }
 
-    /// A panel for each algorithm or for each value of a key, in which algorithms outside the grid are references; and how many lines are left out.
+    /// A panel for each algorithm or for each value of a key, in which algorithms outside the grid are references; and what is left out.
     fn apart(
         &self,
         drawn: &[&AlgorithmSummary],
         spread: Option<Spread>,
         facets: Facets<'_>,
-    ) -> (Vec<Panel>, usize) {
+    ) -> (Vec<Panel>, Vec<String>) {
+        let in_grid = |summary: &AlgorithmSummary| {
+            summary.labels.iter().any(|label| Facets::Key(&label.key) != facets)
+        };
         let (grid, references): (Vec<&AlgorithmSummary>, Vec<_>) =
-            drawn.iter().partition(|summary| panel_of(summary, facets).is_some());
-        let mut titles: Vec<String> = Vec::new();
-        let mut names: Vec<String> = Vec::new();
-        for summary in &grid {
-            let title = panel_of(summary, facets).unwrap_or_default();
-            let name = rest_of(summary, facets);
-            if !titles.contains(&title) {
-                titles.push(title);
-            }
-            if !names.contains(&name) {
-                names.push(name);
-            }
-        }
-        titles.truncate(MOST_PANELS);
+            match drawn.iter().any(|summary| in_grid(summary)) {
+                true => drawn.iter().partition(|summary| in_grid(summary)),
+                // All lines are alike.
+                false => drawn.iter().partition(|summary| panel_of(summary, facets).is_some()),
+            };
+        let mut titles = distinct(drawn.iter().filter_map(|one| panel_of(one, facets)));
+        let names = distinct(grid.iter().map(|summary| rest_of(summary, facets)));
+        let levels = distinct(references.iter().map(|one| reference_name(one, facets)));
         let kept = thinned(&names);
-        let (mut panels, mut count) = (Vec::new(), 0);
-        for title in titles {
+        let mut left_out = titles.split_off(titles.len().min(MOST_PANELS));
+        left_out.extend(names.into_iter().filter(|name| !kept.contains(name)));
+        let place = |names: &[String], name: &String| names.iter().position(|one| one == name);
+        let panel = |title: String| {
+            let own =
+                |one: &&&AlgorithmSummary| panel_of(one, facets).is_none_or(|other| other == title);
             let mut series = Vec::new();
-            for summary in &grid {
+            for summary in grid.iter().filter(own) {
                 let name = rest_of(summary, facets);
-                let place = kept.iter().position(|other| *other == name);
-                let Some(place) =
-                    place.filter(|_| panel_of(summary, facets).as_ref() == Some(&title))
-                else {
-                    continue;
-                };
-                count += 1;
-                let ramp = Some(ramp(place, kept.len()));
-                let look = Series { name, ramp, ..Series::default() };
+                let Some(colour) = place(&kept, &name) else { continue };
+                let ramp = Some(ramp(colour, kept.len()));
+                let look = Series { name, colour, ramp, ..Series::default() };
                 series.extend(lines(summary, &look, spread, kept.len() <= 3));
             }
-            for summary in &references {
-                let look = Series {
-                    name: summary.name.clone(),
-                    colour: 7,
-                    line: Line::Dashed,
-                    ..Series::default()
-                };
+            for summary in references.iter().filter(own) {
+                let name = reference_name(summary, facets);
+                let colour = off_ramp(place(&levels, &name).unwrap_or(0));
+                let look = Series { name, colour, line: Line::Dashed, ..Series::default() };
                 series.extend(lines(summary, &look, spread, false));
             }
-            panels.push(Panel { title, series });
-        }
-        (panels, grid.len() - count)
+            Panel { title, series }
+        };
+        (titles.into_iter().map(panel).collect(), left_out)
     }
 }
 
 /// The place of line number `place` among `of` lines on the scale of colours.
-fn ramp(place: usize, of: usize) -> f64 {
+pub(super) fn ramp(place: usize, of: usize) -> f64 {
     place as f64 / (of.max(2) - 1) as f64
 }
 
@@ -235,7 +249,7 @@ fn thinned(names: &[String]) -> Vec<String> {
 }
 
 /// The panel of an algorithm; none if it has not the key, or is no point of a grid.
-fn panel_of(summary: &AlgorithmSummary, facets: Facets<'_>) -> Option<String> {
+pub(super) fn panel_of(summary: &AlgorithmSummary, facets: Facets<'_>) -> Option<String> {
     match facets {
         Facets::None => None,
         Facets::Algorithm => (!summary.labels.is_empty()).then(|| summary.series.clone()),
@@ -243,6 +257,14 @@ fn panel_of(summary: &AlgorithmSummary, facets: Facets<'_>) -> Option<String> {
             let label = summary.labels.iter().find(|label| label.key == key)?;
             Some(format!("{key} = {}", label.value))
         }
+    }
+}
+
+/// The name of a reference: without the panel that it stands in.
+pub(super) fn reference_name(summary: &AlgorithmSummary, facets: Facets<'_>) -> String {
+    match (facets, panel_of(summary, facets)) {
+        (Facets::Key(_), Some(_)) => rest_of(summary, facets),
+        _ => summary.name.clone(),
     }
 }
 

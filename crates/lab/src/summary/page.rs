@@ -3,7 +3,10 @@
 use reticent::privacy::Guarantee;
 
 use super::{AlgorithmSummary, Summary, sweep};
-use crate::{Result, figure::Figure, report::Report};
+use crate::{Result, contest::joined, figure::Figure, report::Report};
+
+/// Environments whose best learners stand on the first screen, at most.
+const MOST_ENVIRONMENTS: usize = 2;
 
 /// The text with a capital first letter.
 fn capital(words: &str) -> String {
@@ -56,18 +59,30 @@ impl Summary {
         Ok(page)
     }
 
-    /// Which learner, how well, under which guarantee, and what went wrong.
-    fn answers(&self) -> Vec<(&'static str, String)> {
+    /// Which learner, how well, under which guarantee, and what went wrong. Learners are compared within an environment.
+    fn answers(&self) -> Vec<(String, String)> {
+        let environments =
+            sweep::distinct(self.algorithms.iter().map(|one| one.environment.as_slice()));
         let mut answers = Vec::new();
-        for (name, private) in [("Best with a guarantee", true), ("Best without", false)] {
-            let of = self.algorithms.iter().filter(|one| one.guarantee.is_some() == private);
-            let of = of.filter(|one| self.loss(one).is_finite());
-            if let Some(best) = of.min_by(|one, other| self.loss(one).total_cmp(&self.loss(other)))
-            {
-                answers.push((name, self.sentence(best)));
+        for environment in environments.iter().take(MOST_ENVIRONMENTS) {
+            for (name, private) in [("Best with a guarantee", true), ("Best without", false)] {
+                let of = self.algorithms.iter().filter(|one| {
+                    one.environment == *environment && one.guarantee.is_some() == private
+                });
+                let of = of.filter(|one| self.loss(one).is_finite());
+                let best = of.min_by(|one, other| self.loss(one).total_cmp(&self.loss(other)));
+                let name = match *environment {
+                    [] => name.to_string(),
+                    labels => format!("{name}, {}", joined(labels)),
+                };
+                answers.extend(best.map(|best| (name, self.sentence(best))));
             }
         }
-        let (failures, warnings) = (self.failures.len(), self.warnings());
+        if let more @ 1.. = environments.len().saturating_sub(MOST_ENVIRONMENTS) {
+            let others = format!("{more} more, in the table below");
+            answers.push(("Further environments".into(), others));
+        }
+        let (failures, warnings) = (self.failures.len(), self.warnings_of_trials());
         let mut wrong = Vec::new();
         if failures > 0 {
             wrong.push(format!("{failures} trials failed, see below"));
@@ -79,7 +94,7 @@ impl Summary {
         }
         let nothing = "nothing that shows in these trials".to_string();
         let wrong = if wrong.is_empty() { nothing } else { wrong.join(". ") };
-        answers.push(("What went wrong", wrong));
+        answers.push(("What went wrong".into(), wrong));
         answers
     }
 

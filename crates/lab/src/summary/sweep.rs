@@ -1,14 +1,9 @@
 //! Figures and tables of a grid: final regret against one key, and against two keys.
 
-use super::{
-    AlgorithmSummary, Estimate, Summary,
-    drawing::{Facets, Spread},
-    figures::MOST_PANELS,
-};
+use super::{AlgorithmSummary, Summary, against::against};
 use crate::{
     contest::Label,
-    estimate::stuck_words,
-    figure::{Figure, HeatMap, Line, Panel, Scale, Series},
+    figure::{Figure, HeatMap},
 };
 
 /// The largest number of keys that get a figure.
@@ -41,7 +36,7 @@ pub(super) fn heat_maps(summary: &Summary) -> Vec<HeatMap> {
                 continue;
             }
             for group in groups(&summary.algorithms, &[rows, columns]).iter().filter(drawn) {
-                maps.extend(HeatMap::new(rows, columns, group));
+                maps.extend(summary.heat_map(rows, columns, group));
             }
         }
     }
@@ -76,8 +71,8 @@ pub fn table(algorithms: &[AlgorithmSummary]) -> Option<(Vec<String>, Vec<Vec<St
     Some((header, rows))
 }
 
-impl HeatMap {
-    fn new(rows: &str, columns: &str, group: &Group<'_>) -> Option<Self> {
+impl Summary {
+    fn heat_map(&self, rows: &str, columns: &str, group: &Group<'_>) -> Option<HeatMap> {
         let values = |key: &str| {
             let mut all: Vec<f64> =
                 group.points.iter().filter_map(|point| number(point, key)).collect();
@@ -96,8 +91,12 @@ impl HeatMap {
             group.points.iter().find(here).map(|point| point.final_regret)
         };
         let line = |&row: &f64| (row, second.iter().map(|&column| at(row, column)).collect());
+        let one = group.points.iter().all(|point| point.final_regret.trials == 1);
+        let words = if one { "final regret" } else { "mean final regret ± its standard error" };
         Some(HeatMap {
             title: group.name.clone(),
+            shows_title: self.drawing.title,
+            caption: self.caption(&format!("{words}; the darker the worse"), &[]),
             keys: [rows.to_string(), columns.to_string()],
             rows: first.iter().map(line).collect(),
             columns: second.clone(),
@@ -106,37 +105,38 @@ impl HeatMap {
 }
 
 /// The colours: an algorithm has the same colour in all figures, its index in this list.
-pub(crate) fn colours(algorithms: &[AlgorithmSummary]) -> Vec<&str> {
-    let mut names: Vec<&str> = Vec::new();
-    for summary in algorithms {
-        if !names.contains(&summary.series.as_str()) {
-            names.push(&summary.series);
+pub(crate) fn colours<'a>(
+    algorithms: impl IntoIterator<Item = &'a AlgorithmSummary>,
+) -> Vec<&'a str> {
+    distinct(algorithms.into_iter().map(|summary| summary.series.as_str()))
+}
+
+/// The values, each once, in the order of their first occurrence.
+pub(super) fn distinct<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut known: Vec<T> = Vec::new();
+    for value in values {
+        if !known.contains(&value) {
+            known.push(value);
         }
     }
-    names
+    known
 }
 
 /// Points of a grid that differ in some keys only.
-struct Group<'a> {
-    name: String,
-    /// The name without that of the algorithm.
-    rest: String,
-    points: Vec<&'a AlgorithmSummary>,
+pub(super) struct Group<'a> {
+    pub(super) name: String,
+    pub(super) points: Vec<&'a AlgorithmSummary>,
 }
 
-fn number(summary: &AlgorithmSummary, key: &str) -> Option<f64> {
+pub(super) fn number(summary: &AlgorithmSummary, key: &str) -> Option<f64> {
     let label = summary.labels.iter().find(|label| label.key == key)?;
     label.value.replace('_', "").parse().ok()
 }
 
 /// The keys that have two numbers or more, in the order of the file.
 fn keys(algorithms: &[AlgorithmSummary]) -> Vec<String> {
-    let mut keys: Vec<String> = Vec::new();
-    for label in algorithms.iter().flat_map(|summary| &summary.labels) {
-        if !keys.contains(&label.key) {
-            keys.push(label.key.clone());
-        }
-    }
+    let labels = algorithms.iter().flat_map(|summary| &summary.labels);
+    let mut keys = distinct(labels.map(|label| label.key.clone()));
     keys.retain(|key| {
         let mut values: Vec<f64> =
             algorithms.iter().filter_map(|summary| number(summary, key)).collect();
@@ -148,7 +148,7 @@ fn keys(algorithms: &[AlgorithmSummary]) -> Vec<String> {
 }
 
 /// The algorithms that have these keys, together where they agree in everything else.
-fn groups<'a>(
+pub(super) fn groups<'a>(
     algorithms: impl IntoIterator<Item = &'a AlgorithmSummary>,
     without: &[&str],
 ) -> Vec<Group<'a>> {
@@ -170,165 +170,8 @@ fn groups<'a>(
         };
         match groups.iter_mut().find(|group| group.name == name) {
             Some(group) => group.points.push(summary),
-            None => groups.push(Group { name, rest, points: vec![summary] }),
+            None => groups.push(Group { name, points: vec![summary] }),
         }
     }
     groups
-}
-
-/// The final regret against a key.
-fn against(summary: &Summary, key: &str) -> Option<Figure> {
-    let drawn = summary.drawing.drawn(&summary.algorithms);
-    let spread = match summary.drawing.spread(&drawn) {
-        // Final regrets are single numbers: their quantiles show what lines would.
-        Spread::Trials => Spread::Quantiles,
-        other => other,
-    };
-    let all = groups(drawn.iter().copied(), &[key]);
-    let facets = summary.drawing.facets(all.len(), &drawn, Some(key));
-    // Panels by the axis itself would have one point each.
-    let facets = if facets == Facets::Key(key) { Facets::None } else { facets };
-    let mut panels: Vec<Panel> = Vec::new();
-    for group in &all {
-        let first = group.points[0];
-        let (title, name) = match facets {
-            Facets::None => (String::new(), group.name.clone()),
-            Facets::Algorithm => {
-                let name = if group.rest.is_empty() { &first.series } else { &group.rest };
-                (first.series.clone(), name.clone())
-            }
-            Facets::Key(by) => {
-                let value = first.labels.iter().find(|label| label.key == by);
-                let value = value.map_or("-", |label| label.value.as_str());
-                let own = format!(", {by} = {value}");
-                (format!("{by} = {value}"), group.name.replace(&own, ""))
-            }
-        };
-        let mut points: Vec<(f64, Estimate)> = group
-            .points
-            .iter()
-            .filter_map(|point| Some((number(point, key)?, point.final_regret)))
-            .collect();
-        points.sort_by(|one, two| one.0.total_cmp(&two.0));
-        if points.len() < 2 {
-            continue;
-        }
-        let panel = match panels.iter().position(|panel| panel.title == title) {
-            Some(place) => place,
-            None if panels.len() == MOST_PANELS => continue,
-            None => {
-                panels.push(Panel { title, series: Vec::new() });
-                panels.len() - 1
-            }
-        };
-        let alike = all.iter().filter(|other| other.points[0].series == first.series);
-        let (several, one_name) = (alike.count() > 1, colours(&summary.algorithms).len() == 1);
-        let among = panels[panel].series.iter().filter(|line| !line.name.is_empty()).count();
-        let colour = match several || one_name {
-            // Lines of one algorithm have colours by their place.
-            true => among,
-            false => summary.colour(first),
-        };
-        let stuck = stuck_words(points.iter().map(|(_, e)| e));
-        let look = Series { name: format!("{name}{stuck}"), colour, ..Series::default() };
-        panels[panel].series.extend(final_lines(&points, &look, spread));
-    }
-    let ends = |pick: fn(f64, f64) -> f64| {
-        let lines = panels.iter().flat_map(|panel| &panel.series);
-        lines.flat_map(|line| &line.points).map(|point| point.0).reduce(pick)
-    };
-    let (low, high) = (ends(f64::min)?, ends(f64::max)?);
-    // An algorithm without the swept key is a horizontal reference line with its interval.
-    for reference in drawn.iter().filter(|reference| reference.labels.is_empty()) {
-        let regret = &reference.final_regret;
-        let (level, band) = match spread {
-            Spread::Interval => (regret.mean, regret.band()),
-            _ => (regret.median, (regret.percentile_5, regret.percentile_95)),
-        };
-        let line = Series {
-            name: format!("{}{}", reference.name, stuck_words([regret])),
-            colour: summary.colour(reference),
-            line: Line::Dashed,
-            points: vec![(low, level), (high, level)],
-            band: vec![band; 2],
-            ..Series::default()
-        };
-        panels.iter_mut().for_each(|panel| panel.series.push(line.clone()));
-    }
-    let all = || panels.iter().flat_map(|panel| &panel.series).flat_map(|line| &line.points);
-    let scale = |values: Vec<f64>| {
-        let low = values.iter().copied().fold(f64::INFINITY, f64::min);
-        let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        if low > 0.0 && high >= 8.0 * low { Scale::Logarithmic } else { Scale::Linear }
-    };
-    let x = (key.to_string(), scale(all().map(|point| point.0).collect()));
-    let y = ("final regret".to_string(), scale(all().map(|point| point.1).collect()));
-    let title = format!("{}: final regret against {key}", summary.name);
-    let caption = summary.caption(Some(spread), 0);
-    Some(summary.finished(Figure { panels, caption, ..Figure::of(title, x, y, Vec::new()) }))
-}
-
-/// Final regrets at the measured points of one line.
-fn final_lines(points: &[(f64, Estimate)], look: &Series, spread: Spread) -> Vec<Series> {
-    let pick = |pick: fn(&Estimate) -> f64| -> Vec<(f64, f64)> {
-        points.iter().map(|(x, e)| (*x, pick(e))).collect()
-    };
-    let line = Line::Marked;
-    if spread != Spread::Interval {
-        let band = points.iter().map(|(_, e)| (e.percentile_5, e.percentile_95)).collect();
-        return vec![Series { line, points: pick(|e| e.median), band, ..look.clone() }];
-    }
-    let band = points.iter().map(|(_, e)| e.band()).collect();
-    let mut series = vec![Series { line, points: pick(|e| e.mean), band, ..look.clone() }];
-    if points.iter().all(|(_, e)| e.trials > 2) {
-        let beside = |line, points| Series { name: String::new(), line, points, ..look.clone() };
-        series.push(beside(Line::Dotted, pick(|e| e.median)));
-        series.push(beside(Line::Marks, pick(|e| e.percentile_95)));
-    }
-    series
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Experiment;
-
-    #[test]
-    fn the_figure_of_a_grid_counts_stuck_trials() {
-        let text = r#"
-            name = "grid"
-            rounds = 100
-            trials = 3
-            environment = { kind = "sphere", dimension = 3, arms = 5 }
-            [[algorithm]]
-            kind = "linucb"
-            [[algorithm]]
-            kind = "joint"
-            privacy = { epsilon = [1.0, 2.0], delta = 1e-6 }
-        "#;
-        let folder = std::env::temp_dir().join(format!("reticent-sweep-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&folder);
-        let summary = Experiment::parse(text).unwrap().run(&folder, |_, _| ()).unwrap();
-        std::fs::remove_dir_all(&folder).unwrap();
-        let mut summary = summary;
-        let names = |summary: &Summary| -> Vec<String> {
-            let (_, figure) = figures(summary).remove(0);
-            let names = figure.series().map(|line| line.name.clone());
-            names.filter(|name| !name.is_empty()).collect()
-        };
-        for (algorithm, stuck) in summary.algorithms.iter_mut().zip([0, 0, 0]) {
-            algorithm.final_regret.stuck_trials = Some(stuck);
-        }
-        assert!(names(&summary).iter().all(|name| !name.contains("stuck")));
-        for (algorithm, stuck) in summary.algorithms.iter_mut().zip([1, 0, 2]) {
-            algorithm.final_regret.stuck_trials = Some(stuck);
-        }
-        let names = names(&summary);
-        assert_eq!(names.len(), 2, "{names:?}");
-        // For both points of the line, and for the reference level.
-        assert!(
-            names[0].ends_with(", 2 of 6 stuck") && names[1].ends_with(", 1 of 3 stuck"),
-            "{names:?}"
-        );
-    }
 }

@@ -25,7 +25,10 @@ rounds = 300
 trials = 8
 environment = { kind = "sphere", dimension = 3, arms = 5 }
 [[algorithm]]
-name = "nobody's privacy"
+name = "a reference with a name that says all there is to say of it: which rule it follows, whom it trusts, where it was published, and that nothing of it is private"
+kind = "linucb"
+[[algorithm]]
+name = "round"
 kind = "linucb"
 [[algorithm]]
 name = "curator"
@@ -82,12 +85,28 @@ for (const [width, colorScheme] of [[1200, "light"], [1200, "dark"], [400, "ligh
     [...section.querySelectorAll("polyline")].filter((line) => line.getAttribute("stroke")?.toLowerCase() === colour && line.style.display !== "none").length, target.colour);
   const before = await shown();
   assert.ok(before >= 2, "a line in each panel");
-  const legend = figure.locator("svg text", { hasText: target.name }).first();
+  const button = (name) => figure.locator(`svg [role=button][aria-label="${name}"]`);
+  const legend = button(target.name);
   await legend.click();
   assert.equal(await shown(), 0);
   assert.equal(await legend.getAttribute("aria-pressed"), "false");
   await legend.press("Enter");
   assert.equal(await shown(), before);
+
+  // A long name is whole: in lines that fit, and under the pointer. An axis that is called as a line is no button.
+  const long = figure.locator("svg [role=button]", { has: page.locator("title", { hasText: "a reference with a name" }) });
+  const whole_name = await long.getAttribute("aria-label");
+  assert.ok(whole_name.endsWith("nothing of it is private"), whole_name);
+  const [own, sheet] = [await long.locator("rect").boundingBox(), await figure.locator("svg").boundingBox()];
+  assert.ok(own.x + own.width <= sheet.x + sheet.width, "the name ends within the figure");
+  const words_of_it = await figure.evaluate((section) => [...section.querySelectorAll("svg text")].map((text) => text.textContent.trim()).join(" "));
+  assert.ok(words_of_it.includes("nothing of it is private"), words_of_it);
+  assert.equal(await button("round").count(), 1);
+  assert.ok((await figure.locator("svg text", { hasText: /^\s*round\s*$/ }).count()) > 1, "the axis and the line");
+
+  // The background of a figure is the page's.
+  const sheets = await figure.evaluate((section) => getComputedStyle(section.querySelector("svg > rect")).fill);
+  assert.equal(sheets, colorScheme === "dark" ? "none" : "rgb(255, 255, 255)");
 
   // Dragging shows a part, a double click everything again.
   const view = () => figure.locator("svg").getAttribute("viewBox");

@@ -1,5 +1,5 @@
 use super::*;
-use crate::Experiment;
+use crate::{Experiment, figure::Format};
 
 /// Two grids of six levels and a reference, drawn as `[figure]` says.
 fn summary(figure: &str) -> Summary {
@@ -48,7 +48,7 @@ fn many_lines_are_in_panels_with_one_short_legend() {
         assert_eq!(names[0], "epsilon = 0.25");
         assert!(names.contains(&"reference"), "{names:?}");
     }
-    let svg = regret.svg().unwrap();
+    let svg = regret.picture().unwrap().svg;
     assert_eq!(svg.matches("epsilon = 0.25").count(), 1, "the legend has each name once");
     assert!(svg.contains("8 trials of 60 rounds") && svg.contains("code"), "its caption");
     // Two lines and a reference need no panels; what was measured is marked.
@@ -71,7 +71,7 @@ fn the_file_says_what_is_drawn() {
     assert_eq!((regret.panels.len(), regret.y.1), (1, Scale::Linear));
     let thin = regret.series().filter(|line| line.line == Line::Thin).count();
     assert_eq!(thin, 6 * 8, "a line for each trial of each level");
-    let svg = regret.svg().unwrap();
+    let svg = regret.picture().unwrap().svg;
     assert!(!svg.contains("two grids") && svg.contains("width=\"300\""), "{}", &svg[..200]);
     let folder = tempfile();
     drawn.write(&folder).unwrap();
@@ -111,8 +111,11 @@ fn what_an_experiment_does_not_have_is_refused() {
         ("facets = \"epsilon\"", "facets is epsilon: give one of algorithm, none"),
         ("against = \"delta\"", "against is delta: give one of round"),
         ("size = [10, 10]", "from 120 to 1000"),
-        ("format = []", "give some of svg, png"),
-        ("format = [\"gif\"]", "figure: unknown value `gif`, expected `svg` or `png`"),
+        ("format = []", "give some of svg, png, pdf"),
+        (
+            "title = false\nformat = [\"svg\", \"gif\"]",
+            "line 8, figure: `format`: unknown value `gif`, expected one of `svg`, `png`, `pdf`",
+        ),
         ("colour = 1", "colour"),
     ] {
         let error = refused(figure);
@@ -150,8 +153,14 @@ fn a_map_over_two_keys_is_a_picture_too() {
     "#;
     let mut summary = Experiment::parse(text).unwrap().simulate(|_, _| ()).unwrap();
     let map = sweep::heat_maps(&summary).remove(0);
-    let svg = map.svg().unwrap();
+    let svg = map.picture().unwrap().svg;
     assert!(svg.contains("final regret by arms and epsilon"), "{svg}");
+    assert!(svg.contains("mean final regret ± its standard error"), "{svg}");
+    assert!(svg.contains("3 trials of 60 rounds") && svg.contains("code"), "its caption");
+    summary.drawing.title = false;
+    let untitled = sweep::heat_maps(&summary).remove(0).picture().unwrap().svg;
+    assert!(!untitled.contains("final regret by"), "a title can be left out");
+    summary.drawing.title = true;
     let of = |estimate: &Estimate| format!("{:.1} ± {:.1}", estimate.mean, estimate.standard_error);
     for one in &summary.algorithms {
         assert!(svg.contains(&of(&one.final_regret)));
@@ -160,7 +169,7 @@ fn a_map_over_two_keys_is_a_picture_too() {
     let worst = summary.algorithms.iter().map(|one| &one.final_regret);
     let worst = worst.max_by(|one, other| one.mean.total_cmp(&other.mean)).unwrap();
     assert_eq!(map.shade(worst), (0, 114, 178, "#fff"));
-    assert!(map.png().unwrap().starts_with(b"\x89PNG"));
+    assert!(map.picture().unwrap().png().unwrap().starts_with(b"\x89PNG"));
     // Only what is asked for.
     summary.drawing.against = Some("round".into());
     assert!(sweep::heat_maps(&summary).is_empty());
@@ -187,21 +196,21 @@ fn figures_that_have_nothing_to_show_as_asked_are_drawn_otherwise() {
         "[figure]\nfacets = \"epsilon\"\nsize = [1000, 1000]",
     ] {
         for (name, drawn) in summary(figure).figures() {
-            assert!(drawn.svg().is_ok(), "{name}: {figure}");
+            assert!(drawn.picture().is_ok(), "{name}: {figure}");
         }
     }
     let mut nothing = summary("[figure]\ny_scale = \"log\"\nfacets = \"none\"");
     for one in &mut nothing.algorithms {
         one.curve.iter_mut().for_each(|(_, regret)| *regret = Estimate::of(&[0.0]));
     }
-    assert!(nothing.regret().svg().is_ok(), "a regret of zero on a logarithmic axis");
+    assert!(nothing.regret().picture().is_ok(), "a regret of zero on a logarithmic axis");
 }
 
 #[test]
 fn a_picture_that_is_too_large_is_refused() {
     let mut drawn = summary("").regret();
     drawn.size = Some((4000, 4000));
-    assert!(drawn.png().unwrap_err().to_string().contains("too large"));
+    assert!(drawn.picture().unwrap().png().unwrap_err().to_string().contains("too large"));
 }
 
 #[test]
@@ -213,4 +222,145 @@ fn the_best_one_has_a_value_and_a_warning_keeps_its_name() {
     let (first, _) = html.split_once("<svg").unwrap();
     assert!(!first.contains("NaN"), "{first}");
     assert!(first.contains("curator (1, 1e-6): TOO FEW PEOPLE"), "{first}");
+}
+
+/// A grid of environments, with a learner that has a grid of its own and one that has none.
+fn environments(arms: &str, figure: &str) -> Summary {
+    let text = format!(
+        r#"
+        name = "environments"
+        rounds = 60
+        trials = 8
+        environment = {{ kind = "sphere", dimension = 3, arms = {arms} }}
+        [[algorithm]]
+        name = "reference"
+        kind = "linucb"
+        [[algorithm]]
+        name = "curator"
+        kind = "joint"
+        privacy = {{ epsilon = [0.5, 1, 2], delta = 1e-6 }}
+        {figure}
+        "#
+    );
+    Experiment::parse(&text).unwrap().simulate(|_, _| ()).unwrap()
+}
+
+#[test]
+fn a_reference_stands_beside_the_lines_of_its_environment() {
+    let all = environments("[3, 5, 7, 9]", "");
+    let figure = named(&all.figures(), "regret-against-epsilon");
+    let titles: Vec<&str> = figure.panels.iter().map(|panel| panel.title.as_str()).collect();
+    assert_eq!(titles, ["arms = 3", "arms = 5", "arms = 7", "arms = 9"]);
+    for (index, panel) in figure.panels.iter().enumerate() {
+        let level =
+            panel.series.iter().find(|line| line.line == Line::Dashed).expect("a reference");
+        assert!(level.name.starts_with("reference"), "{}", level.name);
+        let own = all.algorithms.iter().filter(|one| one.series == "reference").nth(index).unwrap();
+        let regret = &own.final_regret;
+        assert!([regret.mean, regret.median].contains(&level.points[0].1), "of its environment");
+    }
+    // Against the environment's own key, too many lines for one panel have it in each.
+    let mut faceted = environments("[3, 5]", "");
+    faceted.drawing.facets = Some("epsilon".into());
+    let figure = named(&faceted.figures(), "regret-against-arms");
+    let titles: Vec<&str> = figure.panels.iter().map(|panel| panel.title.as_str()).collect();
+    assert_eq!(titles, ["epsilon = 0.5", "epsilon = 1", "epsilon = 2"]);
+    for panel in &figure.panels {
+        assert!(panel.series.iter().any(|line| line.name.starts_with("reference")));
+    }
+    // Against rounds too, and it is told from the lines of the grid.
+    let figure = named(&all.figures(), "regret");
+    assert_eq!(figure.panels.len(), 4);
+    for panel in &figure.panels {
+        let (lines, levels): (Vec<&Series>, Vec<_>) = panel
+            .series
+            .iter()
+            .filter(|line| !line.name.is_empty())
+            .partition(|line| line.ramp.is_some());
+        assert_eq!((lines.len(), levels.len()), (3, 1), "{}", panel.title);
+        assert!(levels[0].line == Line::Dashed && levels[0].colour == off_ramp(0));
+    }
+    // In one panel each has a name and a colour of its own.
+    let figure = named(&environments("[3, 5]", "").figures(), "regret-against-epsilon");
+    assert_eq!(figure.panels.len(), 1);
+    let named = || figure.series().filter(|line| !line.name.is_empty());
+    let mut colours: Vec<(usize, Option<u64>)> =
+        named().map(|line| (line.colour, line.ramp.map(f64::to_bits))).collect();
+    assert_eq!(colours.len(), 4);
+    colours.sort_unstable();
+    colours.dedup();
+    assert_eq!(colours.len(), 4, "{:?}", named().map(|line| &line.name).collect::<Vec<_>>());
+}
+
+#[test]
+fn the_best_learner_is_named_for_each_environment() {
+    let all = environments("[3, 5]", "");
+    let html = all.page(&all.figures()).unwrap().html();
+    let (first, _) = html.split_once("<svg").unwrap();
+    for words in ["Best with a guarantee, arms = 3", "Best with a guarantee, arms = 5"] {
+        let (_, answer) = first.split_once(words).unwrap_or_else(|| panic!("{words}: {first}"));
+        let arms = &words[words.len() - 8..];
+        let (answer, _) = answer.split_once("</dd>").unwrap();
+        assert!(answer.contains(&format!("[{arms}]")), "{answer}");
+    }
+    let many = environments("[3, 4, 5, 6, 7]", "");
+    let html = many.page(&[]).unwrap().html();
+    assert!(html.contains("3 more, in the table below"), "the rest is counted");
+}
+
+#[test]
+fn lines_that_are_left_out_are_named() {
+    let text = "[figure]\nfacets = \"algorithm\"\nalgorithms = [\"curator\"]";
+    let drawn = summary(text);
+    let nothing = named(&drawn.figures(), "regret");
+    assert!(!nothing.caption.contains("Left out"), "{}", nothing.caption);
+    let levels: Vec<String> = (1..=10).map(|level| level.to_string()).collect();
+    let text = format!(
+        "name = \"many\"\nrounds = 30\ntrials = 3\nenvironment = {{ kind = \"sphere\", dimension = 3, arms = 5 }}\n[[algorithm]]\nkind = \"joint\"\nprivacy = {{ epsilon = [{}], delta = 1e-6 }}\n[figure]\nfacets = \"algorithm\"",
+        levels.join(", ")
+    );
+    let many = Experiment::parse(&text).unwrap().simulate(|_, _| ()).unwrap();
+    let regret = named(&many.figures(), "regret");
+    let words = "Left out here, and in results.csv: epsilon = 5; epsilon = 9";
+    assert!(regret.caption.contains(words), "{}", regret.caption);
+    assert_eq!(regret.series().filter(|line| line.name.starts_with("epsilon")).count(), 8);
+}
+
+#[test]
+fn trials_against_a_key_are_dots() {
+    let drawn = summary("[figure]\nagainst = \"epsilon\"\nspread = \"trials\"");
+    let figure = named(&drawn.figures(), "regret-against-epsilon");
+    let dots: Vec<&Series> = figure.series().filter(|line| line.line == Line::Dots).collect();
+    assert_eq!(dots.len(), 2);
+    assert!(dots.iter().all(|line| line.points.len() == 6 * 8), "every trial of every level");
+    assert!(figure.caption.contains("line: median; dots: trials"), "{}", figure.caption);
+    assert!(figure.picture().is_ok());
+}
+
+#[test]
+fn every_format_is_written_and_an_old_one_removed() {
+    let folder = tempfile().with_extension("formats");
+    let _ = std::fs::remove_dir_all(&folder);
+    let has = |name: &str| folder.join("figures").join(name).exists();
+    let mut drawn = summary("[figure]\nagainst = \"round\"\nformat = [\"pdf\", \"svg\"]");
+    drawn.write(&folder).unwrap();
+    assert!(has("regret.pdf") && has("regret.svg") && !has("regret.png"));
+    drawn.drawing.format = vec![Format::Png];
+    drawn.write(&folder).unwrap();
+    assert!(!has("regret.pdf") && !has("regret.svg") && has("regret.png"));
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn letters_that_a_picture_cannot_show_are_a_warning() {
+    let mut drawn = summary("");
+    let letters =
+        |drawn: &Summary| drawn.warnings().into_iter().find(|one| one.contains("no font"));
+    assert_eq!(letters(&drawn), None);
+    drawn.name = "mean of \u{10fffd}".into();
+    let warning = letters(&drawn).expect("a warning");
+    assert!(warning.contains("has \u{10fffd}: PNG and PDF show boxes"), "{warning}");
+    assert!(warning.contains("fonts-noto-cjk") && warning.contains("format = [\"svg\"]"));
+    drawn.drawing.format = vec![Format::Svg];
+    assert_eq!(letters(&drawn), None, "a viewer has its own fonts");
 }

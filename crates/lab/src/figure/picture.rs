@@ -1,0 +1,88 @@
+//! Drawings as SVG, and the same SVG as PNG and PDF.
+
+use plotters::{coord::Shift, prelude::*};
+use resvg::{tiny_skia, usvg};
+
+use super::{Format, fonts};
+use crate::{Error, Result};
+
+/// Where figures are drawn.
+pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+
+/// A drawing that is finished.
+#[derive(Debug, Clone)]
+pub struct Picture {
+    title: String,
+    /// The drawing as SVG.
+    pub svg: String,
+}
+
+/// Points of the PNG for each unit of the SVG, so that it is sharp in print.
+const SHARPNESS: f32 = 2.0;
+
+/// Points of a PNG, at most: 300 MiB of memory.
+const MOST_POINTS: f32 = 75e6;
+
+impl Picture {
+    /// Draws on an area of this size.
+    pub(super) fn drawn<T>(
+        title: &str,
+        size: (u32, u32),
+        draw: impl FnOnce(&Area<'_>) -> std::result::Result<T, String>,
+    ) -> Result<(Self, T)> {
+        let mut svg = String::new();
+        let area = SVGBackend::with_string(&mut svg, size).into_drawing_area();
+        let result = draw(&area).and_then(|result| area.present().map(|()| result).map_err(say));
+        drop(area);
+        let result = result.map_err(|reason| Error::Figure { title: title.into(), reason })?;
+        Ok((Picture { title: title.into(), svg }, result))
+    }
+
+    /// The contents of its file.
+    pub fn contents(&self, format: Format) -> Result<Vec<u8>> {
+        match format {
+            Format::Svg => Ok(self.svg.clone().into_bytes()),
+            Format::Png => self.png(),
+            Format::Pdf => self.pdf(),
+        }
+    }
+
+    /// The picture as PNG, twice as large.
+    pub fn png(&self) -> Result<Vec<u8>> {
+        let tree = self.tree()?;
+        let (width, height) = (SHARPNESS * tree.size().width(), SHARPNESS * tree.size().height());
+        if width * height > MOST_POINTS {
+            return Err(self.failed(format!(
+                "{width} x {height} is too large for a PNG: give a smaller size, or svg or pdf alone"
+            )));
+        }
+        let mut points = tiny_skia::Pixmap::new(width as u32, height as u32)
+            .ok_or_else(|| self.failed("it has no size"))?;
+        let larger = tiny_skia::Transform::from_scale(SHARPNESS, SHARPNESS);
+        resvg::render(&tree, larger, &mut points.as_mut());
+        points.encode_png().map_err(|error| self.failed(error))
+    }
+
+    /// The picture as PDF, of lines and letters; a unit of the SVG is a point.
+    pub fn pdf(&self) -> Result<Vec<u8>> {
+        let tree = self.tree()?;
+        let write = |embed_text| {
+            let options = svg2pdf::ConversionOptions { embed_text, ..Default::default() };
+            svg2pdf::to_pdf(&tree, options, svg2pdf::PageOptions::default())
+        };
+        // A font that cannot be embedded is drawn by its outlines.
+        write(true).or_else(|_| write(false)).map_err(|error| self.failed(error))
+    }
+
+    fn tree(&self) -> Result<usvg::Tree> {
+        fonts::tree(&self.svg).map_err(|error| self.failed(error))
+    }
+
+    fn failed(&self, reason: impl std::fmt::Display) -> Error {
+        Error::Figure { title: self.title.clone(), reason: reason.to_string() }
+    }
+}
+
+pub(super) fn say(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}

@@ -1,0 +1,144 @@
+//! Text in several fonts: in place of each text with letters that Noto Sans lacks, a text for each run of letters that one font has, side by side.
+//!
+//! The library that shapes text does it font by font for the whole of a text, and puts the results together by their positions, which are others in writing systems
+//! whose letters join. A text of one font is shaped rightly.
+
+use std::sync::Arc;
+
+use resvg::usvg::{
+    self, Group, Node,
+    fontdb::{Database, ID},
+};
+
+use super::fonts::{draws, other_font, tree_with};
+
+/// Letters that one font has; without one, they are in Noto Sans, or nowhere.
+struct Run {
+    font: Option<ID>,
+    text: String,
+}
+
+/// The SVG with texts of one font each. The drawing library writes the beginning of a text, its letters and its end on three lines.
+pub(super) fn in_runs(svg: &str, fonts: &Arc<Database>) -> Result<String, usvg::Error> {
+    let (mut written, mut lines) = (String::new(), svg.lines());
+    while let Some(line) = lines.next() {
+        let runs = match line.starts_with("<text ") {
+            true => runs(lines.next().unwrap_or_default(), fonts),
+            false => Vec::new(),
+        };
+        if runs.is_empty() {
+            written.push_str(line);
+            written.push('\n');
+            continue;
+        }
+        // Its end.
+        lines.next();
+        let number = |key| attribute(line, key).and_then(|value| value.parse::<f32>().ok());
+        let widths = widths(&runs, number("font-size").unwrap_or(12.0), fonts)?;
+        let all: f32 = widths.iter().sum();
+        let mut x = number("x").unwrap_or(0.0)
+            - match attribute(line, "text-anchor") {
+                Some("middle") => all / 2.0,
+                Some("end") => all,
+                _ => 0.0,
+            };
+        for (run, width) in runs.iter().zip(widths) {
+            let beginning = with(line, "text-anchor", "start");
+            let beginning = with(&beginning, "x", &x.to_string());
+            written.push_str(&run.element(&beginning, fonts));
+            x += width;
+        }
+    }
+    Ok(written)
+}
+
+/// The runs of a text; spaces between runs of one font belong to it.
+fn runs(text: &str, fonts: &Database) -> Vec<Run> {
+    let mut runs: Vec<Run> = Vec::new();
+    for letter in text.chars() {
+        let before = runs.last().and_then(|run| run.font);
+        let font = match before {
+            Some(font) if joins(letter) || letter.is_whitespace() => Some(font),
+            _ => {
+                let other = other_font(letter, fonts);
+                let same = before.filter(|font| other.is_some() && draws(fonts, *font, letter));
+                same.or(other)
+            }
+        };
+        match runs.last_mut().filter(|run| run.font == font) {
+            Some(run) => run.text.push(letter),
+            None => {
+                // Spaces before other letters are theirs.
+                let spaces = match runs.last_mut() {
+                    Some(run) => run.text.split_off(run.text.trim_end().len()),
+                    None => String::new(),
+                };
+                runs.push(Run { font, text: format!("{spaces}{letter}") });
+            }
+        }
+    }
+    runs
+}
+
+/// Whether a letter only says how those beside it are joined or shown.
+pub(super) fn joins(letter: char) -> bool {
+    matches!(letter, '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}')
+}
+
+impl Run {
+    /// A text that begins as `beginning`, in the run's font.
+    fn element(&self, beginning: &str, fonts: &Database) -> String {
+        let face = self.font.and_then(|font| fonts.face(font));
+        let family = face.and_then(|face| face.families.first()).map(|(name, _)| name);
+        let beginning = match family {
+            Some(name) => {
+                let name = name.replace(['\'', '"', '&', '<'], "");
+                with(beginning, "font-family", &format!("'{name}'"))
+            }
+            None => beginning.to_string(),
+        };
+        format!("{} xml:space=\"preserve\">{}</text>\n", beginning.trim_end_matches('>'), self.text)
+    }
+}
+
+/// How far each run reaches.
+fn widths(runs: &[Run], size: f32, fonts: &Arc<Database>) -> Result<Vec<f32>, usvg::Error> {
+    let mut svg =
+        String::from("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"9\" height=\"9\">");
+    for (number, run) in runs.iter().enumerate() {
+        let beginning =
+            format!("<text id=\"{number}\" font-size=\"{size}\" font-family=\"sans-serif\">");
+        svg.push_str(&run.element(&beginning, fonts));
+    }
+    svg.push_str("</svg>");
+    let tree = tree_with(&svg, fonts)?;
+    let width = |number: usize| width_of(tree.root(), &number.to_string()).unwrap_or(0.0);
+    Ok((0..runs.len()).map(width).collect())
+}
+
+fn width_of(group: &Group, id: &str) -> Option<f32> {
+    group.children().iter().find_map(|node| match node {
+        Node::Text(text) if text.id() == id => Some(text.bounding_box().width()),
+        Node::Group(group) => width_of(group, id),
+        _ => None,
+    })
+}
+
+/// Where the value of an attribute begins and ends.
+fn place(element: &str, key: &str) -> Option<(usize, usize)> {
+    let key = format!(" {key}=\"");
+    let from = element.find(&key)? + key.len();
+    Some((from, from + element[from..].find('"')?))
+}
+
+fn attribute<'a>(element: &'a str, key: &str) -> Option<&'a str> {
+    place(element, key).map(|(from, to)| &element[from..to])
+}
+
+/// The element with another value of an attribute that it has.
+fn with(element: &str, key: &str, value: &str) -> String {
+    match place(element, key) {
+        Some((from, to)) => format!("{}{value}{}", &element[..from], &element[to..]),
+        None => element.to_string(),
+    }
+}
