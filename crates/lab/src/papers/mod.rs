@@ -191,6 +191,11 @@ pub const EXPERIMENTS: &[PaperExperiment] = &[
         title: "phased elimination and other learners in episodes beside the default, on fixed arms at equal certificates",
         run: science::fixed_arms,
     },
+    PaperExperiment {
+        id: "science/clicks",
+        title: "clicks at rates of .5, .05 and .005: linear and logistic learners at equal certificates",
+        run: science::clicks,
+    },
 ];
 
 /// An experiment that was run.

@@ -9,13 +9,22 @@
 //! | `episodes`, `episode_noise` | a learner of fixed arms that puts each person's reward into exactly one noisy sum; that noise with its proof |
 //! | `blocks` | fixed arms, many people at a time |
 //! | `design` | G-optimal designs over the arms that are left |
+//! | `clicks` | `science/clicks`: linear and logistic learners of clicks |
+//! | `click_world` | people who click or do not |
+//! | `linearised` | working responses around the last released theta |
+//! | `published_glm` | the generalised linear bandit of Sarmasarkar 2026 |
 //! | `contest` | tuning on other seeds, cells of tables |
 
 mod blocks;
+mod click_world;
+mod clicks;
 mod contest;
 mod design;
 mod episode_noise;
 mod episodes;
 mod fixed_arms;
+mod linearised;
+mod published_glm;
 
+pub use clicks::clicks;
 pub use fixed_arms::fixed_arms;
