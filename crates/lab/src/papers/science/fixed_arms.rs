@@ -475,3 +475,53 @@ fn certificates(all: &[Measured]) -> Claim {
         expected: "within 1 %".into(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The default learner loses the same in whole blocks as person by person, with features in common and in blocks of parameters.
+    #[test]
+    fn whole_blocks_have_the_law_of_single_rounds() {
+        for place in [Place::Sphere(10), Place::Separate(4)] {
+            let problem = Problem { place, rounds: 3000, epsilon: 4.0 };
+            let setting = place.setting(problem.rounds).unwrap();
+            let privacy = problem.privacy();
+            let stepped = JointToml { name: Some("stepped".into()), ..JointToml::new(privacy) };
+            let entrants = vec![
+                joint(&problem, "blocks".into(), None).unwrap(),
+                Algorithm::Joint(stepped).contestant(&setting).unwrap(),
+            ];
+            let experiment = Experiment::of("both", problem.rounds, 60, 5, entrants).unwrap();
+            let summary = experiment.simulate(|_, _| ()).unwrap();
+            let [one, two] = [0, 1].map(|index| summary.algorithms[index].final_regret);
+            let error = one.standard_error.hypot(two.standard_error);
+            // Both meet the same instances, so that this is wider than 5 standard errors.
+            assert!((one.mean - two.mean).abs() < 5.0 * error, "{one:?} {two:?}");
+            assert!(error < 0.3 * two.mean);
+        }
+    }
+
+    /// Every contestant of both trust models may be entered at every epsilon, with a certificate that is within it.
+    #[test]
+    fn everybody_is_certified_within_the_budget() {
+        let tuned = Tuned {
+            joint: Rule::default(),
+            elimination: (0.9, 4.0),
+            optimism: (0.8, 1.6),
+            shuffle_elimination: (0.7, 2.0),
+            shuffle_optimism: (0.6, 1.6),
+        };
+        for epsilon in [EPSILON, OTHER_EPSILONS[1]] {
+            let problem = Problem { place: Place::Separate(3), rounds: 2000, epsilon };
+            for contestant in contestants(&problem, true, &tuned).unwrap() {
+                let Some(guarantee) = contestant.guarantee() else {
+                    assert_eq!(contestant.name(), NONE);
+                    continue;
+                };
+                let share = guarantee.epsilon() / epsilon;
+                assert!((0.99..=1.0).contains(&share), "{}: {share}", contestant.name());
+            }
+        }
+    }
+}
