@@ -309,9 +309,9 @@ mod tests {
     /// Weights stay within the cap and mu, w belong to one point of the loss, whatever theta is.
     #[test]
     fn the_parabola_is_tangent_and_no_steeper_than_its_cap() {
-        for rate in [0.5, 0.05, 0.005] {
+        for rate in [0.5_f64, 0.05, 0.005] {
             for cap in [1.0, 2.0, 8.0, 1000.0] {
-                let largest = (cap * rate * (1.0 - rate) as f64).min(0.25);
+                let largest = (cap * rate * (1.0 - rate)).min(0.25);
                 for product in [-1e9, -20.0, -1.0, 0.0, 0.7, 3.0, 50.0, 1e9] {
                     let (at, mu, weight) = tangent(rate, product, largest);
                     assert!(weight <= largest * (1.0 + 1e-9), "{rate} {cap} {product}: {weight}");

@@ -110,6 +110,14 @@ pub(super) struct PublishedGlm<N> {
     policy: Policy,
 }
 
+/// `loss x`, clipped to norm 1, in steps of the grid.
+fn clipped(x: &[f64; DIMENSION], loss: f64) -> [i64; DIMENSION] {
+    let norm = loss.abs() * dot(x, x).sqrt();
+    let scale = GRID * loss / norm.max(1.0);
+    // Towards zero: the norm does not grow.
+    x.map(|x| (scale * x) as i64)
+}
+
 impl<N: Noise> PublishedGlm<N> {
     fn offset(&self) -> f64 {
         let rate = self.plan.params.rate;
@@ -122,10 +130,7 @@ impl<N: Noise> PublishedGlm<N> {
         let mut sums = [0_i64; DIMENSION];
         for (x, reward) in &self.people {
             let loss = sigmoid(offset + dot(x, &self.theta)) - reward;
-            let norm = loss.abs() * dot(x, x).sqrt();
-            let scale = GRID * loss / norm.max(1.0);
-            // Towards zero: the norm does not grow.
-            sums.iter_mut().zip(x).for_each(|(sum, x)| *sum += (scale * x) as i64);
+            sums.iter_mut().zip(clipped(x, loss)).for_each(|(sum, step)| *sum += step);
         }
         self.noise.rekey()?;
         let law = self.plan.law;
@@ -172,5 +177,39 @@ impl<N: Noise> Player for PublishedGlm<N> {
             self.fit()?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::FastNoise;
+
+    #[test]
+    fn one_person_moves_a_gradient_by_no_more_than_is_priced() {
+        let mut noise = FastNoise::seeded(8);
+        for scale in [1e-9, 0.3, 1.0, 50.0, 1e9] {
+            for _ in 0..200 {
+                let x = std::array::from_fn(|_| scale * noise.standard_normal());
+                let loss = 2.0 * noise.uniform() - 1.0;
+                let steps = clipped(&x, loss).map(|step| step as f64);
+                assert!(dot(&steps, &steps).sqrt() <= GRID, "{scale} {loss}");
+            }
+        }
+    }
+
+    /// The whole budget is spent, and no more.
+    #[test]
+    fn all_fits_together_are_within_the_budget() {
+        let privacy = Budget { epsilon: 1.0, delta: 1e-6 };
+        for (rounds, steps) in [(300, 1), (20_000, 12), (1_000_000, 3)] {
+            let (rate, step, width) = (0.05, 1.0, 0.3);
+            let params = PublishedGlmParams { rounds, privacy, rate, steps, step, width };
+            let epsilon = params.check().unwrap().guarantee.epsilon();
+            assert!((0.999..=1.0).contains(&epsilon), "{rounds} {steps}: {epsilon}");
+            // No more fits are made than are paid for.
+            let fits = (0..64).take_while(|k| FIRST << k <= rounds).count() as u32;
+            assert!(fits <= (rounds / FIRST).ilog2() + 1);
+        }
     }
 }
