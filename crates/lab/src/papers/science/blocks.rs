@@ -119,3 +119,38 @@ impl BlockLearner for Curator<FastNoise> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use reticent::{bandit::JointParams, randomize::Bounds, release::Structure};
+
+    use super::*;
+
+    /// With the same noise, a block of people brings the release that the same people bring one by one.
+    #[test]
+    fn a_block_is_the_sum_of_its_people() {
+        let rewards = (0.0, 1.0);
+        let dense = Bounds { rewards, intercept: Some(0.6), ..Bounds::unit(3) };
+        let structure = Structure { blocks: 4, shared: 0 };
+        let blocks = Bounds { rewards, structure, ..Bounds::unit(2) };
+        let one = Arms::from_rows(3, &[[0.3, -0.5, 0.6], [0.7, 0.1, 0.6]]).unwrap();
+        let two = Arms::in_blocks(2, &[(0, [1.0, 0.0]), (3, [-0.6, 0.7])]).unwrap();
+        for (bounds, arms) in [(dense, one), (blocks, two)] {
+            let plan = JointParams::new(bounds, 1.0, 1e-6, Some(1000)).check().unwrap();
+            let start = || plan.clone().curator(FastNoise::seeded(3));
+            let (mut singly, mut at_once) = (start(), start());
+            let people = at_once.until_release().unwrap();
+            let (block, x) = (arms.block(1), arms.arm(1));
+            for person in 0..people {
+                let reward = f64::from(u8::from(person < 5));
+                Curator::observe_in_block(&mut singly, block, &x, reward).unwrap();
+            }
+            at_once.learn(&arms, 1, people, 5).unwrap();
+            let sums = [&singly, &at_once].map(|c| c.release().unwrap().sums().to_vec());
+            let difference = sums[0].iter().zip(&sums[1]).map(|(a, b)| (a - b).abs());
+            // One by one, each person's features are rounded towards zero on a grid of about 2^-20.
+            let rounding = people as f64 * 2_f64.powi(-20);
+            assert!(difference.fold(0.0, f64::max) < rounding, "{sums:?}");
+        }
+    }
+}
