@@ -128,7 +128,7 @@ impl Stepped {
     }
 
     /// The same with the guarantee of the aggregator or randomiser that its players own.
-    pub(super) fn certified_by(mut self, guarantee: Guarantee) -> Self {
+    pub(crate) fn certified_by(mut self, guarantee: Guarantee) -> Self {
         let mut guarantee = self.setting.conditions(guarantee);
         if let Some(warm) = &self.warm_start {
             guarantee = guarantee.with_condition(warm.condition());

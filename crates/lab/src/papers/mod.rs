@@ -1,6 +1,6 @@
 //! `reticent reproduce`: the papers' experiments, with a verdict for every claim that can be measured.
 //!
-//! One file per paper, and `defaults` for our own. Each experiment writes its runs into a folder and returns its claims; to add one, write a function
+//! One file per paper, `defaults` for our own, and `science` for what the recent literature has beside them. Each experiment writes its runs into a folder and returns its claims; to add one, write a function
 //! and name it in [`EXPERIMENTS`].
 
 mod defaults;
@@ -10,6 +10,7 @@ mod paper1;
 mod paper2;
 mod paper3;
 mod paper4;
+mod science;
 
 use std::{
     path::{Path, PathBuf},
@@ -184,6 +185,16 @@ pub const EXPERIMENTS: &[PaperExperiment] = &[
         id: "defaults/outlook",
         title: "the number of people at which a plan becomes useful, beside learning curves on two data sets",
         run: defaults::outlook,
+    },
+    PaperExperiment {
+        id: "science/fixed_arms",
+        title: "phased elimination and other learners in episodes beside the default, on fixed arms at equal certificates",
+        run: science::fixed_arms,
+    },
+    PaperExperiment {
+        id: "science/clicks",
+        title: "clicks at rates of .5, .05 and .005: linear and logistic learners at equal certificates",
+        run: science::clicks,
     },
 ];
 

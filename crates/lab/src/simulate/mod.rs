@@ -33,6 +33,7 @@ use reticent::{Result, bandit::Policy};
 
 use crate::environment::GapParams;
 
+pub(crate) use binomial::binomial;
 pub use feedback::{Delay, Feedback, Way};
 pub use fixed_block::FixedBlocks;
 pub use gap_block::GapBlocks;

@@ -1,0 +1,30 @@
+//! `science/...`: learners of the recent literature beside our defaults, at equal certificates.
+//!
+//! Every learner is tuned over a grid of the same size on other seeds, and every table has means, medians and 95 % quantiles over trials. What loses is
+//! reported as such and stays in the laboratory.
+//!
+//! | file | what it is |
+//! | --- | --- |
+//! | `fixed_arms` | `science/fixed_arms`: phased elimination and episodes beside the default, where arms are fixed and public |
+//! | `episodes`, `episode_noise` | a learner of fixed arms that puts each person's reward into exactly one noisy sum; that noise with its proof |
+//! | `blocks` | fixed arms, many people at a time |
+//! | `design` | G-optimal designs over the arms that are left |
+//! | `clicks` | `science/clicks`: linear and logistic learners of clicks |
+//! | `click_world` | people who click or do not |
+//! | `linearised` | working responses around the last released theta |
+//! | `published_glm` | the generalised linear bandit of Sarmasarkar 2026 |
+//! | `contest` | tuning on other seeds, cells of tables |
+
+mod blocks;
+mod click_world;
+mod clicks;
+mod contest;
+mod design;
+mod episode_noise;
+mod episodes;
+mod fixed_arms;
+mod linearised;
+mod published_glm;
+
+pub use clicks::clicks;
+pub use fixed_arms::fixed_arms;

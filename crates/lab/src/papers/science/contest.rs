@@ -1,0 +1,42 @@
+//! Learners that are tuned alike: over grids of about the same size, on seeds that no result uses.
+
+use crate::{Experiment, Result, contest::Contestant, summary::Estimate};
+
+/// Results have seed 23.
+pub(super) const SEED: u64 = 23;
+const TUNING_SEED: u64 = 1023;
+
+/// The entry of a grid with the least mean regret, as a geometric mean over the settings, each with its number of rounds.
+pub(super) fn tune<C: Copy, S>(
+    grid: &[C],
+    settings: &[(S, u64)],
+    trials: u64,
+    enter: impl Fn(&S, u64, String, C) -> Result<Box<dyn Contestant>>,
+) -> Result<C> {
+    let mut scores = vec![0.0; grid.len()];
+    for (setting, rounds) in settings {
+        let entries = grid.iter().enumerate();
+        let contestants = entries
+            .map(|(index, choice)| enter(setting, *rounds, index.to_string(), *choice))
+            .collect::<Result<Vec<_>>>()?;
+        let experiment = Experiment::of("tuning", *rounds, trials, TUNING_SEED, contestants)?;
+        let summary = experiment.simulate(|_, _| ())?;
+        for (score, algorithm) in scores.iter_mut().zip(&summary.algorithms) {
+            *score += algorithm.final_regret.mean.max(1.0).ln();
+        }
+    }
+    let scored = scores.iter().enumerate();
+    let best = scored.min_by(|one, two| one.1.total_cmp(two.1)).map_or(0, |(index, _)| index);
+    Ok(grid[best])
+}
+
+/// Mean with its standard error; median; 95 % quantile.
+pub(super) fn cell(regret: &Estimate) -> String {
+    let Estimate { mean, standard_error, median, percentile_95, .. } = *regret;
+    format!("{mean:.0} +- {standard_error:.0}; {median:.0}; {percentile_95:.0}")
+}
+
+/// Whether the first loses less in the median and in the tail.
+pub(super) fn beats(one: &Estimate, two: &Estimate) -> bool {
+    one.median < two.median && one.percentile_95 < two.percentile_95
+}
