@@ -1,6 +1,6 @@
 //! `reticent reproduce`: the papers' experiments, with a verdict for every claim that can be measured.
 //!
-//! One file per paper, and `defaults` for our own. Each experiment writes its runs into a folder and returns its claims; to add one, write a function
+//! One file per paper, `defaults` for our own, and `science` for what others publish and run. Each experiment writes its runs into a folder and returns its claims; to add one, write a function
 //! and name it in [`EXPERIMENTS`].
 
 mod defaults;
@@ -10,6 +10,7 @@ mod paper1;
 mod paper2;
 mod paper3;
 mod paper4;
+mod science;
 
 use std::{
     path::{Path, PathBuf},
@@ -184,6 +185,11 @@ pub const EXPERIMENTS: &[PaperExperiment] = &[
         id: "defaults/outlook",
         title: "the number of people at which a plan becomes useful, beside learning curves on two data sets",
         run: defaults::outlook,
+    },
+    PaperExperiment {
+        id: "science/firefox",
+        title: "interests by unary encoding, as Firefox's New Tab sends them, beside our randomisers at equal, half and a tenth of epsilon",
+        run: science::firefox,
     },
 ];
 

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt::Write};
 
 use super::{EXPERIMENTS, Extent, Reproduction};
 
-const TITLES: [(&str, &str); 6] = [
+const TITLES: [(&str, &str); 7] = [
     ("paper0", "Improved rate for Locally Differentially Private Linear Bandits"),
     ("paper1", "Differentially Private Contextual Linear Bandits (Shariff and Sheffet 2018)"),
     (
@@ -14,6 +14,7 @@ const TITLES: [(&str, &str); 6] = [
     ("paper3", "The Safety-Privacy Tradeoff in Linear Bandits (Zibaie et al.)"),
     ("paper4", "Projection-Free Bandit Optimization with Privacy Guarantees (Ene, Nguyen, Vladu)"),
     ("defaults", "The defaults of Reticent"),
+    ("science", "Ahead of the field"),
 ];
 
 /// Markdown for each paper of which something was run, by its short name.
@@ -84,7 +85,7 @@ mod tests {
         };
         let done: Vec<Reproduction> = EXPERIMENTS.iter().map(one).collect();
         let pages = pages(Extent::Full, &done);
-        assert_eq!(pages.len(), 6);
+        assert_eq!(pages.len(), 7);
         for experiment in EXPERIMENTS {
             let paper = experiment.id.split('/').next().unwrap();
             let page = &pages[paper];
