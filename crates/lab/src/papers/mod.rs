@@ -1,6 +1,6 @@
 //! `reticent reproduce`: the papers' experiments, with a verdict for every claim that can be measured.
 //!
-//! One file per paper, `defaults` for our own, and `science` for what the recent literature has beside them. Each experiment writes its runs into a folder and returns its claims; to add one, write a function
+//! One file per paper, `defaults` for our own, and `science` for what others publish and run. Each experiment writes its runs into a folder and returns its claims; to add one, write a function
 //! and name it in [`EXPERIMENTS`].
 
 mod defaults;
@@ -195,6 +195,11 @@ pub const EXPERIMENTS: &[PaperExperiment] = &[
         id: "science/clicks",
         title: "clicks at rates of .5, .05 and .005: linear and logistic learners at equal certificates",
         run: science::clicks,
+    },
+    PaperExperiment {
+        id: "science/firefox",
+        title: "interests by unary encoding, as Firefox's New Tab sends them, beside our randomisers at equal, half and a tenth of epsilon",
+        run: science::firefox,
     },
 ];
 

@@ -1,4 +1,4 @@
-//! `science/...`: learners of the recent literature beside our defaults, at equal certificates.
+//! `science/...`: learners of the recent literature, and systems that others run, beside our defaults.
 //!
 //! Every learner is tuned over a grid of the same size on other seeds, and every table has means, medians and 95 % quantiles over trials. What loses is
 //! reported as such and stays in the laboratory.
@@ -13,6 +13,7 @@
 //! | `click_world` | people who click or do not |
 //! | `linearised` | working responses around the last released theta |
 //! | `published_glm` | the generalised linear bandit of Sarmasarkar 2026 |
+//! | `firefox` | `science/firefox`: interests by unary encoding, as Firefox's New Tab sends them, beside our randomisers |
 //! | `contest` | tuning on other seeds, cells of tables |
 
 mod blocks;
@@ -22,9 +23,11 @@ mod contest;
 mod design;
 mod episode_noise;
 mod episodes;
+mod firefox;
 mod fixed_arms;
 mod linearised;
 mod published_glm;
 
 pub use clicks::clicks;
+pub use firefox::firefox;
 pub use fixed_arms::fixed_arms;
