@@ -151,7 +151,7 @@ const HEADER: [&str; 11] = [
 pub fn firefox(stage: &Stage) -> Result<Vec<Claim>> {
     let (people, trials) = match stage.extent {
         Extent::Quick => (700 * RELEASES, 8_u64),
-        Extent::Full => (7000 * RELEASES, 16),
+        Extent::Full => (2800 * RELEASES, 8),
     };
     let interest = epsilon_of_interest()?;
     let whole = INTERESTS as f64 * interest;
