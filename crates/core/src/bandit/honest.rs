@@ -156,6 +156,7 @@ proptest! {
             Some(Method::AdditivePair),
             Some(Method::UnitGram),
             Some(Method::UnitPair),
+            Some(Method::UnitAxis),
             Some(Method::RewardGaussian),
             Some(Method::RewardResponse),
             Some(Method::KnownGram {

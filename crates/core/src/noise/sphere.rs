@@ -157,6 +157,25 @@ impl SphericalCap {
         Ok(self.at_fall(fall, &centre, noise))
     }
 
+    /// A uniform point of the sphere outside this cap and its mirror image, for caps of at most half the sphere.
+    pub(crate) fn sample_between<N: Noise + ?Sized>(
+        &self,
+        centre: &[f64],
+        noise: &mut N,
+    ) -> Result<Vec<f64>> {
+        let centre = unit_vector("centre", centre, self.dimension)?;
+        let remedy = "both caps must leave something between them";
+        refuse_if(self.height >= 1.0, "height", self.height, remedy)?;
+        // The caps that are used have a probability of at most 1/2 together.
+        let fall = loop {
+            let fall = self.fall_anywhere(noise);
+            if fall > self.height && fall < 2.0 - self.height {
+                break fall;
+            }
+        };
+        Ok(self.at_fall(fall, &centre, noise))
+    }
+
     /// A uniform point with `1 - t = fall`.
     fn at_fall<N: Noise + ?Sized>(&self, fall: f64, centre: &[f64], noise: &mut N) -> Vec<f64> {
         let radius = (fall * (2.0 - fall)).sqrt();

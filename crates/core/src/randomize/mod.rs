@@ -4,13 +4,14 @@
 //! | --- | --- | --- | --- |
 //! | `interaction` | nothing yet: clips to the unit ball and [-1, 1] | every randomiser below | |
 //! | `gradient` | nothing yet: a gradient, dense or sparse, and what is sent of it | the randomisers of gradients | |
+//! | `cap_randomizer` | nothing by itself: a point near a unit vector, or near its axis | PrivUnit and everything on it | pure, exactly calibrated |
 //! | `priv_unit` | a point of the sphere | a unit vector, least variance | pure, exactly calibrated |
 //! | `gram_gaussian` | `x x^T + GOE`, `x z + N` | private arms, small epsilon with a delta | Gaussian on a grid |
 //! | `triangle_gaussian` | the same with equal noise on the triangle (Zheng et al. 2020) | comparison | Gaussian on a grid |
 //! | `feature_reward` | `x + N`, `y + N` | OnlineUCB | Gaussian on a grid, joint sensitivity |
 //! | `additive_pair` | the same, with closed-form debiasing | comparison | Gaussian on a grid |
 //! | `unit_gram` | PrivUnit on `(a svec(x x^T), b x z)` | private arms, small epsilon | pure |
-//! | `unit_pair` | PrivUnit on `(a x, b z)`, debiased by its second moment | private arms, large epsilon | pure |
+//! | `unit_pair` | PrivUnit on `(a x, b z)`, debiased by its second moment | private arms, large epsilon; as `unit_axis` the side of the sphere is hidden too, which saves noise | pure |
 //! | `unit_moment` | PrivUnit on `x z` | exploration with a known Gram matrix | pure |
 //! | `reward_gaussian` | `z + N` | public arms | Gaussian on a grid |
 //! | `reward_response` | one bit | public arms | pure |
@@ -30,6 +31,7 @@
 //! [`online`](crate::online) need (PrivUnit's is not).
 
 mod additive_pair;
+mod cap_randomizer;
 mod feature_reward;
 mod gradient;
 mod gram_gaussian;

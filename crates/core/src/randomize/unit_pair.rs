@@ -11,11 +11,18 @@
 //! D is d + 1, six at d = 5, against twenty of `unit_gram`. Where arms may be shorter than 1 a further coordinate
 //! `a sqrt(1 - |x|^2)` pads u to unit length, for `u u^T`, unlike u, is not the mean of two opposite unit vectors' squares.
 //!
+//! **The axis.** `u u^T` is that of -u too. [`UnitPair::of_axis`] draws V near u or near -u, a fair coin says which: for the same epsilon `s_2` is larger, so that the noise is 3.5 times less at d = 5 and
+//! epsilon 1, 1.43 times at 4, 1.20 times at 8 (a test states it).
+//!
 //! **Intercept.** A last feature that is the same for everybody needs no hiding. With `x = (v, c)` only v is sent, stretched to
 //! the unit ball: D is d, and a larger share of u is about the person. `x x^T` and `x z` then also contain `c v` and `c z`, which
 //! the first moment `V/m` estimates with less noise.
 
-use super::{Bounds, Correlation, Interaction, Precision, PrivUnit, second_moment::sign};
+use super::{
+    Bounds, Correlation, Interaction, Precision,
+    cap_randomizer::{CapRandomizer, Caps},
+    second_moment::sign,
+};
 use crate::{
     Result, error::finite_vector, linalg::triangle, noise::Noise, privacy::Event, refuse_if,
 };
@@ -33,7 +40,7 @@ pub struct UnitPair {
     padded: bool,
     /// a; b follows.
     feature_weight: f64,
-    pub(super) unit: PrivUnit,
+    pub(super) unit: CapRandomizer,
 }
 
 impl UnitPair {
@@ -59,8 +66,15 @@ impl UnitPair {
             radius: intercept.map_or(1.0, |c| (1.0 - c * c).sqrt()),
             padded,
             feature_weight,
-            unit: PrivUnit::new(free + 1 + usize::from(padded), epsilon)?,
+            unit: CapRandomizer::new(free + 1 + usize::from(padded), epsilon, Caps::One)?,
         })
+    }
+
+    /// The mechanism that hides on which side of the sphere u lies: less noise, and no first moment. An intercept is sent like the other features.
+    pub fn of_axis(bounds: &Bounds, epsilon: f64) -> Result<Self> {
+        let pair = UnitPair::new(&Bounds { intercept: None, ..*bounds }, epsilon)?;
+        let unit = CapRandomizer::new(pair.size(), epsilon, Caps::Both)?;
+        Ok(UnitPair { unit, ..pair })
     }
 
     fn reward_weight(&self) -> f64 {
@@ -159,8 +173,10 @@ mod tests {
     #[test]
     fn estimates_are_unbiased_padded_or_not_with_and_without_an_intercept() {
         let mut noise = Seeded(10);
-        for (bounds, x) in cases() {
-            let randomizer = UnitPair::new(&bounds, 5.0).unwrap();
+        let makers: [fn(&Bounds, f64) -> Result<UnitPair>; 2] = [UnitPair::new, UnitPair::of_axis];
+        let both = makers.into_iter().flat_map(|make| cases().map(|case| (make, case)));
+        for (make, (bounds, x)) in both {
+            let randomizer = make(&bounds, 5.0).unwrap();
             let clipped = bounds.clip(&x, 0.5).unwrap();
             let truth = exact(&x, 0.5);
             let count = 60_000;
@@ -213,6 +229,23 @@ mod tests {
         let Precision { matrix, vector } = randomizer.precision();
         assert!((squares[0].sqrt() / matrix - 1.0).abs() < 0.1, "{squares:?} {matrix}");
         assert!((squares[1].sqrt() / vector - 1.0).abs() < 0.1, "{squares:?} {vector}");
+    }
+
+    #[test]
+    fn hiding_the_side_saves_noise_and_costs_the_same() {
+        let bounds = Bounds { unit_arms: true, ..Bounds::unit(5) };
+        // By Simpson's rule on the density of the cosine.
+        for (epsilon, saved) in [(1.0, 3.5295), (4.0, 1.4269), (8.0, 1.2004)] {
+            let pair = UnitPair::new(&bounds, epsilon).unwrap();
+            let axis = UnitPair::of_axis(&bounds, epsilon).unwrap();
+            let ratio = pair.precision().vector / axis.precision().vector;
+            assert!((ratio / saved - 1.0).abs() < 1e-4, "{epsilon}: {ratio}");
+            let price = |event| crate::privacy::Accountant::price(&event).unwrap();
+            for randomizer in [&pair, &axis] {
+                let spent = price(randomizer.event()).epsilon(1e-12).unwrap();
+                assert!((spent / epsilon - 1.0).abs() < 1e-6, "{spent}");
+            }
+        }
     }
 
     #[test]

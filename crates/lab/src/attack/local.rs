@@ -60,6 +60,7 @@ fn name(method: &Method) -> &'static str {
         Method::AdditivePair => "x + N, y + N",
         Method::UnitGram => "PrivUnit on x x^T and x z",
         Method::UnitPair => "PrivUnit on x and z",
+        Method::UnitAxis => "PrivUnit on the axis of x and z",
         Method::RewardGaussian => "z + N",
         Method::RewardResponse => "one bit of z",
         Method::KnownGram { .. } => "PrivUnit on x z",

@@ -89,6 +89,7 @@ fn every_method_learns_which_arm_is_best_at_a_large_epsilon() {
         (Method::AdditivePair, 1e-3, false),
         (Method::UnitGram, 0.0, false),
         (Method::UnitPair, 0.0, false),
+        (Method::UnitAxis, 0.0, false),
         (Method::RewardGaussian, 1e-3, true),
         (Method::RewardResponse, 0.0, true),
         (Method::KnownGram { gram, reports: 1000 }, 0.0, false),

@@ -90,6 +90,7 @@ fn sentence(
         Method::GramGaussian { .. } => "Gaussian noise on x x^T and x z",
         Method::UnitGram => "PrivUnit on x x^T and x z",
         Method::UnitPair => "PrivUnit on x and z",
+        Method::UnitAxis => "PrivUnit on the axis of x and z",
         Method::RewardGaussian => "Gaussian noise on the reward",
         Method::RewardResponse => "randomised response on the reward",
         Method::TriangleGaussian => "Gaussian noise on the triangle of x x^T and on x z",

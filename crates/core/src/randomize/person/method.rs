@@ -13,6 +13,7 @@ use crate::{
     randomize::{
         AdditivePair, Bounds, Correlation, GramGaussian, Interaction, Precision, PrivUnit,
         RewardGaussian, RewardResponse, UnitGram, UnitMoment, UnitPair,
+        cap_randomizer::CapRandomizer,
     },
     release::{Calibration, SingleRelease},
 };
@@ -38,6 +39,8 @@ pub enum Method {
     UnitGram,
     /// PrivUnit on `(a x, b z)`, debiased by its second moment.
     UnitPair,
+    /// The same on the axis through `(a x, b z)`: either side is as likely.
+    UnitAxis,
     /// Reward only, Gaussian; arms are public.
     RewardGaussian,
     /// Reward only, one bit; arms are public.
@@ -65,6 +68,7 @@ named!(Method, "{ gram_gaussian = { split = 0.4 } }", {
     "additive_pair": Method::AdditivePair => Method::AdditivePair,
     "unit_gram": Method::UnitGram => Method::UnitGram,
     "unit_pair": Method::UnitPair => Method::UnitPair,
+    "unit_axis": Method::UnitAxis => Method::UnitAxis,
     "reward_gaussian": Method::RewardGaussian => Method::RewardGaussian,
     "reward_response": Method::RewardResponse => Method::RewardResponse,
     "known_gram": Method::KnownGram { .. },
@@ -84,14 +88,21 @@ impl Method {
 
     /// Whether devices have it: all that may be the best one where arms are not public.
     pub(crate) fn for_devices(&self) -> bool {
-        matches!(self, Method::GramGaussian { .. } | Method::UnitGram | Method::UnitPair)
+        matches!(
+            self,
+            Method::GramGaussian { .. } | Method::UnitGram | Method::UnitPair | Method::UnitAxis
+        )
     }
 
     /// Whether the guarantee needs no delta.
     pub fn is_pure(&self) -> bool {
         matches!(
             self,
-            Method::UnitGram | Method::UnitPair | Method::RewardResponse | Method::KnownGram { .. }
+            Method::UnitGram
+                | Method::UnitPair
+                | Method::UnitAxis
+                | Method::RewardResponse
+                | Method::KnownGram { .. }
         )
     }
 }
@@ -163,6 +174,9 @@ impl CalibratedMethod {
             }
             Method::UnitPair => {
                 CalibratedMethod::UnitPair(UnitPair::new(bounds, amount.of_unit()?)?)
+            }
+            Method::UnitAxis => {
+                CalibratedMethod::UnitPair(UnitPair::of_axis(bounds, amount.of_unit()?)?)
             }
             Method::RewardGaussian => {
                 CalibratedMethod::RewardGaussian(RewardGaussian::new(amount.calibration()?)?)
@@ -242,11 +256,11 @@ impl CalibratedMethod {
     }
 
     /// What moves a point of the sphere, where that is the method.
-    fn unit(&self) -> Option<&PrivUnit> {
+    fn unit(&self) -> Option<&CapRandomizer> {
         match self {
-            CalibratedMethod::UnitGram(randomizer) => Some(&randomizer.unit),
+            CalibratedMethod::UnitGram(randomizer) => Some(&randomizer.unit.caps),
             CalibratedMethod::UnitPair(randomizer) => Some(&randomizer.unit),
-            CalibratedMethod::UnitMoment(randomizer) => Some(&randomizer.unit),
+            CalibratedMethod::UnitMoment(randomizer) => Some(&randomizer.unit.caps),
             _ => None,
         }
     }
@@ -266,19 +280,19 @@ impl CalibratedMethod {
     /// How many values a report has.
     pub(crate) fn report_length(&self) -> usize {
         let gaussian = self.gaussian().map(|mechanism| mechanism.deviations().len());
-        gaussian.or(self.unit().map(PrivUnit::dimension)).unwrap_or(1)
+        gaussian.or(self.unit().map(CapRandomizer::dimension)).unwrap_or(1)
     }
 
     /// A report takes any one value with a chance of at most 2^-bits, whatever the data.
     pub(crate) fn entropy_bits(&self) -> f64 {
         let gaussian = self.gaussian().map(SingleRelease::entropy_bits);
-        gaussian.or(self.unit().map(PrivUnit::entropy_bits)).unwrap_or(0.0)
+        gaussian.or(self.unit().map(CapRandomizer::entropy_bits)).unwrap_or(0.0)
     }
 
     pub(crate) fn correlation(&self) -> Correlation {
         match self {
             CalibratedMethod::RewardResponse(randomizer) => randomizer.correlation(),
-            _ => self.unit().map_or(Correlation::WHOLE, PrivUnit::correlation),
+            _ => self.unit().map_or(Correlation::WHOLE, CapRandomizer::correlation),
         }
     }
 

@@ -92,6 +92,7 @@ fn a_device_refuses_no_finite_data_and_is_told_what_was_clipped() -> Result<()> 
         (Method::AdditivePair, 1e-3, false),
         (Method::UnitGram, 0.0, false),
         (Method::UnitPair, 0.0, false),
+        (Method::UnitAxis, 0.0, false),
         (Method::RewardGaussian, 1e-3, true),
         (Method::RewardResponse, 0.0, true),
         (Method::KnownGram { gram: vec![1.0, 0.0, 0.0, 1.0, 0.0, 1.0], reports: 9 }, 0.0, false),
