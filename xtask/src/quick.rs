@@ -1,4 +1,4 @@
-//! The tests for the minute after a changed line: the unit tests of what changed, and of what uses it in the same package.
+//! The tests after a changed line: the unit tests of what changed, and of what uses it in the same package.
 //!
 //! git names the changed files. A file lies in a room, a top-level module, and the source says which rooms use it, directly or through others: their tests
 //! are run, and those of no other room. A changed integration test is run by itself. Packages that depend on the changed ones are tested on request, because
