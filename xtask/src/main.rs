@@ -3,7 +3,7 @@
 //! | task | what it does |
 //! | --- | --- |
 //! | `cargo xtask test` | the whole test suite, on a machine that has only cargo and Python: see `test` |
-//! | `cargo xtask quick [core] [--dependents]` | the unit tests of what changed, in under a minute: see `quick` |
+//! | `cargo xtask quick [core] [--dependents]` | the unit tests of what changed: see `quick` |
 //! | `cargo xtask oracles`, `python` | the Python oracles; the Python package |
 //! | `cargo xtask clients`, `browser` | other people's clients of the service; its pages in a browser |
 //! | `cargo xtask docs` | the documentation as a site in `target/site`; runs the commands of its pages |
