@@ -4,7 +4,10 @@
 //! responses, and the [`published_glm`](super::published_glm); with nobody trusted: the linear default and linearised responses. The logistic
 //! learners are told the nominal rate, as an operator would know it; the linear ones have no use for it. Regret is in expected clicks.
 
-use reticent::bandit::{Arms, Rule};
+use reticent::{
+    bandit::{Arms, Rule},
+    release::Mechanism,
+};
 
 use super::{
     super::{Claim, Extent, Stage, Verdict},
@@ -16,6 +19,7 @@ use super::{
 use crate::{
     Experiment, FastNoise, Result,
     bandits::{Algorithm, Budget, JointToml, LinUcbToml, LocalToml, Setting, Stepped},
+    constants::joint::JointMechanism,
     contest::Contestant,
     figure::{Figure, Line, Panel, Scale, Series},
     report,
@@ -41,12 +45,13 @@ const JOINT_LINEAR: &str = "joint, linear tuned";
 const JOINT_LINEARISED: &str = "joint, linearised";
 const JOINT_PUBLISHED: &str = "joint, published GLM";
 const AT_8_DEFAULT: &str = "joint at 8, default";
+const AT_8_STREAM: &str = "joint at 8, linear in sums";
 const AT_8_LINEARISED: &str = "joint at 8, linearised";
 const LOCAL_DEFAULT: &str = "local, default";
 const LOCAL_LINEAR: &str = "local, linear tuned";
 const LOCAL_LINEARISED: &str = "local, linearised";
 
-const COLUMNS: [&str; 12] = [
+const COLUMNS: [&str; 13] = [
     ANY,
     NONE_LINEAR,
     NONE_LOGISTIC,
@@ -55,6 +60,7 @@ const COLUMNS: [&str; 12] = [
     JOINT_LINEARISED,
     JOINT_PUBLISHED,
     AT_8_DEFAULT,
+    AT_8_STREAM,
     AT_8_LINEARISED,
     LOCAL_DEFAULT,
     LOCAL_LINEAR,
@@ -203,11 +209,18 @@ fn tuned(places: &[Place]) -> Result<Tuned> {
 /// The curators with sums.
 fn curators(place: &Place, rounds: u64, tuned: &Tuned) -> Result<Vec<Box<dyn Contestant>>> {
     let setting = place.setting(rounds)?;
+    // At this epsilon the default randomises contributions one by one; linearised ones are summed.
+    let in_sums = JointToml {
+        name: Some(AT_8_STREAM.into()),
+        mechanism: JointMechanism::Core(Mechanism::default()),
+        ..JointToml::new(JOINT_AT_8)
+    };
     Ok(vec![
         joint(&setting, JOINT_DEFAULT.into(), JOINT, None)?,
         joint(&setting, JOINT_LINEAR.into(), JOINT, Some(rule(tuned.joint)))?,
         linearised(place, rounds, JOINT_LINEARISED.into(), JOINT, tuned.linearised)?,
         joint(&setting, AT_8_DEFAULT.into(), JOINT_AT_8, None)?,
+        Algorithm::Joint(in_sums).contestant(&setting)?,
         linearised(place, rounds, AT_8_LINEARISED.into(), JOINT_AT_8, tuned.linearised)?,
     ])
 }
@@ -346,6 +359,7 @@ fn claims(all: &[Measured]) -> Vec<Claim> {
         (JOINT_LINEARISED, JOINT_LINEAR),
         (JOINT_PUBLISHED, JOINT_DEFAULT),
         (AT_8_LINEARISED, AT_8_DEFAULT),
+        (AT_8_LINEARISED, AT_8_STREAM),
         (LOCAL_LINEARISED, LOCAL_DEFAULT),
         (LOCAL_LINEARISED, LOCAL_LINEAR),
     ] {
