@@ -154,7 +154,6 @@ fn method(value: Value) -> Result<Method> {
             "gram_gaussian" => Method::GramGaussian { split: GramGaussian::DEFAULT_SPLIT },
             "unit_gram" => Method::UnitGram,
             "unit_pair" => Method::UnitPair,
-            "unit_axis" => Method::UnitAxis,
             _ => return Err(wrong("method")),
         }),
         value => {

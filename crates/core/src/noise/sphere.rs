@@ -97,6 +97,11 @@ impl SphericalCap {
         1.0 - self.height
     }
 
+    #[cfg(not(little))]
+    pub(crate) fn dimension(&self) -> usize {
+        self.dimension
+    }
+
     fn mirrored(&self) -> Self {
         SphericalCap { dimension: self.dimension, height: 2.0 - self.height }
     }
@@ -158,6 +163,7 @@ impl SphericalCap {
     }
 
     /// A uniform point of the sphere outside this cap and its mirror image, for caps of at most half the sphere.
+    #[cfg(not(little))]
     pub(crate) fn sample_between<N: Noise + ?Sized>(
         &self,
         centre: &[f64],

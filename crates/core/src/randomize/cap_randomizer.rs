@@ -26,7 +26,6 @@ use crate::{
     noise::{Bernoulli, Noise, SphericalCap, grid::Grid, sphere::unit_vector},
     privacy::Event,
     refuse_if,
-    special::square,
 };
 
 /// `1 - p` is kept above this, so that a double can hold `p`; it costs a variance of less than 1e-11.
@@ -40,7 +39,8 @@ pub(super) const LARGEST_EPSILON: f64 = 256.0;
 pub(crate) enum Caps {
     /// Around u.
     One,
-    /// Around u and -u.
+    /// Around u and -u. Browsers download no code for it, since no protocol that is chosen for devices has it.
+    #[cfg(not(little))]
     Both,
 }
 
@@ -48,20 +48,22 @@ impl Caps {
     fn number(self) -> f64 {
         match self {
             Caps::One => 1.0,
+            #[cfg(not(little))]
             Caps::Both => 2.0,
         }
     }
 
     /// Whether a cap is higher than that of the best split.
-    fn is_too_high(self, cap: &SphericalCap, dimension: f64, fair: f64) -> bool {
+    fn is_too_high(self, cap: &SphericalCap, fair: f64) -> bool {
         let (gamma, moment) = (cap.threshold(), cap.first_moment());
         let sum = self.number() * cap.probability() + fair;
         match self {
             Caps::One => gamma * sum < moment,
             // B - q/D = 2 (D - 1)/D gamma A, by the second moment of a cap.
+            #[cfg(not(little))]
             Caps::Both => {
-                let share = 1.0 / dimension;
-                (square(gamma) - share) * sum < 2.0 * (1.0 - share) * gamma * moment
+                let share = 1.0 / cap.dimension() as f64;
+                (gamma * gamma - share) * sum < 2.0 * (1.0 - share) * gamma * moment
             }
         }
     }
@@ -85,7 +87,7 @@ impl CapRandomizer {
         let remedy = "give a number from 1e-6 to 256";
         refuse_if(!(1e-6..=LARGEST_EPSILON).contains(&epsilon), "epsilon", epsilon, remedy)?;
         let fair = 1.0 / libm::expm1(epsilon);
-        let too_high = |cap: &SphericalCap| caps.is_too_high(cap, dimension as f64, fair);
+        let too_high = |cap: &SphericalCap| caps.is_too_high(cap, fair);
         let q = caps.number() * height_where(dimension, too_high)?.probability();
         let outside = (1.0 - q) / ((1.0 - q) + q * libm::exp(epsilon));
         let p = 1.0 - outside.max(LEAST_OUTSIDE);
@@ -107,6 +109,7 @@ impl CapRandomizer {
         let first = match caps {
             // A mean of cosines is at most 1, also after rounding.
             Caps::One => (cap.first_moment() * (inside - outside)).min(1.0),
+            #[cfg(not(little))]
             Caps::Both => 0.0,
         };
         let moment = caps.number() * cap.second_moment();
@@ -139,15 +142,19 @@ impl CapRandomizer {
         truth: &[f64],
         noise: &mut N,
     ) -> Result<Vec<f64>> {
-        let mut truth = unit_vector("unit_vector", truth, self.dimension)?;
+        let truth = unit_vector("unit_vector", truth, self.dimension)?;
         let inside = self.inside.sample(noise);
-        if self.caps == Caps::Both && noise.bits() & 1 == 1 {
-            truth.iter_mut().for_each(|entry| *entry = -*entry);
-        }
-        match (inside, self.caps) {
-            (true, _) => self.cap.sample_inside(&truth, noise),
-            (false, Caps::One) => self.cap.sample_outside(&truth, noise),
-            (false, Caps::Both) => self.cap.sample_between(&truth, noise),
+        match self.caps {
+            Caps::One if inside => self.cap.sample_inside(&truth, noise),
+            Caps::One => self.cap.sample_outside(&truth, noise),
+            #[cfg(not(little))]
+            Caps::Both if inside => {
+                let side = if noise.bits() & 1 == 1 { -1.0 } else { 1.0 };
+                let point = self.cap.sample_inside(&truth, noise)?;
+                Ok(point.into_iter().map(|entry| side * entry).collect())
+            }
+            #[cfg(not(little))]
+            Caps::Both => self.cap.sample_between(&truth, noise),
         }
     }
 
@@ -206,7 +213,10 @@ pub(super) fn height_where(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::noise::{SecureNoise, check, uniform_direction};
+    use crate::{
+        noise::{SecureNoise, check, uniform_direction},
+        special::square,
+    };
 
     const CASES: [(usize, f64); 9] = [
         (2, 1e-3),

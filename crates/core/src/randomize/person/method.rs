@@ -88,10 +88,7 @@ impl Method {
 
     /// Whether devices have it: all that may be the best one where arms are not public.
     pub(crate) fn for_devices(&self) -> bool {
-        matches!(
-            self,
-            Method::GramGaussian { .. } | Method::UnitGram | Method::UnitPair | Method::UnitAxis
-        )
+        matches!(self, Method::GramGaussian { .. } | Method::UnitGram | Method::UnitPair)
     }
 
     /// Whether the guarantee needs no delta.
@@ -175,6 +172,11 @@ impl CalibratedMethod {
             Method::UnitPair => {
                 CalibratedMethod::UnitPair(UnitPair::new(bounds, amount.of_unit()?)?)
             }
+            #[cfg(little)]
+            Method::UnitAxis => {
+                return Err(Error::invalid("method", method, "devices do not have it"));
+            }
+            #[cfg(not(little))]
             Method::UnitAxis => {
                 CalibratedMethod::UnitPair(UnitPair::of_axis(bounds, amount.of_unit()?)?)
             }
