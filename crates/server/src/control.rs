@@ -216,6 +216,9 @@ pub async fn command(data: &Data, command: Command, now: Time) -> Result<Reply> 
     if let Some(url) = &data.database
         && let Some(reply) = socket::ask(folder, &Command::Store).await?
     {
+        if let Reply::Refused(why) = reply {
+            return Err(Error::Conflict(why));
+        }
         let found = PostgresStore::identity(url.as_str()).await?;
         if !matches!(reply, Reply::Store(served) if Some(served) == found) {
             let remedy = "the process that serves from this folder has another store: leave --database (RETICENT_DATABASE) out, or give the folder of a process on that database";

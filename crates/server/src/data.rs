@@ -11,7 +11,7 @@ use crate::{
     clock::{Clock, SystemClock, Time},
     sealed::SealKey,
     secret::{CheckValue, PeopleKeys, Secret, hex},
-    service::{EVENTS_CHECK, PEOPLE_CHECK, needed_keys},
+    service::{EVENTS_CHECK, PEOPLE_CHECK, is_known_to_lack_keys, needed_keys},
     store::{Portable, PostgresStore, RedbStore, Store, retired_remedy},
 };
 
@@ -163,7 +163,12 @@ pub(crate) async fn open_people_keys(
     }
     if path.exists() {
         let keys = PeopleKeys::in_file(path)?;
-        check_needed(path, &keys, &needed_keys(store, now).await?)?;
+        // Of several first starts with different files, the first one decides.
+        let check = keys.current.check_value();
+        store.keep_setting(PEOPLE_CHECK.into(), check.to_vec()).await?;
+        if !is_known_to_lack_keys(store, check).await? {
+            check_needed(path, &keys, &needed_keys(store, now).await?)?;
+        }
         return Ok(keys);
     }
     if store.setting(PEOPLE_CHECK.into()).await?.is_some() {
@@ -359,6 +364,19 @@ mod tests {
         let missing = folder.path().join("missing.key");
         let refused = open(&missing, false).await.err().unwrap().to_string();
         assert!(refused.contains("--people-key-lost") && !missing.exists(), "{refused}");
+        fs::write(&foreign, "07".repeat(32)).unwrap();
+        // An operator has said that keys are lost: the next start with these needs no word, and one with others does.
+        let row = |key: u8, charges: &[u8]| {
+            let check = Secret::from_bytes([key; 32]).check_value();
+            [&check[..], &7_u64.to_le_bytes(), charges].concat()
+        };
+        store.keep_setting("people key 2".into(), row(7, &[0])).await.unwrap();
+        open(&foreign, false).await.unwrap();
+        let other = folder.path().join("other.key");
+        fs::write(&other, "09".repeat(32)).unwrap();
+        assert!(open(&other, false).await.is_err());
+        store.keep_setting("people key 3".into(), row(9, &[])).await.unwrap();
+        assert!(open(&foreign, false).await.is_err(), "others charge people now");
     }
 
     #[test]

@@ -29,7 +29,11 @@ impl Place {
 pub fn database(given: Option<String>) -> Result<Option<DatabaseUrl>, Error> {
     match given {
         Some(_) => given_database(given),
-        None => check("RETICENT_DATABASE", std::env::var("RETICENT_DATABASE").ok()),
+        None => {
+            // An address that is not text is refused as an address.
+            let url = std::env::var_os("RETICENT_DATABASE");
+            check("RETICENT_DATABASE", url.map(|url| url.to_string_lossy().into_owned()))
+        }
     }
 }
 

@@ -175,7 +175,10 @@ fn location(option: &'static str, text: &str) -> Result<Location, Error> {
         Ok(address) if is_address(&address) => Ok(Location::Database(address)),
         _ => {
             let remedy = "this variable of the environment holds no address of a database: set it to postgres://user@host/database";
-            Err(reticent_server::Error::invalid(option, text, remedy).into())
+            let is_name = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+            // What is no name may be an address with a password.
+            let shown = if is_name { text } else { "env:..." };
+            Err(reticent_server::Error::invalid(option, shown, remedy).into())
         }
     }
 }

@@ -43,7 +43,7 @@ use std::{
 
 pub use erase::ErasedAnswer;
 pub(crate) use model::stored_model;
-pub(crate) use people::{PEOPLE_CHECK, needed_keys};
+pub(crate) use people::{PEOPLE_CHECK, is_known_to_lack_keys, needed_keys};
 pub use tick::Ticked;
 pub use views::{Exported, ExportedEvent, LoopView};
 

@@ -244,6 +244,12 @@ impl Counting {
     }
 }
 
+/// Whether the last process on this store was let in with this key although it lacked others: the next one with the same key changes nothing for anybody.
+pub(crate) async fn is_known_to_lack_keys(store: &dyn Store, current: CheckValue) -> Result<bool> {
+    let log = log(store).await?;
+    Ok(log.last().is_some_and(|last| last.check == current && !last.charges))
+}
+
 /// Check values of the keys that a service on this store must be given, for those who leave keys out. A service that runs may use the last one at any moment.
 pub(crate) async fn needed_keys(store: &dyn Store, now: Time) -> Result<Vec<CheckValue>> {
     let log = log(store).await?;

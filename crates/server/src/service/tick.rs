@@ -68,6 +68,8 @@ pub(super) struct Progress {
     pub(super) settled: u64,
     /// Since when ticks fail, by the steady clock: from the end of the first one that did, so that it does not matter how long summing took.
     failing: Option<u64>,
+    /// The last closed slot that was seen, whoever closed it.
+    closed: u64,
     /// Whether slots have stayed open for a failure, and none was closed since: a store that fails now and then does not stop releases for ever.
     spared: bool,
 }
@@ -76,7 +78,7 @@ impl Progress {
     /// Nothing is closed before so many milliseconds have passed by the steady clock from now on; open events have been counted when slots up to `settled` were.
     pub(super) fn new(now: u64, wait: u64, settled: u64) -> Self {
         let not_before = now.saturating_add(wait);
-        Progress { not_before, counted: 0, settled, failing: None, spared: false }
+        Progress { not_before, counted: 0, settled, failing: None, closed: 0, spared: false }
     }
 
     /// Nothing more is closed before this moment of the steady clock.
@@ -110,6 +112,9 @@ impl Service {
         }
         let head = self.head(each).await?;
         let steady = self.clock.steady();
+        if head.closed > progress.closed {
+            (progress.closed, progress.spared) = (head.closed, false);
+        }
         // One that hangs and then answers was away too.
         let since = progress.failing.unwrap_or(began);
         if steady.saturating_sub(since) > AWAY && !std::mem::replace(&mut progress.spared, true) {
@@ -141,7 +146,6 @@ impl Service {
             }
         };
         each.open.change(closing, |slots, ()| slots.retain(|slot, _| *slot > due)).await?;
-        progress.spared = false;
         failpoint::pass("tick: closed");
         if each.answering().served.over {
             self.collect(each, due, now).await?;

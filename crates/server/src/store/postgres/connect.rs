@@ -44,6 +44,12 @@ impl Address {
         if config.get_hosts().is_empty() {
             return Err(invalid("it names no host: give postgres://user@host/database, or ?host= with the folder of a socket".into()));
         }
+        let holds_at = |host: &Host| matches!(host, Host::Tcp(name) if name.contains('@'));
+        let of_name = config.get_dbname().is_some_and(|name| name.contains('@'));
+        if of_name || config.get_hosts().iter().any(holds_at) {
+            // A part of the password would be taken for the host, and named in errors.
+            return Err(invalid("there is a second @ in it: write @ in a password as %40".into()));
+        }
         if config.get_application_name().is_none() {
             config.application_name("reticent");
         }

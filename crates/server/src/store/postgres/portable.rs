@@ -185,7 +185,8 @@ impl PostgresStore {
                     one(on, "select to_regclass('store') is not null", &[]).await?.get(0);
                 let sql = "select id from store";
                 let row = if made { optional(on, sql, &[]).await? } else { None };
-                Ok(row.map(|row| row.get::<_, Vec<u8>>(0)))
+                // Another program may have a table of this name.
+                Ok(row.map(|row| row.try_get::<_, Vec<u8>>(0)).transpose()?)
             })
         });
         id.await?.as_deref().map(hash).transpose()

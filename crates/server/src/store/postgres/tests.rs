@@ -37,6 +37,8 @@ async fn databases_that_may_lose_something_are_refused() {
         ("postgres://somebody:secret@10.0.0.1/reticent?sslmode=disable", "in the clear"),
         ("postgres:///reticent", "no host"),
         ("data/store.redb", "postgres://"),
+        ("postgres://somebody:pa@secret@10.0.0.1/reticent", "as %40"),
+        ("postgres://somebody:p@a/secret@10.0.0.1/reticent", "as %40"),
     ] {
         let refused = PostgresStore::open(url).await.err().unwrap().to_string();
         assert!(refused.contains(words) && !refused.contains("secret"), "{refused}");
