@@ -10,6 +10,7 @@ mod devices;
 mod generations;
 mod keys;
 mod model;
+mod replica_slots;
 mod replicas;
 mod rollbacks;
 mod warm;

@@ -4,9 +4,9 @@ use super::*;
 use crate::store::{Committed, PostgresStore, Step, postgres::testing::cluster};
 
 /// A process: a service with connections of its own. All have one clock, as replicas have that of the database.
-struct Replica {
-    world: World,
-    database: Arc<PostgresStore>,
+pub(super) struct Replica {
+    pub(super) world: World,
+    pub(super) database: Arc<PostgresStore>,
     url: String,
 }
 
@@ -41,11 +41,11 @@ impl Replica {
         Replica { world, database, url: url.into() }
     }
 
-    async fn tick(&self) -> Ticked {
+    pub(super) async fn tick(&self) -> Ticked {
         self.world.service.tick("home").await.unwrap()
     }
 
-    fn each(&self) -> &Arc<Loop> {
+    pub(super) fn each(&self) -> &Arc<Loop> {
         self.world.service.find("home").unwrap()
     }
 
@@ -62,7 +62,7 @@ impl Replica {
     }
 }
 
-async fn two(text: &str) -> Option<(Replica, Replica, Arc<ManualClock>)> {
+pub(super) async fn two(text: &str) -> Option<(Replica, Replica, Arc<ManualClock>)> {
     let url = cluster()?.empty();
     let clock = Arc::new(ManualClock::at(START));
     Some((Replica::open(&url, text, &clock).await, Replica::open(&url, text, &clock).await, clock))
@@ -164,67 +164,6 @@ async fn a_loop_that_is_missing_in_the_file_of_one_process_is_not_swept_by_it() 
 }
 
 #[tokio::test]
-async fn open_events_of_all_processes_are_counted() {
-    let Some((one, other, clock)) = two(&file(EXACT, "")).await else { return };
-    one.world.rank("one", None).await;
-    assert_eq!(other.each().open_events(), 0, "until it looks");
-    clock.pass(TICK);
-    one.tick().await;
-    other.tick().await;
-    assert_eq!(other.each().open_events(), CROWD as u64);
-    for _ in 0..3 {
-        clock.pass(TICK);
-        one.tick().await;
-        other.tick().await;
-    }
-    assert_eq!((one.each().open_events(), other.each().open_events()), (0, 0));
-}
-
-/// A window of a day has many slots, and all open events are in them: a tick reads those of the last ones only.
-#[tokio::test]
-async fn open_events_of_slots_that_nobody_asks_for_are_not_counted_again() {
-    let text = file(EXACT, "").replace("2 minutes", "1 hour");
-    let Some((one, other, clock)) = two(&text).await else { return };
-    let tick = async || {
-        clock.pass(TICK);
-        one.tick().await;
-        other.tick().await;
-        other.each().open_events()
-    };
-    let crowd = CROWD as u64;
-    one.world.rank("one", None).await;
-    assert_eq!((tick().await, tick().await), (crowd, crowd));
-    // Whoever counted these again would miss them.
-    one.database.tamper("delete from remembered").await;
-    one.world.rank("two", None).await;
-    assert_eq!(tick().await, 2 * crowd);
-    clock.pass(57 * TICK);
-    assert_eq!(tick().await, crowd, "the first slot has closed");
-}
-
-/// Slots that nobody asked for any more are asked for again when a clock that went ahead is set right.
-#[tokio::test]
-async fn open_events_after_a_clock_that_went_ahead_are_counted() {
-    let text = file(EXACT, "").replace("2 minutes", "1 hour");
-    let Some((one, other, clock)) = two(&text).await else { return };
-    let tick = async || {
-        one.tick().await;
-        other.tick().await;
-    };
-    clock.pass(TICK);
-    tick().await;
-    let right = clock.now();
-    clock.jump(right + 5 * TICK);
-    tick().await;
-    clock.jump(right);
-    one.world.rank("one", None).await;
-    tick().await;
-    clock.pass(7 * TICK);
-    tick().await;
-    assert_eq!(other.each().open_events(), CROWD as u64);
-}
-
-#[tokio::test]
 async fn a_releaser_that_was_stopped_cannot_release_when_it_comes_back() {
     let Some((one, other, clock)) = two(&file(EXACT, "")).await else { return };
     clock.pass(TICK);
@@ -255,30 +194,6 @@ async fn a_releaser_that_was_stopped_cannot_release_when_it_comes_back() {
     clock.pass(TICK);
     assert_eq!(one.tick().await, Ticked::Released(4));
     assert_eq!(one.numbers().await, [1, 2, 3, 4]);
-}
-
-/// Whoever sent rewards meanwhile had no answer either.
-#[tokio::test]
-async fn after_a_database_has_hung_slots_stay_open_for_a_while() {
-    let Some((one, other, clock)) = two(&file(EXACT, "")).await else { return };
-    clock.pass(TICK);
-    assert_eq!(one.tick().await, Ticked::Released(1));
-    clock.pass(TICK);
-    let wait = |milliseconds| tokio::time::sleep(std::time::Duration::from_millis(milliseconds));
-    let hang =
-        other.database.tamper("lock table heads in access exclusive mode; select pg_sleep(1)");
-    let tick = async {
-        wait(200).await;
-        one.tick().await
-    };
-    let pass = async {
-        wait(500).await;
-        clock.pass(TICK);
-    };
-    let ((), ticked, ()) = tokio::join!(hang, tick, pass);
-    assert_eq!(ticked, Ticked::Nothing);
-    clock.pass(2 * TICK);
-    assert_eq!(one.tick().await, Ticked::Released(2));
 }
 
 #[tokio::test]

@@ -181,8 +181,9 @@ impl PostgresStore {
         let connections = Arc::new(Connections::new(Address::parse(url)?)?);
         let id = connections.read(|on| {
             Box::pin(async move {
-                let made: bool =
-                    one(on, "select to_regclass('store') is not null", &[]).await?.get(0);
+                // Where migrations would make it, and nowhere else on the search path.
+                let made = "select exists (select from pg_tables where schemaname = current_schema() and tablename = 'store')";
+                let made: bool = one(on, made, &[]).await?.get(0);
                 let sql = "select id from store";
                 let row = if made { optional(on, sql, &[]).await? } else { None };
                 // Another program may have a table of this name.

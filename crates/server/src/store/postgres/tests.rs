@@ -59,6 +59,18 @@ async fn a_database_that_is_not_reached_is_named_with_the_cause() {
     }
 }
 
+#[tokio::test]
+async fn a_table_of_another_program_is_no_store_and_no_panic() {
+    let Some(cluster) = cluster() else { return };
+    let url = cluster.empty();
+    assert_eq!(PostgresStore::identity(&url).await.unwrap(), None);
+    let (_, schema) = url.rsplit_once("%3D").unwrap();
+    let table = format!("{schema}.store");
+    cluster.sql(&format!("create table {table} (id int); insert into {table} values (7)"));
+    let refused = PostgresStore::identity(&url).await.unwrap_err().to_string();
+    assert!(!refused.contains("panicked"), "{refused}");
+}
+
 #[test]
 fn the_name_of_a_database_is_an_address_of_it() {
     for (url, expected) in [
