@@ -6,6 +6,7 @@
 //! | file | what it is |
 //! | --- | --- |
 //! | `fixed_arms` | `science/fixed_arms`: phased elimination and episodes beside the default, where arms are fixed and public |
+//! | `fixed_places` | where those arms are |
 //! | `episodes`, `episode_noise` | a learner of fixed arms that puts each person's reward into exactly one noisy sum; that noise with its proof |
 //! | `blocks` | fixed arms, many people at a time |
 //! | `design` | G-optimal designs over the arms that are left |
@@ -25,6 +26,7 @@ mod episode_noise;
 mod episodes;
 mod firefox;
 mod fixed_arms;
+mod fixed_places;
 mod linearised;
 mod published_glm;
 
