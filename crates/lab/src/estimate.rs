@@ -177,6 +177,16 @@ fn regret_after(curve: &[Checkpoint], round: f64) -> f64 {
     regret
 }
 
+/// Least squares of ln y on ln x.
+pub(crate) fn slope(points: &[(f64, f64)]) -> f64 {
+    let logs: Vec<(f64, f64)> = points.iter().map(|(x, y)| (x.ln(), y.ln())).collect();
+    let n = logs.len() as f64;
+    let (mean_x, mean_y) =
+        (logs.iter().map(|p| p.0).sum::<f64>() / n, logs.iter().map(|p| p.1).sum::<f64>() / n);
+    let covariance: f64 = logs.iter().map(|p| (p.0 - mean_x) * (p.1 - mean_y)).sum();
+    covariance / logs.iter().map(|p| (p.0 - mean_x).powi(2)).sum::<f64>()
+}
+
 #[cfg(test)]
 mod tests {
     use reticent::noise::Noise;
@@ -309,5 +319,12 @@ mod tests {
         // Two trials are too few for a comparison, and trials without losses are not stuck.
         assert_eq!(count(vec![healthy(1.0), linear(1.0)]), 0);
         assert_eq!(count(vec![curve(|_| 0.0), curve(|_| 0.0), curve(|_| 0.0)]), 0);
+    }
+
+    #[test]
+    fn the_slope_of_a_power_is_its_exponent() {
+        let points: Vec<(f64, f64)> =
+            [4.0, 8.0, 30.0].map(|x: f64| (x, 3.0 * x.powf(1.7))).to_vec();
+        assert!((slope(&points) - 1.7).abs() < 1e-12);
     }
 }

@@ -6,6 +6,7 @@ use reticent::{bandit::Outlook, privacy::Guarantee};
 use serde::Serialize;
 
 pub use crate::estimate::Estimate;
+use crate::estimate::slope;
 use crate::{
     Result,
     contest::{Bound, Cell, Certificate, Label, Side},
@@ -98,6 +99,15 @@ pub struct Summary {
 }
 
 impl AlgorithmSummary {
+    /// The exponent with which regret grows, of each trial: least squares on logarithmic scales from this round on.
+    pub(crate) fn growth(&self, from: u64) -> Estimate {
+        let slope = |trial: &Trial| {
+            let late = trial.curve.iter().filter(|c| c.round >= from && c.regret > 0.0);
+            slope(&late.map(|c| (c.round as f64, c.regret)).collect::<Vec<_>>())
+        };
+        Estimate::of(&self.trials.iter().map(slope).collect::<Vec<_>>())
+    }
+
     pub(crate) fn new(cell: &Cell, trials: Vec<Trial>, time: f64) -> Self {
         let contestant = &*cell.contestant;
         let length = trials.iter().map(|trial| trial.curve.len()).min().unwrap_or(0);

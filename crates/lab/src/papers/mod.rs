@@ -201,6 +201,11 @@ pub const EXPERIMENTS: &[PaperExperiment] = &[
         title: "interests by unary encoding, as Firefox's New Tab sends them, beside our randomisers at equal, half and a tenth of epsilon",
         run: science::firefox,
     },
+    PaperExperiment {
+        id: "science/whitening",
+        title: "features whitened before they are randomised, beside the default and features divided by public sizes",
+        run: science::whitening_of_features,
+    },
 ];
 
 /// An experiment that was run.

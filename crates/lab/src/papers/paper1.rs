@@ -8,6 +8,7 @@ use crate::{
     bandits::{Algorithm, Bandits, Budget, EnvironmentToml, JointToml, LinUcbToml, Setting},
     constants::joint::PublishedNoise,
     environment::{GapParams, Rewards},
+    estimate::slope,
     experiment::ExperimentToml,
     figure::{Figure, Scale, Series},
     parallel::in_parallel,
@@ -328,26 +329,4 @@ pub fn experiment1(stage: &Stage) -> Result<Vec<Claim>> {
     );
     figure.write(stage.folder, "dimension")?;
     Ok(claims)
-}
-
-/// Least squares of ln y on ln x.
-fn slope(points: &[(f64, f64)]) -> f64 {
-    let logs: Vec<(f64, f64)> = points.iter().map(|(x, y)| (x.ln(), y.ln())).collect();
-    let n = logs.len() as f64;
-    let (mean_x, mean_y) =
-        (logs.iter().map(|p| p.0).sum::<f64>() / n, logs.iter().map(|p| p.1).sum::<f64>() / n);
-    let covariance: f64 = logs.iter().map(|p| (p.0 - mean_x) * (p.1 - mean_y)).sum();
-    covariance / logs.iter().map(|p| (p.0 - mean_x).powi(2)).sum::<f64>()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_slope_of_a_power_is_its_exponent() {
-        let points: Vec<(f64, f64)> =
-            [4.0, 8.0, 30.0].map(|x: f64| (x, 3.0 * x.powf(1.7))).to_vec();
-        assert!((slope(&points) - 1.7).abs() < 1e-12);
-    }
 }

@@ -15,6 +15,7 @@
 //! | `linearised` | working responses around the last released theta |
 //! | `published_glm` | the generalised linear bandit of Sarmasarkar 2026 |
 //! | `firefox` | `science/firefox`: interests by unary encoding, as Firefox's New Tab sends them, beside our randomisers |
+//! | `whitening` | `science/whitening`: features that are whitened before they are randomised; its worlds and its learner |
 //! | `contest` | tuning on other seeds, cells of tables |
 
 mod blocks;
@@ -29,7 +30,9 @@ mod fixed_arms;
 mod fixed_places;
 mod linearised;
 mod published_glm;
+mod whitening;
 
 pub use clicks::clicks;
 pub use firefox::firefox;
 pub use fixed_arms::fixed_arms;
+pub use whitening::whitening_of_features;
