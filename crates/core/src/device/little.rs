@@ -154,6 +154,7 @@ fn method(value: Value) -> Result<Method> {
             "gram_gaussian" => Method::GramGaussian { split: GramGaussian::DEFAULT_SPLIT },
             "unit_gram" => Method::UnitGram,
             "unit_pair" => Method::UnitPair,
+            "unit_axis" => Method::UnitAxis,
             _ => return Err(wrong("method")),
         }),
         value => {

@@ -97,7 +97,6 @@ impl SphericalCap {
         1.0 - self.height
     }
 
-    #[cfg(not(little))]
     pub(crate) fn dimension(&self) -> usize {
         self.dimension
     }
@@ -147,39 +146,41 @@ impl SphericalCap {
         centre: &[f64],
         noise: &mut N,
     ) -> Result<Vec<f64>> {
+        if self.height > 1.0 {
+            let centre = unit_vector("centre", centre, self.dimension)?;
+            let fall = 2.0 - self.mirrored().fall_inside(noise);
+            return Ok(self.at_fall(fall, &centre, noise));
+        }
+        // At least half of the sphere lies outside.
+        self.sample_above(2.0, centre, noise)
+    }
+
+    /// A uniform point of the sphere outside the cap, with a fall of at most `most`.
+    fn sample_above<N: Noise + ?Sized>(
+        &self,
+        most: f64,
+        centre: &[f64],
+        noise: &mut N,
+    ) -> Result<Vec<f64>> {
         let centre = unit_vector("centre", centre, self.dimension)?;
-        let fall = if self.height > 1.0 {
-            2.0 - self.mirrored().fall_inside(noise)
-        } else {
-            // At least half of the sphere lies outside.
-            loop {
-                let fall = self.fall_anywhere(noise);
-                if fall > self.height {
-                    break fall;
-                }
+        loop {
+            let fall = self.fall_anywhere(noise);
+            if fall > self.height && fall <= most {
+                return Ok(self.at_fall(fall, &centre, noise));
             }
-        };
-        Ok(self.at_fall(fall, &centre, noise))
+        }
     }
 
     /// A uniform point of the sphere outside this cap and its mirror image, for caps of at most half the sphere.
-    #[cfg(not(little))]
     pub(crate) fn sample_between<N: Noise + ?Sized>(
         &self,
         centre: &[f64],
         noise: &mut N,
     ) -> Result<Vec<f64>> {
-        let centre = unit_vector("centre", centre, self.dimension)?;
         let remedy = "both caps must leave something between them";
         refuse_if(self.height >= 1.0, "height", self.height, remedy)?;
         // The caps that are used have a probability of at most 1/2 together.
-        let fall = loop {
-            let fall = self.fall_anywhere(noise);
-            if fall > self.height && fall < 2.0 - self.height {
-                break fall;
-            }
-        };
-        Ok(self.at_fall(fall, &centre, noise))
+        self.sample_above(2.0 - self.height, centre, noise)
     }
 
     /// A uniform point with `1 - t = fall`.

@@ -39,8 +39,7 @@ pub(super) const LARGEST_EPSILON: f64 = 256.0;
 pub(crate) enum Caps {
     /// Around u.
     One,
-    /// Around u and -u. Browsers download no code for it, since no protocol that is chosen for devices has it.
-    #[cfg(not(little))]
+    /// Around u and -u.
     Both,
 }
 
@@ -48,7 +47,6 @@ impl Caps {
     fn number(self) -> f64 {
         match self {
             Caps::One => 1.0,
-            #[cfg(not(little))]
             Caps::Both => 2.0,
         }
     }
@@ -60,7 +58,6 @@ impl Caps {
         match self {
             Caps::One => gamma * sum < moment,
             // B - q/D = 2 (D - 1)/D gamma A, by the second moment of a cap.
-            #[cfg(not(little))]
             Caps::Both => {
                 let share = 1.0 / cap.dimension() as f64;
                 (gamma * gamma - share) * sum < 2.0 * (1.0 - share) * gamma * moment
@@ -109,7 +106,6 @@ impl CapRandomizer {
         let first = match caps {
             // A mean of cosines is at most 1, also after rounding.
             Caps::One => (cap.first_moment() * (inside - outside)).min(1.0),
-            #[cfg(not(little))]
             Caps::Both => 0.0,
         };
         let moment = caps.number() * cap.second_moment();
@@ -147,13 +143,11 @@ impl CapRandomizer {
         match self.caps {
             Caps::One if inside => self.cap.sample_inside(&truth, noise),
             Caps::One => self.cap.sample_outside(&truth, noise),
-            #[cfg(not(little))]
             Caps::Both if inside => {
                 let side = if noise.bits() & 1 == 1 { -1.0 } else { 1.0 };
                 let point = self.cap.sample_inside(&truth, noise)?;
                 Ok(point.into_iter().map(|entry| side * entry).collect())
             }
-            #[cfg(not(little))]
             Caps::Both => self.cap.sample_between(&truth, noise),
         }
     }

@@ -71,7 +71,6 @@ impl UnitPair {
     }
 
     /// The mechanism that hides on which side of the sphere u lies: less noise, and no first moment. An intercept is sent like the other features.
-    #[cfg(not(little))]
     pub fn of_axis(bounds: &Bounds, epsilon: f64) -> Result<Self> {
         let pair = UnitPair::new(&Bounds { intercept: None, ..*bounds }, epsilon)?;
         let unit = CapRandomizer::new(pair.size(), epsilon, Caps::Both)?;

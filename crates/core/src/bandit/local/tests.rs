@@ -491,8 +491,10 @@ fn sums_that_do_not_fit_the_parameters_are_refused() {
 /// Devices and servers of different builds must agree: a hash of `{:?}` changed with every renamed field.
 #[test]
 fn the_number_of_a_protocol_is_the_same_in_every_build() {
-    let params = LocalParams::new(Bounds::unit(2), 2.0, 1e-5);
-    assert_eq!(params.check().unwrap().reports().protocol(), 0x506a_6f09_9ce1_8b03);
+    let report = ReportParams::new(Bounds::unit(2), 2.0, 1e-5);
+    // Which randomiser is the best may change from one version to the next.
+    let params = LocalParams::from(ReportParams { method: Some(Method::UnitPair), ..report });
+    assert_eq!(params.check().unwrap().reports().protocol(), 0x506a_7409_9ce1_9382);
     let other = LocalParams { report: ReportParams { delta: 2e-5, ..params.report }, ..params };
-    assert_ne!(other.check().unwrap().reports().protocol(), 0x506a_6f09_9ce1_8b03);
+    assert_ne!(other.check().unwrap().reports().protocol(), 0x506a_7409_9ce1_9382);
 }

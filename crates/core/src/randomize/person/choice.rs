@@ -5,6 +5,9 @@
 //! the smallest s wins; with several levels of epsilon, the largest sum of `1/s^2`, the information of one report from each.
 //!
 //! With public arms only the reward is hidden, which always wins. A delta of 0 leaves the pure methods.
+//!
+//! **Both caps** have no first moment, which `unit_pair` estimates the products with an intercept by. What that saves is not in s, so that `unit_axis` is a candidate only where no intercept
+//! is declared: with one it loses twice as much at epsilon 4 (`reticent reproduce science/whitening` and `examples/axis.toml`).
 
 use super::{CalibratedMethod, Levels, Method, ReportParams, method::Amount};
 use crate::{Error, Result, randomize::GramGaussian, refuse_if, special::square};
@@ -15,7 +18,11 @@ pub(super) fn best(params: &ReportParams) -> Result<(Method, Vec<CalibratedMetho
         vec![Method::RewardGaussian, Method::RewardResponse]
     } else {
         let split = GramGaussian::DEFAULT_SPLIT;
-        vec![Method::GramGaussian { split }, Method::UnitGram, Method::UnitPair]
+        let pair = match params.bounds.intercept {
+            Some(_) => Method::UnitPair,
+            None => Method::UnitAxis,
+        };
+        vec![Method::GramGaussian { split }, Method::UnitGram, pair]
     };
     let mut found: Vec<(f64, Method, Vec<CalibratedMethod>)> = Vec::new();
     let mut refused = None;

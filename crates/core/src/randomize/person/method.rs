@@ -88,7 +88,10 @@ impl Method {
 
     /// Whether devices have it: all that may be the best one where arms are not public.
     pub(crate) fn for_devices(&self) -> bool {
-        matches!(self, Method::GramGaussian { .. } | Method::UnitGram | Method::UnitPair)
+        matches!(
+            self,
+            Method::GramGaussian { .. } | Method::UnitGram | Method::UnitPair | Method::UnitAxis
+        )
     }
 
     /// Whether the guarantee needs no delta.
@@ -172,11 +175,6 @@ impl CalibratedMethod {
             Method::UnitPair => {
                 CalibratedMethod::UnitPair(UnitPair::new(bounds, amount.of_unit()?)?)
             }
-            #[cfg(little)]
-            Method::UnitAxis => {
-                return Err(Error::invalid("method", method, "devices do not have it"));
-            }
-            #[cfg(not(little))]
             Method::UnitAxis => {
                 CalibratedMethod::UnitPair(UnitPair::of_axis(bounds, amount.of_unit()?)?)
             }

@@ -232,19 +232,19 @@ impl Measured {
 
 /// The experiment.
 pub fn whitening_of_features(stage: &Stage) -> Result<Vec<Claim>> {
-    let (size, dimensions, epsilons): (_, &[usize], &[f64]) = match stage.extent {
-        Extent::Quick => ((20_000, 8), &[5], &[4.0]),
-        Extent::Full => ((100_000, 16), &[5, 20], &[1.0, 4.0, 8.0]),
+    let (rounds, dimensions, epsilons): (u64, &[(usize, u64)], &[f64]) = match stage.extent {
+        Extent::Quick => (20_000, &[(5, 8)], &[4.0]),
+        Extent::Full => (100_000, &[(5, 12), (20, 6)], &[1.0, 4.0, 8.0]),
     };
     (stage.progress)("tuning on other seeds");
     let tuned = tuned()?;
     let mut all = Vec::new();
     for world in World::ALL {
-        for &dimension in dimensions {
+        for &(dimension, trials) in dimensions {
             for &epsilon in epsilons {
                 let problem = Problem { world, dimension, epsilon };
-                let entrants = problem.contestants(size.0, &tuned)?;
-                all.push(Measured::new(stage, problem, size, entrants)?);
+                let entrants = problem.contestants(rounds, &tuned)?;
+                all.push(Measured::new(stage, problem, (rounds, trials), entrants)?);
             }
         }
     }
@@ -259,7 +259,7 @@ pub fn whitening_of_features(stage: &Stage) -> Result<Vec<Claim>> {
 fn growth(stage: &Stage, tuned: &Tuned) -> Result<Vec<Claim>> {
     let size = match stage.extent {
         Extent::Quick => (100_000, 4),
-        Extent::Full => (10_000_000, 8),
+        Extent::Full => (10_000_000, 5),
     };
     let (mut panels, mut claims) = (Vec::new(), Vec::new());
     for world in [World::Isotropic, World::Units] {
