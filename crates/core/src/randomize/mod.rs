@@ -11,7 +11,7 @@
 //! | `feature_reward` | `x + N`, `y + N` | OnlineUCB | Gaussian on a grid, joint sensitivity |
 //! | `additive_pair` | the same, with closed-form debiasing | comparison | Gaussian on a grid |
 //! | `unit_gram` | PrivUnit on `(a svec(x x^T), b x z)` | private arms, small epsilon | pure |
-//! | `unit_pair` | PrivUnit on `(a x, b z)`, debiased by its second moment | private arms, large epsilon; as `unit_axis` the side of the sphere is hidden too, which saves noise | pure |
+//! | `unit_pair` | PrivUnit on `(a x, b z)`, debiased by its second moment | private arms, large epsilon, an intercept; without one as `unit_axis`, which hides the side of the sphere too and saves noise | pure |
 //! | `unit_moment` | PrivUnit on `x z` | exploration with a known Gram matrix | pure |
 //! | `reward_gaussian` | `z + N` | public arms | Gaussian on a grid |
 //! | `reward_response` | one bit | public arms | pure |

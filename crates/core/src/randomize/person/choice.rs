@@ -7,7 +7,7 @@
 //! With public arms only the reward is hidden, which always wins. A delta of 0 leaves the pure methods.
 //!
 //! **Both caps** have no first moment, which `unit_pair` estimates the products with an intercept by. What that saves is not in s, so that `unit_axis` is a candidate only where no intercept
-//! is declared: with one it loses twice as much at epsilon 4 (`reticent reproduce science/whitening` and `examples/axis.toml`).
+//! is declared: with one it loses 1.4 times as much at epsilon 4 and 1.9 times at 8 (`examples/axis.toml`).
 
 use super::{CalibratedMethod, Levels, Method, ReportParams, method::Amount};
 use crate::{Error, Result, randomize::GramGaussian, refuse_if, special::square};
