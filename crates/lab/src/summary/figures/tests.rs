@@ -45,12 +45,13 @@ fn many_lines_are_in_panels_with_one_short_legend() {
     assert_eq!(titles, ["curator", "nobody"]);
     for panel in &regret.panels {
         let names: Vec<&str> = panel.series.iter().map(|line| line.name.as_str()).collect();
-        assert_eq!(names[0], "epsilon = 0.25");
-        assert!(names.contains(&"reference"), "{names:?}");
+        assert!(names[0].starts_with("epsilon = 0.25"), "{names:?}");
+        assert!(names.iter().any(|name| name.starts_with("reference")), "{names:?}");
+        assert_eq!(panel.series.iter().filter(|line| line.ramp.is_some()).count() % 6, 0);
     }
     let svg = regret.picture().unwrap().svg;
     assert_eq!(svg.matches("epsilon = 0.25").count(), 1, "the legend has each name once");
-    assert!(svg.contains("8 trials of 60 rounds") && svg.contains("code"), "its caption");
+    assert!(svg.contains("8 trials of 60 rounds") && svg.contains("reticent"), "its caption");
     // Two lines and a reference need no panels; what was measured is marked.
     let against = named(&figures, "regret-against-epsilon");
     assert_eq!(against.panels.len(), 1);
@@ -72,7 +73,8 @@ fn the_file_says_what_is_drawn() {
     let thin = regret.series().filter(|line| line.line == Line::Thin).count();
     assert_eq!(thin, 6 * 8, "a line for each trial of each level");
     let svg = regret.picture().unwrap().svg;
-    assert!(!svg.contains("two grids") && svg.contains("width=\"300\""), "{}", &svg[..200]);
+    let (head, drawing) = svg.split_once('\n').unwrap();
+    assert!(!drawing.contains("two grids") && head.contains("width=\"300\""), "{head}");
     let folder = tempfile();
     drawn.write(&folder).unwrap();
     assert!(folder.join("figures/regret.svg").exists());
@@ -156,9 +158,10 @@ fn a_map_over_two_keys_is_a_picture_too() {
     let svg = map.picture().unwrap().svg;
     assert!(svg.contains("final regret by arms and epsilon"), "{svg}");
     assert!(svg.contains("mean final regret ± its standard error"), "{svg}");
-    assert!(svg.contains("3 trials of 60 rounds") && svg.contains("code"), "its caption");
+    assert!(svg.contains("3 trials of 60 rounds") && svg.contains("reticent"), "its caption");
     summary.drawing.title = false;
     let untitled = sweep::heat_maps(&summary).remove(0).picture().unwrap().svg;
+    let (_, untitled) = untitled.split_once('\n').unwrap();
     assert!(!untitled.contains("final regret by"), "a title can be left out");
     summary.drawing.title = true;
     let of = |estimate: &Estimate| format!("{:.1} ± {:.1}", estimate.mean, estimate.standard_error);
@@ -170,9 +173,20 @@ fn a_map_over_two_keys_is_a_picture_too() {
     let worst = worst.max_by(|one, other| one.mean.total_cmp(&other.mean)).unwrap();
     assert_eq!(map.shade(worst), (0, 114, 178, "#fff"));
     assert!(map.picture().unwrap().png().unwrap().starts_with(b"\x89PNG"));
+    // The scale of the colours is told, as a bar and in words.
+    let ends = map.range();
+    for end in [format!("{:.1}\n", ends.0), format!("{:.1}, on a logarithmic scale", ends.1)] {
+        assert!(svg.contains(&end), "{end}");
+    }
+    let colours = svg.lines().filter(|line| line.starts_with("<rect") && line.contains("fill=\"#"));
+    assert!(colours.count() >= 1 + 4 + 32, "background, cells and bar");
+    let html = summary.page(&[]).unwrap().html();
+    assert!(html.contains("linear-gradient(to right,rgb(255,255,255)"), "the bar of the report");
     // Only what is asked for.
-    summary.drawing.against = Some("round".into());
-    assert!(sweep::heat_maps(&summary).is_empty());
+    for against in ["round", "epsilon", "arms"] {
+        summary.drawing.against = Some(against.into());
+        assert!(sweep::heat_maps(&summary).is_empty(), "{against} alone is asked for");
+    }
     summary.drawing.against = None;
     summary.drawing.algorithms = vec!["local".into()];
     assert!(sweep::heat_maps(&summary).is_empty());
@@ -313,17 +327,17 @@ fn lines_that_are_left_out_are_named() {
     let text = "[figure]\nfacets = \"algorithm\"\nalgorithms = [\"curator\"]";
     let drawn = summary(text);
     let nothing = named(&drawn.figures(), "regret");
-    assert!(!nothing.caption.contains("Left out"), "{}", nothing.caption);
-    let levels: Vec<String> = (1..=10).map(|level| level.to_string()).collect();
+    assert!(!nothing.caption.contains("Not drawn"), "{}", nothing.caption);
+    let levels: Vec<String> = (1..=26).map(|level| level.to_string()).collect();
     let text = format!(
         "name = \"many\"\nrounds = 30\ntrials = 3\nenvironment = {{ kind = \"sphere\", dimension = 3, arms = 5 }}\n[[algorithm]]\nkind = \"joint\"\nprivacy = {{ epsilon = [{}], delta = 1e-6 }}\n[figure]\nfacets = \"algorithm\"",
         levels.join(", ")
     );
     let many = Experiment::parse(&text).unwrap().simulate(|_, _| ()).unwrap();
     let regret = named(&many.figures(), "regret");
-    let words = "Left out here, and in results.csv: epsilon = 5; epsilon = 9";
+    let words = "Not drawn (all rows are in results.csv): epsilon = 13; epsilon = 25";
     assert!(regret.caption.contains(words), "{}", regret.caption);
-    assert_eq!(regret.series().filter(|line| line.name.starts_with("epsilon")).count(), 8);
+    assert_eq!(regret.series().filter(|line| line.name.starts_with("epsilon")).count(), 24);
 }
 
 #[test]
@@ -363,4 +377,147 @@ fn letters_that_a_picture_cannot_show_are_a_warning() {
     assert!(warning.contains("fonts-noto-cjk") && warning.contains("format = [\"svg\"]"));
     drawn.drawing.format = vec![Format::Svg];
     assert_eq!(letters(&drawn), None, "a viewer has its own fonts");
+}
+
+/// An experiment of 30 rounds with these tables of algorithms.
+fn of_algorithms(trials: u64, algorithms: &str) -> Summary {
+    let text = format!(
+        "name = \"many\"\nrounds = 30\ntrials = {trials}\nenvironment = {{ kind = \"sphere\", dimension = 3, arms = 5 }}\n{algorithms}"
+    );
+    Experiment::parse(&text).unwrap().simulate(|_, _| ()).unwrap()
+}
+
+/// A grid of two keys beside one of one key, and a reference.
+const TWO_KEYS: &str = r#"
+    [[algorithm]]
+    kind = "linucb"
+    [[algorithm]]
+    kind = "joint"
+    privacy = { epsilon = [0.25, 0.5, 1, 2, 4], delta = 1e-6 }
+    window = [2, 5, 10]
+    [[algorithm]]
+    kind = "local"
+    privacy = { epsilon = [0.25, 0.5, 1, 2, 4], delta = 1e-6 }
+"#;
+
+#[test]
+fn every_point_of_a_grid_is_drawn_beside_those_it_is_compared_with() {
+    let mut all = of_algorithms(3, TWO_KEYS);
+    all.algorithms.iter_mut().for_each(|one| one.final_regret.stuck_trials = Some(1));
+    let regret = named(&all.figures(), "regret");
+    let titles: Vec<&str> = regret.panels.iter().map(|panel| panel.title.as_str()).collect();
+    assert_eq!(titles, ["joint, window = 2", "joint, window = 5", "joint, window = 10", "local"]);
+    for panel in &regret.panels {
+        let names: Vec<&str> = panel.series.iter().map(|line| line.name.as_str()).collect();
+        let levels = names.iter().filter(|name| name.starts_with("epsilon = ")).count();
+        assert_eq!(levels, 5, "{names:?}");
+        // Of three panels of `joint` and that of `local`.
+        assert!(names.contains(&"epsilon = 1, 4 of 12 stuck"), "{names:?}");
+        assert!(names.iter().any(|name| name.starts_with("LinUCB")), "{names:?}");
+    }
+    assert!(!regret.caption.contains("Not drawn"), "{}", regret.caption);
+    // Names do not say the same twice, and a note says whose it is.
+    assert!(all.algorithm("joint (0.25, 1e-6), window = 5").is_some());
+    let notes = all.notes();
+    let levels = notes.iter().filter(|note| note.contains("a predicted reward errs"));
+    assert!(levels.clone().all(|note| note.contains(", 1e-6)")), "{notes:?}");
+    assert!(notes.iter().any(|note| note.starts_with("linucb; joint; local: ")), "{notes:?}");
+}
+
+#[test]
+fn twenty_levels_are_lines_of_one_panel_in_order() {
+    let levels: Vec<String> = (1..=20).map(|level| format!("{}", 0.5 * f64::from(level))).collect();
+    let many = of_algorithms(
+        3,
+        &format!(
+            "[[algorithm]]\nkind = \"joint\"\nname = \"curator\"\nprivacy = {{ epsilon = [{}], delta = 1e-6 }}",
+            levels.join(", ")
+        ),
+    );
+    let regret = named(&many.figures(), "regret");
+    assert_eq!((regret.panels.len(), regret.panels[0].title.as_str()), (1, "curator"));
+    let ramp: Vec<f64> = regret.series().filter_map(|line| line.ramp).collect();
+    assert_eq!(ramp.len(), 20);
+    assert!(ramp.windows(2).all(|pair| pair[0] < pair[1]), "{ramp:?}");
+}
+
+#[test]
+fn too_many_panels_have_one_value_of_a_key_and_the_caption_says_so() {
+    let many = of_algorithms(
+        1,
+        r#"
+        [[algorithm]]
+        kind = "joint"
+        privacy = { epsilon = [1, 2, 3, 4, 5, 6, 7, 8, 9], delta = 1e-6 }
+        window = [2, 3, 4, 5, 6, 7, 8]
+        contributions_per_person = [1, 2, 3, 4]
+    "#,
+    );
+    let regret = named(&many.figures(), "regret");
+    assert_eq!(regret.panels.len(), 7);
+    let words = "Not drawn (all rows are in results.csv): contributions_per_person other than 3.";
+    assert!(regret.caption.contains(words), "{}", regret.caption);
+}
+
+#[test]
+fn many_algorithms_have_a_panel_each() {
+    let one = |number: u32| {
+        format!(
+            "[[algorithm]]\nkind = \"joint\"\nname = \"learner {number}\"\nprivacy = {{ epsilon = {number}, delta = 1e-6 }}\n"
+        )
+    };
+    let many = of_algorithms(3, &(1..=20).map(one).collect::<String>());
+    let regret = named(&many.figures(), "regret");
+    assert_eq!(regret.panels.len(), 20);
+    let svg = regret.picture().unwrap().svg;
+    for (number, panel) in (1..).zip(&regret.panels) {
+        assert!(panel.title.starts_with(&format!("learner {number}")), "{}", panel.title);
+        assert!(panel.series.iter().filter(|line| !line.name.is_empty()).count() <= 2);
+        assert_eq!(svg.lines().filter(|line| *line == panel.title).count(), 1, "{}", panel.title);
+    }
+    // In one panel they have colours in order and no theory.
+    let mut many = many;
+    many.drawing.facets = Some("none".into());
+    let regret = named(&many.figures(), "regret");
+    assert!(regret.series().all(|line| line.ramp.is_some() && line.line != Line::Dashed));
+    assert_eq!(regret.series().filter(|line| !line.name.is_empty()).count(), 20);
+}
+
+#[test]
+fn a_percentile_is_of_twenty_trials_at_least() {
+    let one = "[[algorithm]]\nkind = \"linucb\"\n[figure]\nspread = \"interval\"";
+    for (trials, has) in [(19, false), (20, true)] {
+        let regret = named(&of_algorithms(trials, one).figures(), "regret");
+        assert_eq!(regret.series().any(|line| line.line == Line::Marks), has);
+        assert_eq!(regret.caption.contains("95th percentile"), has, "{}", regret.caption);
+        assert!(regret.caption.contains("dotted: median"));
+    }
+}
+
+#[test]
+fn the_best_learner_is_named_for_each_epsilon_and_every_warning_is_told() {
+    let mut all = of_algorithms(3, TWO_KEYS);
+    for one in &mut all.algorithms {
+        (one.remarks, one.final_regret.stuck_trials) = (Vec::new(), Some(0));
+    }
+    for one in &mut all.algorithms[1..5] {
+        one.final_regret.stuck_trials = Some(1);
+    }
+    let html = all.page(&[]).unwrap().html();
+    let (first, rest) = html.split_once("</dl>").unwrap();
+    for epsilon in ["0.25", "0.5", "1", "4"] {
+        let name = format!("<dt>Best with a guarantee, epsilon {epsilon}</dt><dd>");
+        assert!(first.contains(&name), "{name}: {first}");
+    }
+    assert!(first.contains("1 more between these"), "{first}");
+    assert!(!first.contains("protects nobody; on"), "two facts are two sentences: {first}");
+    assert!(first.contains("a simulation itself protects nobody"), "{first}");
+    assert!(first.contains("1 more warning below"), "{first}");
+    assert_eq!(rest.matches("trials are stuck: they lose").count(), 4, "all of them, in full");
+}
+
+#[test]
+fn bounds_are_written_as_numbers_are() {
+    let words = [4.4035, 0.5, 123_456.7, 2.5e9, 0.0001].map(super::super::rounded);
+    assert_eq!(words, ["4.40", "0.50", "123457", "2.50e9", "1.00e-4"]);
 }
