@@ -110,7 +110,7 @@ impl Figure {
 
     fn legend_height(&self) -> i32 {
         let bottom = self.legend().iter().map(|entry| entry.place[1] + entry.place[3]).max();
-        bottom.map_or(0, |bottom| bottom + self.row_gap())
+        bottom.map_or(0, |bottom| bottom + ROW_GAP)
     }
 
     /// The caption in lines, and what the drawing itself has to say.
