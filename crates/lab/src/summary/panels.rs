@@ -169,3 +169,6 @@ pub(super) fn thinned(names: &[String]) -> Vec<String> {
     let last = MOST_LINES_OF_PANEL - 1;
     (0..MOST_LINES_OF_PANEL).map(|place| names[place * (many - 1) / last].clone()).collect()
 }
+
+#[cfg(test)]
+mod tests;
