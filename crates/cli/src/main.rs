@@ -87,6 +87,9 @@ fn run(command: Command) -> Result<Report, Error> {
 }
 
 fn main() -> ExitCode {
+    if let Some(commit) = option_env!("RETICENT_COMMIT") {
+        reticent_lab::built_from(commit);
+    }
     let arguments = Arguments::parse();
     match run(arguments.command).and_then(|report| report.print(arguments.json)) {
         Ok(()) => ExitCode::SUCCESS,

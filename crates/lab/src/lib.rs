@@ -57,6 +57,7 @@ pub use error::{Error, Result};
 pub use experiment::{Experiment, Outcome, Override, RunOptions, Shard};
 pub use fast_noise::FastNoise;
 pub use lines::parse_lines;
+pub use source::built_from;
 pub use watch::{Standing, Watch};
 
 // The code in the documentation pages is compiled and run with the tests.

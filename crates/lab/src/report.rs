@@ -6,7 +6,7 @@ use reticent::hash::of_bytes_128;
 
 use crate::{
     Error, Result,
-    figure::{Figure, Format, HeatMap, Picture, in_words},
+    figure::{Figure, Format, HeatMap, Picture, in_words, isolated},
 };
 
 /// A page under construction.
@@ -40,7 +40,7 @@ impl Report {
 
     /// Text whose line breaks and spaces matter.
     pub fn preformatted(&mut self, text: &str) {
-        self.push(format_args!("<pre>{}</pre>\n", escape(text)));
+        self.push(format_args!("<pre>{}</pre>\n", escaped(text)));
     }
 
     /// A name and a sentence, with expandable text below.
@@ -57,28 +57,29 @@ impl Report {
 
     /// A table; cells that read as numbers are set flush right.
     pub fn table(&mut self, header: &[&str], rows: &[Vec<String>]) {
-        self.body.push_str("<div class=\"scroll\"><table>\n<tr>");
+        self.body.push_str("<div class=\"scroll\"><table>\n<thead><tr>");
         for cell in header {
             self.push(format_args!("<th>{}</th>", escape(cell)));
         }
-        self.body.push_str("</tr>\n");
+        self.body.push_str("</tr></thead>\n<tbody>\n");
         for row in rows {
             self.body.push_str("<tr>");
             for cell in row {
                 let class = match cell {
                     cell if cell.parse::<f64>().is_ok() => " class=\"number\"",
-                    cell if cell.len() > 40 => " class=\"words\"",
+                    cell if cell.chars().count() > 44 => " class=\"words\"",
                     _ => "",
                 };
                 self.push(format_args!("<td{class}>{}</td>", escape(cell)));
             }
             self.body.push_str("</tr>\n");
         }
-        self.body.push_str("</table></div>\n");
+        self.body.push_str("</tbody></table></div>\n");
     }
 
     /// Final regrets over two keys of a grid: the darker the worse, on a logarithmic scale where all are positive.
     pub fn heat_map(&mut self, map: &HeatMap) {
+        self.body.push_str("<section>\n");
         self.heading(&map.heading());
         self.push(format_args!(
             "<div class=\"scroll\"><table class=\"heat\">\n<tr><th>{} \\ {}</th>",
@@ -105,7 +106,14 @@ impl Report {
             self.body.push_str("</tr>\n");
         }
         self.body.push_str("</table></div>\n");
-        self.push(format_args!("<p class=\"caption\">{}</p>\n", escape(&map.caption)));
+        let ((low, high), steps) =
+            (map.range(), map.bar().map(|(r, g, b)| format!("rgb({r},{g},{b})")));
+        self.push(format_args!(
+            "<p class=\"caption\">final regret {low:.1}<span class=\"bar\" style=\"background:linear-gradient(to right,{})\"></span>{high:.1}, {}</p>\n",
+            steps.join(","),
+            map.scale_words()
+        ));
+        self.push(format_args!("<p class=\"caption\">{}</p>\n</section>\n", escape(&map.caption)));
     }
 
     /// What a reader wants to know first: names and sentences.
@@ -136,9 +144,9 @@ impl Report {
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
              <title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n{}\
-             <footer>reticent {}</footer>\n<script>{SCRIPT}</script>\n</body>\n</html>\n",
+             <footer>{}</footer>\n<script>{SCRIPT}</script>\n</body>\n</html>\n",
             self.body,
-            env!("CARGO_PKG_VERSION")
+            crate::source::program()
         )
     }
 
@@ -209,7 +217,13 @@ pub fn write(folder: &Path, name: &str, content: impl AsRef<[u8]>) -> Result<()>
     std::fs::write(&path, content).map_err(|error| Error::unwritable(&path, error))
 }
 
+/// Text of a page; words from right to left are by themselves.
 fn escape(text: &str) -> String {
+    escaped(&isolated(text))
+}
+
+/// Text as it is.
+fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 

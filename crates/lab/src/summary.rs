@@ -21,6 +21,7 @@ mod against;
 mod drawing;
 mod figures;
 mod page;
+mod panels;
 pub mod sweep;
 
 pub use drawing::{AxisScale, FigureToml, Spread};
@@ -96,6 +97,9 @@ pub struct Summary {
     pub seed: u64,
     /// The version of this program.
     pub version: &'static str,
+    /// The commit that the program is built from, with `changed` where its code is another one; absent if that is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit: Option<&'static str>,
 }
 
 impl AlgorithmSummary {
@@ -232,6 +236,15 @@ fn plain(value: f64) -> String {
     }
 }
 
+/// A bound as text.
+fn rounded(value: f64) -> String {
+    match value.abs() {
+        size if size != 0.0 && !(0.01..1e7).contains(&size) => format!("{value:.2e}"),
+        size if size >= 1000.0 => format!("{value:.0}"),
+        _ => format!("{value:.2}"),
+    }
+}
+
 /// An interval as text.
 fn interval(estimate: &Estimate, write: impl Fn(f64) -> String) -> String {
     estimate
@@ -306,11 +319,11 @@ impl Summary {
             for bound in &summary.bounds {
                 let side = if bound.side == Side::Upper { "at most" } else { "at least" };
                 let vacuous = if bound.is_vacuous() {
-                    format!(" (vacuous: nobody can lose more than {:.3e})", bound.trivial)
+                    format!(" (vacuous: nobody can lose more than {})", rounded(bound.trivial))
                 } else {
                     String::new()
                 };
-                let value = format!("{side} {:.4e}{vacuous}", bound.value);
+                let value = format!("{side} {}{vacuous}", rounded(bound.value));
                 rows.push(vec![summary.name.clone(), bound.theorem.clone(), value]);
             }
             let told = self.headline();
@@ -392,19 +405,21 @@ impl Summary {
         warnings
     }
 
-    /// The remarks, each once, however many points of a grid share it.
+    /// The remarks, each once: of a whole grid by the name of the algorithm, of some of its points by theirs.
     pub fn notes(&self) -> Vec<String> {
-        let mut notes: Vec<(String, Vec<&str>)> = Vec::new();
-        for summary in &self.algorithms {
-            for remark in summary.remarks.iter().filter(|remark| !is_warning(remark)) {
-                match notes.iter_mut().find(|(text, _)| text == remark) {
-                    Some((_, whose)) if whose.contains(&summary.series.as_str()) => {}
-                    Some((_, whose)) => whose.push(&summary.series),
-                    None => notes.push((remark.clone(), vec![&summary.series])),
-                }
-            }
-        }
-        notes.into_iter().map(|(text, whose)| format!("{}: {text}", whose.join("; "))).collect()
+        let all = self.algorithms.iter().flat_map(|summary| &summary.remarks);
+        let notes = sweep::distinct(all.filter(|remark| !is_warning(remark)));
+        let has = |one: &AlgorithmSummary, note: &String| one.remarks.contains(note);
+        let whose = |note: &String| {
+            let name = |one: &&AlgorithmSummary| {
+                let mut grid = self.algorithms.iter().filter(|other| other.series == one.series);
+                let shared = grid.all(|other| has(other, note));
+                if shared { one.series.clone() } else { one.name.clone() }
+            };
+            let having = self.algorithms.iter().filter(|one| has(one, note));
+            sweep::distinct(having.collect::<Vec<_>>().iter().map(name)).join("; ")
+        };
+        notes.into_iter().map(|note| format!("{}: {note}", whose(note))).collect()
     }
 
     /// Writes the folder of results.

@@ -4,6 +4,7 @@ use std::{fmt::Write, path::PathBuf};
 
 use clap::Args;
 use reticent_lab::{Override, RunOptions, Shard, summary::Summary};
+use unicode_width::UnicodeWidthStr;
 
 use super::{experiment, is_file_of_loops, read, run_loop};
 use crate::{error::Error, progress::watched, report::Report};
@@ -92,20 +93,34 @@ pub fn report(summary: &Summary, folder: &std::path::Path) -> Report {
     Report::new(text, summary).warn(summary.warnings()).note(summary.notes())
 }
 
-/// A table with aligned columns: the first column to the left, the others to the right.
+/// A table with aligned columns: the first column to the left, the others to the right. A letter of Chinese takes two places of a terminal.
 pub fn table(header: &[String], rows: &[Vec<String>]) -> String {
     let width = |column: usize| {
         let cells = std::iter::once(header).chain(rows.iter().map(Vec::as_slice));
-        cells.map(|row| row[column].chars().count()).max().unwrap_or(0)
+        cells.map(|row| row[column].width()).max().unwrap_or(0)
     };
     let widths: Vec<usize> = (0..header.len()).map(width).collect();
     let mut text = String::new();
     for row in std::iter::once(header).chain(rows.iter().map(Vec::as_slice)) {
-        let _ = write!(text, "{:<1$}", row[0], widths[0]);
-        for (cell, width) in row.iter().zip(&widths).skip(1) {
-            let _ = write!(text, "  {cell:>width$}");
+        let spaces = |column: usize| " ".repeat(widths[column] - row[column].width());
+        let _ = write!(text, "{}{}", row[0], spaces(0));
+        for (column, cell) in row.iter().enumerate().skip(1) {
+            let _ = write!(text, "  {}{cell}", spaces(column));
         }
         text.push('\n');
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_aligned_where_letters_are_wide() {
+        let row = |cells: [&str; 2]| cells.map(String::from).to_vec();
+        let text = table(&row(["name", "value"]), &[row(["隐私", "1"]), row(["longer", "22"])]);
+        // Two places for each letter of the second line.
+        assert_eq!(text, "name    value\n隐私        1\nlonger     22\n");
+    }
 }

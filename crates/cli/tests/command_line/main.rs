@@ -106,6 +106,16 @@ fn an_experiment_runs_from_its_file_and_repeats_itself() {
     {
         assert!(folder.join("one").join(name).is_file(), "{name}");
     }
+    // Figures, report and summary say which commit the program is built from.
+    if let Some(commit) = option_env!("RETICENT_COMMIT") {
+        assert_eq!(summary["commit"], commit);
+        let read = |name: &str| std::fs::read_to_string(folder.join("one").join(name)).unwrap();
+        let words = format!("reticent {}, commit {commit}", env!("CARGO_PKG_VERSION"));
+        assert!(read("report.html").contains(&format!("<footer>{words}</footer>")));
+        let hash = commit.split(',').next().unwrap();
+        assert!(read("figures/regret.svg").contains(hash), "the caption has {hash}");
+        assert!(read("summary.json").contains(commit));
+    }
     run("two");
     let csv = |out: &str| std::fs::read_to_string(folder.join(out).join("results.csv")).unwrap();
     assert_eq!(csv("one"), csv("two"), "the same seed gave other results");

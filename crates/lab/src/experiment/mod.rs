@@ -438,7 +438,8 @@ impl Experiment {
             failures: Vec::new(),
             rounds: self.rounds,
             seed: self.seed,
-            version: env!("CARGO_PKG_VERSION"),
+            version: crate::source::VERSION,
+            commit: crate::source::commit(),
         }
     }
 }

@@ -60,28 +60,37 @@ impl Parts {
             let series = word("name").or_else(|| word("kind")).unwrap_or_default();
             for mut point in grid::expand::<F::Algorithm>(document, section, table)? {
                 if point.table.contains_key("name") && !point.labels.is_empty() {
-                    rename(&mut point, document, section, None)?;
+                    let name = format!("{series}, {}", joined(&point.labels));
+                    rename(&mut point, document, section, &name)?;
                 }
                 let contestant = one_contestant::<F>(document, section, setting, &point)?;
                 points.push((section, series.clone(), point));
                 contestants.push(contestant);
             }
         }
-        // Points of a grid whose default names coincide are named by their coordinates in the grid.
+        // Points of a grid whose default names coincide are named by their coordinates in the grid, which their noise depends on. A report has those that the names do not say already.
         let names: Vec<String> =
             contestants.iter().map(|contestant| contestant.name().to_string()).collect();
+        let mut shown = names.clone();
         for (index, name) in names.iter().enumerate() {
-            let twins = names.iter().filter(|other| *other == name).count();
+            let is_twin = |other: &usize| names[*other] == *name;
+            let twins: Vec<Vec<Label>> =
+                (0..names.len()).filter(is_twin).map(|at| points[at].2.labels.clone()).collect();
             let (section, _, point) = &mut points[index];
-            if twins > 1 && !point.labels.is_empty() {
-                rename(point, document, *section, Some(name))?;
+            if twins.len() > 1 && !point.labels.is_empty() {
+                let differs = |label: &&Label| twins.iter().any(|twin| !twin.contains(label));
+                let own: Vec<Label> = point.labels.iter().filter(differs).cloned().collect();
+                rename(point, document, *section, &format!("{name}, {}", joined(&point.labels)))?;
+                shown[index] = format!("{name}, {}", joined(&own));
                 contestants[index] = one_contestant::<F>(document, *section, setting, point)?;
             }
         }
-        for ((section, series, point), contestant) in points.into_iter().zip(contestants) {
+        for (((section, series, point), contestant), name) in
+            points.into_iter().zip(contestants).zip(shown)
+        {
             let suffix =
                 if labels.is_empty() { String::new() } else { format!(" [{}]", joined(labels)) };
-            let name = format!("{}{suffix}", contestant.name());
+            let name = format!("{name}{suffix}");
             if name.chars().any(char::is_control) {
                 let error = reticent::Error::invalid(
                     "name",
@@ -175,16 +184,14 @@ fn written(value: &impl Serialize) -> Result<Value> {
     Value::try_from(value).map_err(|error| Error::experiment(error.to_string()))
 }
 
-/// Names a point of a grid by its coordinates.
+/// Names a point of a grid.
 fn rename<A: serde::de::DeserializeOwned>(
     point: &mut Point<A>,
     document: &Document,
     section: Section,
-    default: Option<&str>,
+    name: &str,
 ) -> Result<()> {
-    let given = point.table.get("name").and_then(Value::as_str).or(default).unwrap_or_default();
-    let name = format!("{given}, {}", joined(&point.labels));
-    point.table.insert("name".into(), Value::String(name));
+    point.table.insert("name".into(), Value::String(name.into()));
     point.value = document.typed(section, &point.table)?;
     Ok(())
 }

@@ -9,6 +9,7 @@ use super::{
     Figure, Line, Series,
     colours::colour,
     fonts::{FAMILY, width, wrapped},
+    groups::{Holds, group},
     line::mark,
     picture::{Area, say},
 };
@@ -19,6 +20,8 @@ const MOST_COLUMNS: usize = 6;
 const NAME: u32 = 14;
 const NAME_LINE: i32 = 16;
 const ROW_GAP: i32 = 8;
+/// Figures narrower than this have a legend in small print.
+const SMALL_WIDTH: u32 = 480;
 /// Left of the legend and the caption; from there to a name; and between columns.
 const LEFT: i32 = 16;
 const SWATCH: i32 = 26;
@@ -36,23 +39,55 @@ pub(super) struct Entry<'a> {
 }
 
 impl Figure {
-    /// The lines that the legend names, each once; rows are labelled beside them instead.
+    /// The lines that the legend names, each once; rows are labelled beside them instead, and the line of a panel by its title.
     pub(super) fn explained(&self) -> Vec<&Series> {
         let mut entries: Vec<&Series> = Vec::new();
-        for series in self.series() {
-            let explained = !series.name.is_empty() && series.line != Line::Interval;
-            if explained && entries.iter().all(|known| known.name != series.name) {
-                entries.push(series);
+        for panel in &self.panels {
+            for series in panel.series.iter().filter(|series| !series.name.is_empty()) {
+                let explained = series.line != Line::Interval && series.name != panel.title;
+                if explained && entries.iter().all(|known| known.name != series.name) {
+                    entries.push(series);
+                }
             }
         }
         entries
     }
 
+    /// The number of a line's name in the legend. A line without a name belongs to one of its colour.
+    pub(super) fn number(&self, series: &Series) -> Option<usize> {
+        let own = |known: &&Series| match series.name.is_empty() {
+            true => (known.colour, known.ramp) == (series.colour, series.ramp),
+            false => known.name == series.name,
+        };
+        self.explained().iter().position(own)
+    }
+
+    /// The name of the only line, which stands in the caption in place of a legend.
+    fn only(&self) -> Option<&str> {
+        match self.explained()[..] {
+            [series] if self.rows().is_empty() => Some(&series.name),
+            _ => None,
+        }
+    }
+
+    /// The size of a name in the legend, and the height of one of its lines: less below a small figure.
+    fn name_size(&self) -> (u32, i32) {
+        if self.width() < SMALL_WIDTH { (SMALL, SMALL_LINE) } else { (NAME, NAME_LINE) }
+    }
+
+    fn row_gap(&self) -> i32 {
+        if self.width() < SMALL_WIDTH { 0 } else { ROW_GAP }
+    }
+
     /// The legend in columns; a name that is longer than its column has several lines.
     pub(super) fn legend(&self) -> Vec<Entry<'_>> {
+        if self.only().is_some() {
+            return Vec::new();
+        }
+        let (name, name_line) = self.name_size();
         let explained = self.explained();
         let all = self.width() as i32 - LEFT;
-        let longest = explained.iter().map(|series| width(&series.name, NAME)).max().unwrap_or(0);
+        let longest = explained.iter().map(|series| width(&series.name, name)).max().unwrap_or(0);
         let column = SWATCH + longest as i32 + COLUMN_GAP;
         let columns = (all / column).clamp(1, MOST_COLUMNS as i32);
         let column = all / columns;
@@ -60,15 +95,15 @@ impl Figure {
         let (mut entries, mut top) = (Vec::new(), 0);
         for row in explained.chunks(columns as usize) {
             let names: Vec<Vec<String>> =
-                row.iter().map(|series| wrapped(&series.name, NAME, room)).collect();
+                row.iter().map(|series| wrapped(&series.name, name, room)).collect();
             let lines = names.iter().map(Vec::len).max().unwrap_or(1) as i32;
             for (place, (series, lines)) in row.iter().copied().zip(names).enumerate() {
                 let left = LEFT + place as i32 * column;
-                let widest = lines.iter().map(|line| width(line, NAME)).max().unwrap_or(0);
-                let size = (SWATCH + widest as i32, NAME_LINE * lines.len() as i32);
+                let widest = lines.iter().map(|line| width(line, name)).max().unwrap_or(0);
+                let size = (SWATCH + widest as i32, name_line * lines.len() as i32);
                 entries.push(Entry { series, lines, place: [left, top, size.0, size.1] });
             }
-            top += NAME_LINE * lines + ROW_GAP;
+            top += name_line * lines + self.row_gap();
         }
         entries
     }
@@ -82,7 +117,12 @@ impl Figure {
     fn caption_lines(&self) -> Vec<String> {
         let cut = self.ranges().is_some_and(|ranges| ranges.is_cut);
         let end = if cut { " Bands that go beyond the axis are cut there." } else { "" };
-        let text = match self.caption.trim_end_matches('.') {
+        let only = match (self.only(), self.caption.is_empty()) {
+            (Some(name), true) => name.to_string(),
+            (Some(name), false) => format!("{name}: {}", self.caption),
+            (None, _) => self.caption.clone(),
+        };
+        let text = match only.trim_end_matches('.') {
             "" => end.trim().to_string(),
             caption => format!("{caption}.{end}"),
         };
@@ -99,29 +139,41 @@ impl Figure {
     }
 
     pub(super) fn draw_below(&self, area: &Area<'_>) -> std::result::Result<(), String> {
-        for Entry { series, lines, place: [x, y, ..] } in self.legend() {
-            let colour = colour(series);
-            let dashes: &[(i32, i32)] = match series.line {
-                Line::Dashed => &[(0, 5), (8, 13), (16, 20)],
-                _ => &[(0, 20)],
-            };
-            for (from, to) in dashes {
-                let ends = [(x + from, y + 9), (x + to, y + 9)];
-                area.draw(&PathElement::new(ends, colour.stroke_width(3))).map_err(say)?;
-            }
-            if series.line == Line::Marked {
-                let corners = mark(series).into_iter().map(|(a, b)| (x + 10 + a, y + 9 + b));
-                let mark = Polygon::new(corners.collect::<Vec<_>>(), colour.filled());
-                area.draw(&mark).map_err(say)?;
-            }
-            let style = (FAMILY, NAME).into_font().color(&BLACK);
-            let beside = style.pos(Pos::new(HPos::Left, VPos::Center));
-            for (number, line) in (0..).zip(lines) {
-                let at = (x + SWATCH, y + 9 + NAME_LINE * number);
-                area.draw(&Text::new(line, at, beside.clone())).map_err(say)?;
-            }
+        for (number, entry) in self.legend().into_iter().enumerate() {
+            group(area, Holds::Legend(number), || entry.draw(area, self.name_size()))?;
         }
         draw_caption(area, self.caption_lines(), self.legend_height())
+    }
+}
+
+impl Entry<'_> {
+    fn draw(
+        self,
+        area: &Area<'_>,
+        (name, name_line): (u32, i32),
+    ) -> std::result::Result<(), String> {
+        let Entry { series, lines, place: [x, y, ..] } = self;
+        let colour = colour(series);
+        let dashes: &[(i32, i32)] = match series.line {
+            Line::Dashed => &[(0, 5), (8, 13), (16, 20)],
+            _ => &[(0, 20)],
+        };
+        for (from, to) in dashes {
+            let ends = [(x + from, y + 9), (x + to, y + 9)];
+            area.draw(&PathElement::new(ends, colour.stroke_width(3))).map_err(say)?;
+        }
+        if series.line == Line::Marked {
+            let corners = mark(series).into_iter().map(|(a, b)| (x + 10 + a, y + 9 + b));
+            let mark = Polygon::new(corners.collect::<Vec<_>>(), colour.filled());
+            area.draw(&mark).map_err(say)?;
+        }
+        let style = (FAMILY, name).into_font().color(&BLACK);
+        let beside = style.pos(Pos::new(HPos::Left, VPos::Center));
+        for (number, line) in (0..).zip(lines) {
+            let at = (x + SWATCH, y + 9 + name_line * number);
+            area.draw(&Text::new(line, at, beside.clone())).map_err(say)?;
+        }
+        Ok(())
     }
 }
 

@@ -6,8 +6,9 @@ use plotters::{
 };
 
 use super::{
-    Figure, Line, Panel,
+    Figure, Line, Panel, Series,
     fonts::{FAMILY, use_own, width, wrapped},
+    groups::{Holds, group},
     line::{draw_band, draw_line},
     picture::{Area, say},
     range::{Ranges, place},
@@ -18,11 +19,17 @@ pub(super) const WIDTH: u32 = 860;
 pub(super) const HEIGHT: u32 = 450;
 /// The height of one of several panels without its title.
 const PANEL_HEIGHT: u32 = 240;
+/// The width of the labels left of the axis of one of several panels.
+const PANEL_LABELS: u32 = 52;
 /// Sizes of the title and of those of panels, and the heights of their lines.
 const TITLE: u32 = 20;
 const TITLE_LINE: u32 = 24;
 const PANEL_TITLE: u32 = 15;
 const PANEL_TITLE_LINE: u32 = 18;
+/// Between labels of an axis.
+const LABEL_GAP: u32 = 4;
+/// Panels beside each other are not wider than this together, so that their text can be read on a page.
+const MOST_WIDTH: u32 = 1000;
 
 type Drawn<T = ()> = std::result::Result<T, String>;
 
@@ -42,12 +49,13 @@ impl Figure {
 
     /// Panels beside each other.
     fn columns(&self) -> u32 {
-        match self.panels.len() {
+        let columns = match self.panels.len() {
             0 | 1 => 1,
             2 | 4 => 2,
             3 | 5..=9 => 3,
             _ => 4,
-        }
+        };
+        self.size.map_or(columns, |(width, _)| columns.min(MOST_WIDTH / width).max(1))
     }
 
     pub(super) fn width(&self) -> u32 {
@@ -73,7 +81,9 @@ impl Figure {
 
     /// The lines of a panel's title.
     fn panel_title(&self, panel: &Panel) -> Vec<String> {
-        wrapped(&panel.title, PANEL_TITLE, self.width() / self.columns() - 12)
+        // It stands above the axis, right of the labels.
+        let room = (self.width() / self.columns()).saturating_sub(PANEL_LABELS + 12).max(40);
+        wrapped(&panel.title, PANEL_TITLE, room)
     }
 
     /// The height of the titles of panels, which is the same for all.
@@ -120,9 +130,11 @@ impl Figure {
         let places = drawing.split_evenly((self.panels.len().div_ceil(columns), columns));
         for (index, (panel, place)) in self.panels.iter().zip(&places).enumerate() {
             let is_last = index + columns >= self.panels.len();
-            let inside =
-                self.panel(panel, place, &frame.ranges, (index % columns == 0, is_last))?;
-            frame.areas.push(inside);
+            group(place, Holds::Panel(index), || {
+                let ends = (index % columns == 0, is_last);
+                frame.areas.push(self.panel(panel, place, &frame.ranges, ends)?);
+                Ok(())
+            })?;
         }
         self.draw_below(&below)?;
         Ok(frame)
@@ -137,7 +149,7 @@ impl Figure {
         (is_first, is_last): (bool, bool),
     ) -> Drawn<[i32; 4]> {
         let alone = self.panels.len() <= 1;
-        let (x, y) = if alone { (44, self.label_area()) } else { (38, 52) };
+        let (x, y) = if alone { (44, self.label_area()) } else { (38, PANEL_LABELS) };
         let (title, area) = area.split_vertically(self.panel_title_height());
         let (panel_width, _) = area.dim_in_pixel();
         // Above the middle of the axis.
@@ -145,24 +157,28 @@ impl Figure {
         let lines = self.panel_title(panel);
         centred(&title, lines, (PANEL_TITLE, PANEL_TITLE_LINE), middle)?;
         let letters = if alone { 14 } else { 12 };
+        let margin = if alone { 12 } else { 6 };
+        let right = self.overhang(ranges, letters).max(margin);
+        let (_, panel_height) = area.dim_in_pixel();
+        let across = f64::from(panel_width.saturating_sub(margin + right + y));
+        let down = f64::from(panel_height.saturating_sub(2 * margin + x));
+        let x_ticks = self.x.1.uncrowded(&ranges.x_ticks, ranges.x, across, |tick| {
+            f64::from(width(&self.x.1.label(tick), letters) + LABEL_GAP)
+        });
+        let y_ticks = self.y.1.ticks(ranges.y);
+        let y_ticks = match self.y.1 {
+            // Each row has its name.
+            Scale::Rows => y_ticks,
+            scale => scale.uncrowded(&y_ticks, ranges.y, down, |_| f64::from(letters + 2)),
+        };
         let mut chart = ChartBuilder::on(&area)
-            .margin(if alone { 12 } else { 6 })
-            .margin_right(self.overhang(ranges, letters).max(if alone { 12 } else { 6 }))
+            .margin(margin)
+            .margin_right(right)
             .x_label_area_size(x)
             .y_label_area_size(y)
             .build_cartesian_2d(
-                Axis {
-                    scale: self.x.1,
-                    range: ranges.x,
-                    ticks: ranges.x_ticks.clone(),
-                    names: Vec::new(),
-                },
-                Axis {
-                    scale: self.y.1,
-                    range: ranges.y,
-                    ticks: self.y.1.ticks(ranges.y),
-                    names: self.rows(),
-                },
+                Axis { scale: self.x.1, range: ranges.x, ticks: x_ticks, names: Vec::new() },
+                Axis { scale: self.y.1, range: ranges.y, ticks: y_ticks, names: self.rows() },
             )
             .map_err(say)?;
         let mut mesh = chart.configure_mesh();
@@ -177,20 +193,32 @@ impl Figure {
             .light_line_style(TRANSPARENT)
             .bold_line_style(RGBColor(225, 225, 225).stroke_width(1))
             .axis_style(BLACK.stroke_width(1))
-            .label_style((FAMILY, letters))
-            .draw()
-            .map_err(say)?;
+            .label_style((FAMILY, letters));
+        group(&area, Holds::Axes, || mesh.draw().map_err(say))?;
         // Bands first, so that none of them dulls a line; pale ones where there are many.
         let bands = panel.series.iter().filter(|series| !series.band.is_empty()).count();
-        let strength = if bands > 3 { 0.09 } else { 0.18 };
+        let strength = if bands > 3 { (0.36 / bands as f64).max(0.03) } else { 0.18 };
         for series in panel.series.iter().filter(|series| series.line != Line::Interval) {
-            draw_band(&mut chart, series, &place(series, self.x.1, self.y.1), ranges, strength)?;
+            self.in_group(&area, series, || {
+                let placed = place(series, self.x.1, self.y.1);
+                draw_band(&mut chart, series, &placed, ranges, strength)
+            })?;
         }
         for series in &panel.series {
-            draw_line(&mut chart, series, &place(series, self.x.1, self.y.1), self.x.1)?;
+            self.in_group(&area, series, || {
+                draw_line(&mut chart, series, &place(series, self.x.1, self.y.1), self.x.1)
+            })?;
         }
         let (across, down) = chart.plotting_area().get_pixel_range();
         Ok([across.start, down.start, across.end, down.end])
+    }
+
+    /// Draws in the group of the line's name, if the legend has it.
+    fn in_group(&self, area: &Area<'_>, series: &Series, draw: impl FnOnce() -> Drawn) -> Drawn {
+        match self.number(series) {
+            Some(number) => group(area, Holds::Series(number), draw),
+            None => draw(),
+        }
     }
 
     /// How far the last label of the horizontal axis reaches beyond the axis.

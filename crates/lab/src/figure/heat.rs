@@ -31,7 +31,7 @@ pub struct HeatMap {
 
 impl HeatMap {
     /// The smallest and the largest regret.
-    fn range(&self) -> (f64, f64) {
+    pub fn range(&self) -> (f64, f64) {
         let all = self.rows.iter().flat_map(|(_, cells)| cells).flatten().map(|cell| cell.mean);
         all.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), mean| {
             (low.min(mean), high.max(mean))
@@ -48,13 +48,25 @@ impl HeatMap {
     /// Red, green and blue of a cell, and the colour of its text: the darker the worse, on a logarithmic scale where all are positive.
     pub fn shade(&self, estimate: &Estimate) -> (u8, u8, u8, &'static str) {
         let (low, high) = self.range();
-        let place = |value: f64| if low > 0.0 { value.ln() } else { value };
+        let place = |value: f64| if self.is_logarithmic() { value.ln() } else { value };
         let span = (place(high) - place(low)).max(f64::MIN_POSITIVE);
         let share = ((place(estimate.mean) - place(low)) / span).clamp(0.0, 1.0);
-        // From white to the blue of the first line, with text in a readable colour.
-        let colour = |full: f64| (255.0 - (255.0 - full) * share) as u8;
-        let words = if share > 0.85 { "#fff" } else { "#222" };
-        (colour(0.0), colour(114.0), colour(178.0), words)
+        let (red, green, blue) = colour(share);
+        (red, green, blue, if share > 0.85 { "#fff" } else { "#222" })
+    }
+
+    fn is_logarithmic(&self) -> bool {
+        self.range().0 > 0.0
+    }
+
+    /// The scale of the colours, in words.
+    pub fn scale_words(&self) -> &'static str {
+        if self.is_logarithmic() { "on a logarithmic scale" } else { "on a linear scale" }
+    }
+
+    /// The colours from the smallest to the largest regret, in equal steps of the scale.
+    pub fn bar(&self) -> [(u8, u8, u8); BAR_STEPS] {
+        std::array::from_fn(|step| colour(step as f64 / (BAR_STEPS - 1) as f64))
     }
 
     /// Draws the map.
@@ -75,7 +87,7 @@ impl HeatMap {
     }
 
     fn height(&self) -> i32 {
-        self.top() + CELL.1 * self.rows.len() as i32 + 10
+        self.top() + CELL.1 * self.rows.len() as i32 + BAR_LINE
     }
 
     fn caption_lines(&self) -> Vec<String> {
@@ -119,8 +131,38 @@ impl HeatMap {
                 write(in_words(estimate), (x + CELL.0 / 2, y + CELL.1 / 2), 13, ink)?;
             }
         }
+        self.draw_bar(area)?;
         draw_caption(area, self.caption_lines(), self.height())
     }
+
+    /// The colours, with the regrets at their ends.
+    fn draw_bar(&self, area: &Area<'_>) -> std::result::Result<(), String> {
+        let (low, high) = self.range();
+        let (left, top) = (MARGIN.0, self.height() - BAR_LINE + 10);
+        let (wide, bottom) = (BAR_WIDTH / BAR_STEPS as i32, top + 12);
+        for (step, (red, green, blue)) in (0..).zip(self.bar()) {
+            let ends = [(left + wide * step, top), (left + wide * (step + 1), bottom)];
+            let colour = RGBColor(red, green, blue);
+            area.draw(&Rectangle::new(ends, colour.filled())).map_err(say)?;
+        }
+        let right = left + wide * BAR_STEPS as i32;
+        area.draw(&Rectangle::new([(left, top), (right, bottom)], RGBColor(160, 160, 160)))
+            .map_err(say)?;
+        let words = (format!("{low:.1}"), format!("{high:.1}, {}", self.scale_words()));
+        let style = (FAMILY, 13).into_font().color(&BLACK);
+        for (text, x, side) in [(words.0, left - 6, HPos::Right), (words.1, right + 6, HPos::Left)]
+        {
+            let style = style.clone().pos(Pos::new(side, VPos::Center));
+            area.draw(&Text::new(text, (x, top + 6), style)).map_err(say)?;
+        }
+        Ok(())
+    }
+}
+
+/// From white to the blue of the first line.
+fn colour(share: f64) -> (u8, u8, u8) {
+    let part = |full: f64| (255.0 - (255.0 - full) * share) as u8;
+    (part(0.0), part(114.0), part(178.0))
 }
 
 /// The contents of a cell: the mean and its standard error, which one trial has not.
@@ -134,6 +176,10 @@ pub(crate) fn in_words(estimate: &Estimate) -> String {
 /// Width and height of a cell, and of what stands left of and above the cells.
 const CELL: (i32, i32) = (112, 38);
 const MARGIN: (i32, i32) = (110, 92);
+/// The steps and the width of the bar of colours, and the height of its line.
+const BAR_STEPS: usize = 32;
+const BAR_WIDTH: i32 = 192;
+const BAR_LINE: i32 = 34;
 /// The size of the heading, and its height.
 const HEADING: u32 = 17;
 const HEADING_LINE: i32 = 32;

@@ -4,8 +4,9 @@
 //! | --- | --- |
 //! | `scale`, `range` | scales of axes, where their labels stand, and how far they reach |
 //! | `draw`, `line`, `below` | panels with their axes; lines; legend and caption |
+//! | `groups` | which parts of an SVG belong together |
 //! | `colours` | colours of lines |
-//! | `fonts`, `runs` | fonts, and how wide text is; text in several fonts |
+//! | `fonts`, `runs`, `direction` | fonts, and how wide text is; text in several fonts, and from right to left |
 //! | `heat` | a map of values over two keys |
 //! | `picture` | drawings as SVG, and the same SVG as PNG and PDF |
 //! | `values` | the values of a figure with where they are drawn |
@@ -15,8 +16,10 @@
 
 mod below;
 mod colours;
+mod direction;
 mod draw;
 mod fonts;
+mod groups;
 mod heat;
 mod line;
 mod picture;
@@ -30,7 +33,7 @@ mod values;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use self::{colours::off_ramp, heat::in_words};
+pub(crate) use self::{colours::off_ramp, direction::isolated, heat::in_words};
 pub use self::{fonts::undrawable, heat::HeatMap, picture::Picture, scale::Scale};
 use crate::Result;
 
@@ -132,7 +135,10 @@ impl Figure {
     }
 
     fn drawn(&self) -> Result<(Picture, draw::Frame)> {
-        Picture::drawn(&self.title, self.size(), |area| self.draw(area))
+        let (mut picture, frame) =
+            Picture::drawn(&self.title, self.size(), |area| self.draw(area))?;
+        picture.svg = groups::grouped(&picture.svg);
+        Ok((picture, frame))
     }
 
     /// All lines of all panels.

@@ -3,7 +3,7 @@
 use plotters::{coord::Shift, prelude::*};
 use resvg::{tiny_skia, usvg};
 
-use super::{Format, fonts};
+use super::{Format, direction::isolated, fonts};
 use crate::{Error, Result};
 
 /// Where figures are drawn.
@@ -20,8 +20,8 @@ pub struct Picture {
 /// Points of the PNG for each unit of the SVG, so that it is sharp in print.
 const SHARPNESS: f32 = 2.0;
 
-/// Points of a PNG, at most: 300 MiB of memory.
-const MOST_POINTS: f32 = 75e6;
+/// Points of a PNG, at most: 440 MiB of memory.
+const MOST_POINTS: f32 = 110e6;
 
 impl Picture {
     /// Draws on an area of this size.
@@ -35,7 +35,7 @@ impl Picture {
         let result = draw(&area).and_then(|result| area.present().map(|()| result).map_err(say));
         drop(area);
         let result = result.map_err(|reason| Error::Figure { title: title.into(), reason })?;
-        Ok((Picture { title: title.into(), svg }, result))
+        Ok((Picture { title: title.into(), svg: finished(&svg, title) }, result))
     }
 
     /// The contents of its file.
@@ -81,6 +81,19 @@ impl Picture {
     fn failed(&self, reason: impl std::fmt::Display) -> Error {
         Error::Figure { title: self.title.clone(), reason: reason.to_string() }
     }
+}
+
+/// The SVG with its title for readers who do not see it, and with text of both directions kept apart.
+fn finished(svg: &str, title: &str) -> String {
+    let title = title.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;");
+    let svg = svg.replacen("<svg ", &format!("<svg role=\"img\" aria-label=\"{title}\" "), 1);
+    let (mut written, mut is_text) = (String::with_capacity(svg.len()), false);
+    for line in svg.lines() {
+        written += &if is_text { isolated(line) } else { line.into() };
+        written.push('\n');
+        is_text = line.starts_with("<text ");
+    }
+    written
 }
 
 pub(super) fn say(error: impl std::fmt::Display) -> String {

@@ -32,6 +32,8 @@ impl Figure {
         let marked = || self.series().zip(&placed).filter(|(one, _)| one.line == Line::Marked);
         let margin = match y_scale {
             Scale::Rows => 0.05,
+            // Dots stand aside of their place.
+            _ if self.series().any(|series| series.line == Line::Dots) => 0.06,
             // A mark is not cut by an axis.
             _ if marked().next().is_some() => 0.02,
             _ => 0.0,

@@ -10,7 +10,10 @@ use resvg::usvg::{
     fontdb::{Database, ID},
 };
 
-use super::fonts::{draws, other_font, tree_with};
+use super::{
+    direction::directs,
+    fonts::{draws, other_font, tree_with},
+};
 
 /// Letters that one font has; without one, they are in Noto Sans, or nowhere.
 struct Run {
@@ -34,7 +37,9 @@ pub(super) fn in_runs(svg: &str, fonts: &Arc<Database>) -> Result<String, usvg::
         // Its end.
         lines.next();
         let number = |key| attribute(line, key).and_then(|value| value.parse::<f32>().ok());
-        let widths = widths(&runs, number("font-size").unwrap_or(12.0), fonts)?;
+        let size = number("font-size").unwrap_or(12.0);
+        let y = number("y").unwrap_or(0.0) + attribute(line, "dy").map_or(0.0, |dy| down(dy, size));
+        let widths = widths(&runs, size, fonts)?;
         let all: f32 = widths.iter().sum();
         let mut x = number("x").unwrap_or(0.0)
             - match attribute(line, "text-anchor") {
@@ -45,6 +50,8 @@ pub(super) fn in_runs(svg: &str, fonts: &Arc<Database>) -> Result<String, usvg::
         for (run, width) in runs.iter().zip(widths) {
             let beginning = with(line, "text-anchor", "start");
             let beginning = with(&beginning, "x", &x.to_string());
+            // The library moves only the first letter of a text from right to left.
+            let beginning = with(&with(&beginning, "y", &y.to_string()), "dy", "0");
             written.push_str(&run.element(&beginning, fonts));
             x += width;
         }
@@ -55,7 +62,8 @@ pub(super) fn in_runs(svg: &str, fonts: &Arc<Database>) -> Result<String, usvg::
 /// The runs of a text; spaces between runs of one font belong to it.
 fn runs(text: &str, fonts: &Database) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
-    for letter in text.chars() {
+    // Runs stand side by side and need no signs of direction.
+    for letter in text.chars().filter(|letter| !directs(*letter)) {
         let before = runs.last().and_then(|run| run.font);
         let font = match before {
             Some(font) if joins(letter) || letter.is_whitespace() => Some(font),
@@ -99,6 +107,14 @@ impl Run {
         };
         format!("{} xml:space=\"preserve\">{}</text>\n", beginning.trim_end_matches('>'), self.text)
     }
+}
+
+/// How far down a text is moved, as the library that shapes it counts: an `ex` is half the size of the font.
+fn down(dy: &str, size: f32) -> f32 {
+    let units = [("ex", size / 2.0), ("em", size), ("", 1.0)];
+    let moved =
+        |(unit, length): (&str, f32)| Some(length * dy.strip_suffix(unit)?.parse::<f32>().ok()?);
+    units.into_iter().find_map(moved).unwrap_or(0.0)
 }
 
 /// How far each run reaches.

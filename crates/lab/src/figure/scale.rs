@@ -93,6 +93,37 @@ fn with_ends(mut ticks: Vec<f64>, (low, high): (f64, f64)) -> Vec<f64> {
     ticks
 }
 
+impl Scale {
+    /// The labels that do not touch those before them, on an axis of so many points: `room` is what a label needs of it. Where a logarithmic axis has no room for all, it has its
+    /// decades.
+    pub(super) fn uncrowded(
+        self,
+        ticks: &[f64],
+        (low, high): (f64, f64),
+        points: f64,
+        room: impl Fn(f64) -> f64,
+    ) -> Vec<f64> {
+        let apart = |ticks: &[f64]| {
+            let (mut kept, mut end) = (Vec::new(), f64::NEG_INFINITY);
+            for &tick in ticks {
+                let (at, half) = ((tick - low) / (high - low) * points, room(tick) / 2.0);
+                if at - half >= end {
+                    kept.push(tick);
+                    end = at + half;
+                }
+            }
+            kept
+        };
+        let is_decade = |tick: &f64| (tick - tick.round()).abs() < 1e-9;
+        let decades: Vec<f64> = ticks.iter().copied().filter(is_decade).collect();
+        let kept = apart(ticks);
+        match self == Scale::Logarithmic && kept.len() < ticks.len() && decades.len() > 1 {
+            true => apart(&decades),
+            false => kept,
+        }
+    }
+}
+
 /// An axis with labels of our own.
 #[derive(Clone)]
 pub(super) struct Axis {

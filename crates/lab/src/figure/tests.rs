@@ -248,7 +248,9 @@ fn panels_share_axes_and_a_title_can_be_left_out() {
     drawn.shows_title = false;
     drawn.caption = "some words ".repeat(40);
     let svg = drawn.picture().unwrap().svg;
-    assert!(svg.contains("second panel") && !svg.contains("noise"));
+    let (head, drawing) = svg.split_once('\n').unwrap();
+    assert!(drawing.contains("second panel") && !drawing.contains("noise"));
+    assert!(head.contains("role=\"img\" aria-label=\"noise\""), "{head}");
     assert_eq!(svg.matches("tree").count(), 1, "one legend");
     // The axis of the first panel has room for the second one's values.
     assert_eq!(svg.matches("1e-6").count(), 2, "both have the same labels");
@@ -281,4 +283,104 @@ fn references_have_colours_that_the_ramp_has_not() {
             assert!(apart > 90.0, "reference {index} and step {step}: {apart}");
         }
     }
+}
+
+/// The same line three times, by other names.
+fn three() -> Figure {
+    let mut drawn = figure(vec![(1.0, 2.0), (10.0, 3.0), (100.0, 4.0)]);
+    for (colour, name) in [(7, "black"), (1, "red")] {
+        let own = Series { name: name.into(), colour, ..drawn.panels[0].series[0].clone() };
+        drawn.panels[0].series.push(own);
+    }
+    let beside = Series { name: String::new(), ..drawn.panels[0].series[1].clone() };
+    drawn.panels[0].series.push(beside);
+    drawn
+}
+
+#[test]
+fn an_svg_says_what_belongs_to_which_line() {
+    let (svg, values) = three().with_values().unwrap();
+    assert_eq!(svg.matches("<g ").count(), svg.matches("</g>").count());
+    let groups = |key: &str| svg.matches(&format!("<g data-{key}=")).count();
+    // A band and a line of each, and those of the line without a name, which belongs to the black one.
+    assert_eq!((groups("panel"), groups("axes"), groups("legend")), (1, 1, 3));
+    assert_eq!((groups("series"), svg.matches("<g data-series=\"1\">").count()), (8, 4));
+    let axes = svg.split("<g data-axes").nth(1).unwrap().split("</g>").next().unwrap();
+    assert!(axes.contains("#000000") && axes.contains("deviation") && !axes.contains("tree"));
+    assert_eq!(values["panels"][0]["series"][1]["series"], 1);
+    assert_eq!(values["legend"][2]["name"], "red");
+    assert!(!svg.contains("<rect x=\"0\" y=\"0\" width=\"3\""), "no mark is left");
+}
+
+#[test]
+fn labels_of_an_axis_do_not_touch() {
+    let mut drawn = three();
+    drawn.panels[0].series.iter_mut().for_each(|line| line.points[2].0 = 3000.0);
+    drawn.panels[0].title = "one of many".into();
+    drawn.panels = vec![drawn.panels[0].clone(); 12];
+    drawn.x.1 = Scale::Logarithmic;
+    let ticks = drawn.ranges().unwrap().x_ticks;
+    let words: Vec<String> = ticks.iter().map(|tick| drawn.x.1.label(*tick)).collect();
+    assert!(words.ends_with(&["1000".into(), "3000".into()]), "{words:?}");
+    let svg = drawn.picture().unwrap().svg;
+    let count = |label: &str| svg.lines().filter(|line| *line == label).count();
+    assert_eq!((count("1000"), count("3000")), (12, 0), "they would touch in a panel");
+    // Alone there is room for both.
+    drawn.panels.truncate(1);
+    assert!(drawn.picture().unwrap().svg.lines().any(|line| line == "3000"));
+}
+
+#[test]
+fn a_single_name_is_in_the_caption() {
+    let mut drawn = figure(vec![(1.0, 2.0), (10.0, 3.0)]);
+    drawn.caption = "3 trials".into();
+    assert!(drawn.legend().is_empty());
+    assert!(drawn.picture().unwrap().svg.contains("tree: 3 trials."));
+    // What the title of a panel says is not said again.
+    let mut drawn = three();
+    drawn.panels[0].title = "black".into();
+    assert_eq!(drawn.legend().len(), 2);
+}
+
+#[test]
+fn small_panels_fit_a_page() {
+    let mut drawn = three();
+    drawn.panels = vec![drawn.panels[0].clone(); 12];
+    drawn.size = Some((420, 300));
+    assert_eq!(drawn.width(), 840, "two beside each other");
+    drawn.panels.truncate(1);
+    let tall = |width| {
+        let mut drawn = drawn.clone();
+        drawn.panels[0].series.iter_mut().for_each(|line| line.name += " with many words");
+        drawn.size = Some((width, 180));
+        drawn.legend().iter().map(|entry| entry.place[3]).max().unwrap()
+    };
+    assert!(tall(240) <= 30, "{}", tall(240));
+    drawn.size = Some((240, 180));
+    assert!(drawn.height_below() < 60, "{}", drawn.height_below());
+    // Dots that stand aside of their place are within the axes.
+    drawn.panels[0].series[2].line = Line::Dots;
+    let (low, high) = drawn.ranges().unwrap().x;
+    assert!(low <= -0.05 * 2.0 && high >= 2.0 + 0.05 * 2.0, "{low} {high}");
+}
+
+#[test]
+fn all_runs_of_a_text_stand_on_one_line() {
+    let words = "\u{62e}\u{644}\u{637}, 1 of 12 stuck";
+    let svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"400\" height=\"40\">\n<text x=\"9\" y=\"20\" dy=\"0.5ex\" text-anchor=\"start\" font-family=\"sans-serif\" font-size=\"10\">\n\u{2068}{words}\u{2069}\n</text>\n</svg>"
+    );
+    let written = runs::in_runs(&svg, &fonts::ALL).unwrap();
+    let texts: Vec<&str> = written.lines().filter(|line| line.starts_with("<text")).collect();
+    assert!(!texts.is_empty() && !written.contains('\u{2068}'), "{written}");
+    // What is moved by `dy` would only be moved in part from right to left.
+    assert!(texts.iter().all(|text| text.contains("y=\"22.5\" dy=\"0\"")), "{written}");
+}
+
+#[test]
+fn numbers_beside_words_from_right_to_left_stay_where_they_are() {
+    let mut drawn = three();
+    drawn.panels[0].series[0].name = "\u{62e}\u{644}\u{637}, 1 of 12 stuck".into();
+    let svg = drawn.picture().unwrap().svg;
+    assert!(svg.contains("\u{2068}\u{62e}\u{644}\u{637}\u{2069}, 1 of 12 stuck"), "{svg}");
 }

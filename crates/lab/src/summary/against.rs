@@ -3,7 +3,10 @@
 use super::{
     AlgorithmSummary, Estimate, Summary,
     drawing::{Facets, Spread},
-    figures::{MOST_PANELS, MOST_TRIALS, panel_of, ramp, reference_name},
+    figures::{
+        LEAST_FOR_PERCENTILE, MOST_COLOURS, MOST_PANELS, MOST_TRIALS, panel_of, ramp,
+        reference_name,
+    },
     sweep::{Group, colours, distinct, groups, number},
 };
 use crate::{
@@ -140,7 +143,8 @@ impl<'a> Paint<'a> {
         let all = colours(firsts.chain(references.iter().copied())).len();
         paint.by_algorithm =
             all == paint.lines.len() + paint.references.len() && algorithms == paint.lines.len();
-        paint.in_order = !paint.by_algorithm && (algorithms == 1 || facets == Facets::Algorithm);
+        paint.in_order = paint.lines.len() > MOST_COLOURS
+            || !paint.by_algorithm && (algorithms == 1 || facets == Facets::Algorithm);
         paint
     }
 
@@ -173,8 +177,8 @@ impl<'a> Paint<'a> {
         let name = reference_name(reference, self.facets);
         let place = self.references.iter().position(|other| *other == name).unwrap_or(0);
         let colour = match (self.by_algorithm, self.in_order) {
-            (true, _) => self.summary.colour(reference),
             (_, true) => off_ramp(place),
+            (true, _) => self.summary.colour(reference),
             _ => self.lines.len() + place,
         };
         Series { name, colour, line: Line::Dashed, ..Series::default() }
@@ -208,6 +212,11 @@ fn final_lines(points: &[(f64, &AlgorithmSummary)], look: &Series, spread: Sprea
             let mut series = vec![Series { line, points: middle, band, ..look.clone() }];
             if points.iter().all(|(_, point)| point.final_regret.trials > 2) {
                 series.push(beside(Line::Dotted, pick(|e| e.median)));
+            }
+            let enough = |(_, point): &(f64, &AlgorithmSummary)| {
+                point.final_regret.trials >= LEAST_FOR_PERCENTILE
+            };
+            if points.iter().all(enough) {
                 series.push(beside(Line::Marks, pick(|e| e.percentile_95)));
             }
             series

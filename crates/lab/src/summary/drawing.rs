@@ -19,7 +19,7 @@ pub struct FigureToml {
     /// The names of the algorithms that are drawn: each by its `name`, or by its `kind` if it has none. Without it, all.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub algorithms: Vec<String>,
-    /// A panel for each `algorithm`, or for each value of a key of the grid, or `none`. Without it, panels where there are more than six lines.
+    /// A panel for each `algorithm`, or for each value of a key of the grid, or `none`. Without it, more than six lines are in panels: by the keys of the grid but one, whose values have colours in order, or a panel for each algorithm.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub facets: Option<String>,
     /// The scale of the horizontal axis: `linear` or `log`. Without it, what suits the values.
@@ -33,7 +33,7 @@ pub struct FigureToml {
     pub spread: Option<Spread>,
     /// Whether the title is drawn.
     pub title: bool,
-    /// Width and height of a panel, in points.
+    /// Width and height of a panel, in points. Panels stand beside each other up to 1000 points.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<[u32; 2]>", inner(range(min = 120, max = 1000)))]
     pub size: Option<(u32, u32)>,
@@ -111,7 +111,7 @@ pub(super) enum Facets<'a> {
 }
 
 /// More lines than this are drawn in panels.
-const MOST_LINES: usize = 6;
+pub(super) const MOST_LINES: usize = 6;
 
 impl FigureToml {
     /// The algorithms that are drawn.

@@ -2,7 +2,8 @@
 
 use super::{
     AlgorithmSummary, Estimate, Summary,
-    drawing::{AxisScale, Facets, Spread},
+    drawing::{AxisScale, Facets, MOST_LINES, Spread},
+    panels::{at_one_value, by_key, each, key_of_lines, thinned},
     sweep::{self, distinct},
 };
 use crate::{
@@ -15,10 +16,14 @@ use crate::{
 /// The description of a regret that is estimated from a log.
 const ESTIMATED: &str = " against the highest reward, estimated while learning";
 
-/// Lines of one panel, at most: the rest are in the tables.
-const MOST_LINES_OF_PANEL: usize = 8;
+/// Lines of one panel, at most, whose colours are in order: the rest are in the tables.
+pub(super) const MOST_LINES_OF_PANEL: usize = 24;
 /// Panels of one figure, at most.
-pub(super) const MOST_PANELS: usize = 12;
+pub(super) const MOST_PANELS: usize = 24;
+/// Lines of one panel that a palette tells apart, at most; more have colours in order.
+pub(super) const MOST_COLOURS: usize = 9;
+/// With fewer trials the 95th percentile is little else than the worst one.
+pub(super) const LEAST_FOR_PERCENTILE: usize = 20;
 /// Thin lines or dots of one algorithm, at most.
 pub(super) const MOST_TRIALS: usize = 64;
 /// Names of lines that are left out, at most: a caption has room for so many.
@@ -53,19 +58,20 @@ impl Summary {
                 0 => String::new(),
                 more => format!("; and {more} more"),
             };
-            caption += &format!(". Left out here, and in results.csv: {names}{more}");
+            caption += &format!(". Not drawn (all rows are in results.csv): {names}{more}");
         }
-        caption + &format!(". reticent {}", crate::source::code())
+        caption + &format!(". {}", crate::source::program())
     }
 
     /// What a figure says of its lines. One or two trials have no spread.
     pub(super) fn words(&self, spread: Option<Spread>, panels: &[Panel]) -> String {
         let trials = self.algorithms.iter().map(|one| one.final_regret.trials).max().unwrap_or(0);
         let Some(spread) = spread.filter(|_| trials > 2) else { return String::new() };
-        let mut lines = panels.iter().flat_map(|panel| &panel.series);
-        let mut has = |line: Line| lines.any(|one| one.line == line);
+        let has =
+            |line: Line| panels.iter().flat_map(|panel| &panel.series).any(|one| one.line == line);
         let more = match spread {
-            Spread::Interval if has(Line::Dotted) => "; dotted: median; triangle: 95th percentile",
+            Spread::Interval if has(Line::Marks) => "; dotted: median; triangle: 95th percentile",
+            Spread::Interval if has(Line::Dotted) => "; dotted: median",
             Spread::Trials if has(Line::Dots) => "; dots: trials",
             Spread::Trials => "; thin lines: trials",
             _ => "",
@@ -142,10 +148,14 @@ impl Summary {
         let sampled = !self.is_offline();
         let drawn = self.drawing.drawn(&self.algorithms);
         let spread = sampled.then(|| self.drawing.spread(&drawn));
-        let facets = self.drawing.facets(&drawn, &[], None);
-        let (panels, left_out) = match drawn.iter().any(|one| panel_of(one, facets).is_some()) {
-            true => self.apart(&drawn, spread, facets),
-            false => (vec![self.together(&drawn, spread)], Vec::new()),
+        let environment = drawn.iter().flat_map(|one| &one.environment).next();
+        let given = self.drawing.facets.is_some();
+        let (panels, left_out) = match (key_of_lines(&drawn), environment) {
+            _ if given => self.apart(&drawn, spread, self.drawing.facets(&drawn, &[], None)),
+            _ if drawn.len() <= MOST_LINES => self.apart(&drawn, spread, Facets::None),
+            (Some(key), _) => by_key(&drawn, spread, key),
+            (None, Some(label)) => self.apart(&drawn, spread, Facets::Key(&label.key)),
+            (None, None) => each(&drawn, spread),
         };
         let lines = || panels.iter().flat_map(|panel| &panel.series).flat_map(|line| &line.points);
         // A regret of zero cannot be shown on a logarithmic axis.
@@ -166,7 +176,7 @@ impl Summary {
         for (place, summary) in drawn.iter().enumerate() {
             // Points of a grid beside other algorithms have colours of their own, as far as there are some.
             let colour = if has_grid { place } else { self.colour(summary) };
-            let ramp = alone.then(|| ramp(place, drawn.len()));
+            let ramp = (alone || drawn.len() > MOST_COLOURS).then(|| ramp(place, drawn.len()));
             let look = Series {
                 name: format!("{}{}", summary.name, stuck_words([&summary.final_regret])),
                 colour,
@@ -174,7 +184,9 @@ impl Summary {
                 ..Series::default()
             };
             series.extend(lines(summary, &look, spread, true));
-            for (bound, points) in summary.bounds.iter().zip(&summary.bound_lines) {
+            // The theory of many lines would fill the legend.
+            let few = drawn.len() <= MOST_LINES;
+            for (bound, points) in summary.bounds.iter().zip(&summary.bound_lines).filter(|_| few) {
                 // One line for a bound that several algorithms share.
                 let known = series.iter().any(|line| line.points == *points);
                 if !points.is_empty() && !known {
@@ -187,13 +199,32 @@ impl Summary {
         Panel { title: String::new(), series }
     }
 
-    /// A panel for each algorithm or for each value of a key, in which algorithms outside the grid are references; and what is left out.
+    /// A panel for each algorithm or for each value of a key, in which algorithms outside the grid are references, or one for all; and what is left out.
     fn apart(
         &self,
         drawn: &[&AlgorithmSummary],
         spread: Option<Spread>,
         facets: Facets<'_>,
     ) -> (Vec<Panel>, Vec<String>) {
+        if drawn.iter().all(|one| panel_of(one, facets).is_none()) {
+            return (vec![self.together(drawn, spread)], Vec::new());
+        }
+        let is_facet = |label: &&Label| Facets::Key(&label.key) == facets;
+        let names = |cells: &[&AlgorithmSummary]| {
+            distinct(cells.iter().map(|one| rest_of(one, facets))).len()
+        };
+        let keys = distinct(
+            drawn
+                .iter()
+                .flat_map(|one| &one.labels)
+                .filter(|label| !is_facet(label))
+                .map(|l| &l.key),
+        );
+        // One key with many values is thinned below; of several, some have one value.
+        let kept = key_of_lines(drawn).filter(|_| keys.len() > 1).unwrap_or_default();
+        let too_many =
+            |cells: &[&AlgorithmSummary]| keys.len() > 1 && names(cells) > MOST_LINES_OF_PANEL;
+        let (drawn, mut left_out) = at_one_value(drawn.to_vec(), kept, too_many);
         let in_grid = |summary: &AlgorithmSummary| {
             summary.labels.iter().any(|label| Facets::Key(&label.key) != facets)
         };
@@ -207,9 +238,18 @@ impl Summary {
         let names = distinct(grid.iter().map(|summary| rest_of(summary, facets)));
         let levels = distinct(references.iter().map(|one| reference_name(one, facets)));
         let kept = thinned(&names);
-        let mut left_out = titles.split_off(titles.len().min(MOST_PANELS));
+        left_out.extend(titles.split_off(titles.len().min(MOST_PANELS)));
         left_out.extend(names.into_iter().filter(|name| !kept.contains(name)));
         let place = |names: &[String], name: &String| names.iter().position(|one| one == name);
+        // A name counts the stuck trials of all panels.
+        let grid_stuck = |name: &String| {
+            let alike = grid.iter().filter(|one| rest_of(one, facets) == *name);
+            stuck_words(alike.map(|one| &one.final_regret))
+        };
+        let level_stuck = |name: &String| {
+            let alike = references.iter().filter(|one| reference_name(one, facets) == *name);
+            stuck_words(alike.map(|one| &one.final_regret))
+        };
         let panel = |title: String| {
             let own =
                 |one: &&&AlgorithmSummary| panel_of(one, facets).is_none_or(|other| other == title);
@@ -218,12 +258,14 @@ impl Summary {
                 let name = rest_of(summary, facets);
                 let Some(colour) = place(&kept, &name) else { continue };
                 let ramp = Some(ramp(colour, kept.len()));
+                let name = format!("{name}{}", grid_stuck(&name));
                 let look = Series { name, colour, ramp, ..Series::default() };
                 series.extend(lines(summary, &look, spread, kept.len() <= 3));
             }
             for summary in references.iter().filter(own) {
                 let name = reference_name(summary, facets);
                 let colour = off_ramp(place(&levels, &name).unwrap_or(0));
+                let name = format!("{name}{}", level_stuck(&name));
                 let look = Series { name, colour, line: Line::Dashed, ..Series::default() };
                 series.extend(lines(summary, &look, spread, false));
             }
@@ -236,16 +278,6 @@ impl Summary {
 /// The place of line number `place` among `of` lines on the scale of colours.
 pub(super) fn ramp(place: usize, of: usize) -> f64 {
     place as f64 / (of.max(2) - 1) as f64
-}
-
-/// At most so many of these as a panel has room for, from the first to the last.
-fn thinned(names: &[String]) -> Vec<String> {
-    let many = names.len();
-    if many <= MOST_LINES_OF_PANEL {
-        return names.to_vec();
-    }
-    let last = MOST_LINES_OF_PANEL - 1;
-    (0..MOST_LINES_OF_PANEL).map(|place| names[place * (many - 1) / last].clone()).collect()
 }
 
 /// The panel of an algorithm; none if it has not the key, or is no point of a grid.
@@ -279,8 +311,8 @@ fn rest_of(summary: &AlgorithmSummary, facets: Facets<'_>) -> String {
     .join(", ")
 }
 
-/// The lines of one algorithm against rounds: `look` has its name and colour; `full` ones have the median and the 95th percentile beside the mean.
-fn lines(
+/// The lines of one algorithm against rounds: `look` has its name and colour; `full` ones have the median and the 95th percentile beside the mean, where there are trials enough.
+pub(super) fn lines(
     summary: &AlgorithmSummary,
     look: &Series,
     spread: Option<Spread>,
@@ -302,7 +334,8 @@ fn lines(
             if full && several {
                 series.push(beside(Line::Dotted, line(|e| e.median)));
                 let last = line(|e| e.percentile_95).pop();
-                series.push(beside(Line::Marks, last.into_iter().collect()));
+                let last = last.filter(|_| summary.final_regret.trials >= LEAST_FOR_PERCENTILE);
+                series.extend(last.map(|last| beside(Line::Marks, vec![last])));
             }
             series
         }

@@ -8,6 +8,13 @@ use crate::{Result, contest::joined, figure::Figure, report::Report};
 /// Environments whose best learners stand on the first screen, at most.
 const MOST_ENVIRONMENTS: usize = 2;
 
+/// Levels of epsilon whose best learners stand on the first screen, at most.
+const MOST_LEVELS: usize = 4;
+/// Warnings on the first screen, at most, without their reasons.
+const MOST_WARNINGS: usize = 3;
+/// How a guarantee begins whose noise is not secure: see [`Guarantee`].
+const SIMULATED: &str = "SIMULATION, protects nobody; on secure noise ";
+
 /// The text with a capital first letter.
 fn capital(words: &str) -> String {
     let mut letters = words.chars();
@@ -29,6 +36,11 @@ impl Summary {
             for failure in &self.failures {
                 page.paragraph(failure);
             }
+        }
+        let warnings = self.warnings();
+        if !warnings.is_empty() {
+            page.heading("Warnings");
+            warnings.iter().for_each(|warning| page.paragraph(warning));
         }
         page.heading(self.headline().map_or("Final regret".into(), capital).as_str());
         let (header, rows) = self.table();
@@ -65,32 +77,52 @@ impl Summary {
             sweep::distinct(self.algorithms.iter().map(|one| one.environment.as_slice()));
         let mut answers = Vec::new();
         for environment in environments.iter().take(MOST_ENVIRONMENTS) {
-            for (name, private) in [("Best with a guarantee", true), ("Best without", false)] {
-                let of = self.algorithms.iter().filter(|one| {
-                    one.environment == *environment && one.guarantee.is_some() == private
-                });
-                let of = of.filter(|one| self.loss(one).is_finite());
+            let here: Vec<&AlgorithmSummary> = self
+                .algorithms
+                .iter()
+                .filter(|one| one.environment == *environment && self.loss(one).is_finite())
+                .collect();
+            let mut levels = sweep::distinct(here.iter().filter_map(|one| level(one)));
+            levels.sort_by(f64::total_cmp);
+            // Less privacy is nearly always better: the best one is told for each epsilon.
+            let most = MOST_LEVELS / environments.len().min(MOST_ENVIRONMENTS);
+            let shown = spread_over(&levels, most);
+            for wanted in shown.iter().copied().map(Some).chain([None]) {
+                let of = here.iter().copied().filter(|one| level(one) == wanted);
                 let best = of.min_by(|one, other| self.loss(one).total_cmp(&self.loss(other)));
-                let name = match *environment {
-                    [] => name.to_string(),
-                    labels => format!("{name}, {}", joined(labels)),
+                let mut name = match wanted {
+                    Some(_) => "Best with a guarantee".to_string(),
+                    None => "Best without".to_string(),
                 };
-                answers.extend(best.map(|best| (name, self.sentence(best))));
+                if !environment.is_empty() {
+                    name += &format!(", {}", joined(environment));
+                }
+                if let Some(epsilon) = wanted.filter(|_| levels.len() > 1) {
+                    name += &format!(", epsilon {epsilon}");
+                }
+                answers.extend(best.map(|best| (name, self.sentence(best, levels.len() > 1))));
+            }
+            if let more @ 1.. = levels.len() - shown.len() {
+                let others = format!("{more} more between these, in the table below");
+                answers.push(("Further levels of epsilon".into(), others));
             }
         }
+        answers.extend(self.promises().map(|words| ("The guarantees".to_string(), words)));
         if let more @ 1.. = environments.len().saturating_sub(MOST_ENVIRONMENTS) {
             let others = format!("{more} more, in the table below");
             answers.push(("Further environments".into(), others));
         }
-        let (failures, warnings) = (self.failures.len(), self.warnings_of_trials());
+        let (failures, warnings) = (self.failures.len(), self.warnings());
         let mut wrong = Vec::new();
         if failures > 0 {
-            wrong.push(format!("{failures} trials failed, see below"));
+            let trials = if failures == 1 { "trial" } else { "trials" };
+            wrong.push(format!("{failures} {trials} failed, see below"));
         }
-        let few = warnings.len().saturating_sub(3);
-        wrong.extend(warnings.iter().take(3).map(|warning| self.short(warning).to_string()));
-        if few > 0 {
-            wrong.push(format!("There are {few} more warnings, which the command prints"));
+        let first = warnings.iter().take(MOST_WARNINGS);
+        wrong.extend(first.map(|warning| self.short(warning).to_string()));
+        if let more @ 1.. = warnings.len().saturating_sub(MOST_WARNINGS) {
+            let several = if more == 1 { "warning" } else { "warnings" };
+            wrong.push(format!("{more} more {several} below"));
         }
         let nothing = "nothing that shows in these trials".to_string();
         let wrong = if wrong.is_empty() { nothing } else { wrong.join(". ") };
@@ -114,21 +146,54 @@ impl Summary {
         }
     }
 
-    fn sentence(&self, summary: &AlgorithmSummary) -> String {
-        let regret = &summary.final_regret;
+    /// What all guarantees have in common.
+    fn promises(&self) -> Option<String> {
+        let all = || self.algorithms.iter().filter_map(|one| one.guarantee.as_ref());
+        let deltas = sweep::distinct(all().map(|one| format!("{:e}", one.delta())));
+        let delta = deltas.join(" or ");
+        let simulated = all().any(|one| one.to_string().starts_with(SIMULATED));
+        let end = match simulated {
+            true => " on secure noise; a simulation itself protects nobody",
+            false => "",
+        };
+        let words = format!("(epsilon, delta)-differentially private, with delta {delta},{end}");
+        (!deltas.is_empty()).then(|| words.trim_end_matches(',').to_string())
+    }
+
+    /// What a learner lost and promises; `short` where several are told.
+    fn sentence(&self, summary: &AlgorithmSummary, short: bool) -> String {
+        let (regret, rounds) = (&summary.final_regret, self.rounds);
         let result = match self.headline().and(summary.first()) {
             Some((what, first)) => format!("{what} {:.4}", first.mean),
             None if regret.trials == 1 => format!("regret {:.1} in one trial", regret.mean),
+            None if short => format!("regret {:.1} in the median", regret.median),
             None => format!(
                 "regret {:.1} in the median of {} trials, {:.1} on average",
                 regret.median, regret.trials, regret.mean
             ),
         };
-        let rounds = self.rounds;
-        let promise = match &summary.guarantee {
-            Some(guarantee) => format!("; {guarantee}"),
-            None => String::new(),
-        };
-        format!("{}: {result} after {rounds} rounds{promise}", summary.name)
+        let words = summary.guarantee.as_ref().map(Guarantee::to_string).unwrap_or_default();
+        let words = words.strip_prefix(SIMULATED).unwrap_or(&words);
+        match (&summary.guarantee, short) {
+            (Some(guarantee), true) => format!("{}: {result}; {}", summary.name, guarantee.model()),
+            (Some(_), false) => {
+                format!("{}: {result} after {rounds} rounds. {words}", summary.name)
+            }
+            (None, _) => format!("{}: {result} after {rounds} rounds", summary.name),
+        }
+    }
+}
+
+/// The epsilon that a learner is compared by, of two digits: certificates of the same one differ by rounding.
+fn level(summary: &AlgorithmSummary) -> Option<f64> {
+    let epsilon = summary.guarantee.as_ref()?.epsilon();
+    format!("{epsilon:.1e}").parse().ok()
+}
+
+/// At most so many of the values, from the first to the last.
+fn spread_over(values: &[f64], most: usize) -> Vec<f64> {
+    match values.len() {
+        many if many <= most => values.to_vec(),
+        many => (0..most).map(|place| values[place * (many - 1) / (most - 1)]).collect(),
     }
 }

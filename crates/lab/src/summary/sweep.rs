@@ -22,19 +22,19 @@ pub(super) fn figures(summary: &Summary) -> Vec<(String, Figure)> {
     drawn.collect()
 }
 
-/// For each pair of keys of one algorithm: a table with a row for each value of the first and a column for each of the second. Those that `[figure]` asks for.
+/// For each pair of keys of one algorithm: a table with a row for each value of the first and a column for each of the second, unless `[figure]` asks for one key.
 pub(super) fn heat_maps(summary: &Summary) -> Vec<HeatMap> {
     let (keys, drawing) = (keys(&summary.algorithms), &summary.drawing);
     let drawn = |group: &&Group<'_>| {
         drawing.algorithms.is_empty() || drawing.algorithms.contains(&group.points[0].series)
     };
     let mut maps = Vec::new();
+    // A figure against one key is not a map of two.
+    if summary.is_offline() || drawing.against.is_some() {
+        return maps;
+    }
     for (i, rows) in keys.iter().enumerate() {
         for columns in &keys[i + 1..] {
-            let wanted = |against: &str| against == rows || against == columns;
-            if summary.is_offline() || !drawing.against.as_deref().is_none_or(wanted) {
-                continue;
-            }
             for group in groups(&summary.algorithms, &[rows, columns]).iter().filter(drawn) {
                 maps.extend(summary.heat_map(rows, columns, group));
             }
@@ -96,7 +96,10 @@ impl Summary {
         Some(HeatMap {
             title: group.name.clone(),
             shows_title: self.drawing.title,
-            caption: self.caption(&format!("{words}; the darker the worse"), &[]),
+            caption: self.caption(
+                &format!("{words}; the darker the worse, between the smallest and the largest"),
+                &[],
+            ),
             keys: [rows.to_string(), columns.to_string()],
             rows: first.iter().map(line).collect(),
             columns: second.clone(),

@@ -58,6 +58,12 @@ for (const [width, colorScheme] of [[1200, "light"], [1200, "dark"], [400, "ligh
   for (const word of ["Best with a guarantee", "Best without", "What went wrong", "differentially private", "regret"]) assert.ok(words.includes(word), `${word}: ${words}`);
   const wide = await page.evaluate(() => document.documentElement.scrollWidth);
   assert.ok(wide <= width, `the page is ${wide} wide`);
+  // Text of a figure is not smaller than a reader can read: a narrow page scrolls the figure.
+  const letters = await page.locator("section.figure svg").first().evaluate((svg) => Math.min(...[...svg.querySelectorAll("text")].map((text) => text.getBoundingClientRect().height)));
+  assert.ok(letters >= 8, `the smallest text is ${letters} high`);
+  // A name has one line in the table.
+  const rows = await page.locator("table").first().evaluate((table) => [...table.querySelectorAll("tbody tr")].map((row) => row.getBoundingClientRect().height));
+  if (width === 1200) assert.ok(Math.max(...rows.slice(1)) < 45, `rows of ${rows}`);
   const paper = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
   assert.equal(paper, colorScheme === "dark" ? "rgb(22, 24, 28)" : "rgb(255, 255, 255)");
   if (pictures) await page.screenshot({ path: join(pictures, `report-${width}-${colorScheme}.png`), fullPage: true });
@@ -65,7 +71,9 @@ for (const [width, colorScheme] of [[1200, "light"], [1200, "dark"], [400, "ligh
   // The second figure has panels. A point of its first line is read at the place where it is drawn.
   const figure = page.locator("section.figure").nth(1);
   await figure.scrollIntoViewIfNeeded();
-  const target = await figure.evaluate((section) => {
+  const where = () => figure.evaluate((section) => {
+    // A narrow page scrolls the figure: its second panel is at the right.
+    section.querySelector("svg").scrollIntoView({ block: "center", inline: "end" });
     const { panels, x, y } = JSON.parse(section.querySelector("script").textContent);
     const [left, top, right, bottom] = panels[1].box;
     const { name, points, colour } = panels[1].series[0];
@@ -75,23 +83,31 @@ for (const [width, colorScheme] of [[1200, "light"], [1200, "dark"], [400, "ligh
     const { x: across, y: down } = drawn.matrixTransform(section.querySelector("svg").getScreenCTM());
     return { name, across, down, round: last[0], colour, panels: panels.length };
   });
+  const target = await where();
   assert.equal(target.panels, 2);
   await page.mouse.move(target.across, target.down);
   const read = await figure.locator("output").innerText();
   assert.ok(read.includes(`round ${target.round}`) && read.includes("regret"), read);
 
-  // A name in the legend hides what has its colour, and shows it again.
-  const shown = () => figure.evaluate((section, colour) =>
-    [...section.querySelectorAll("polyline")].filter((line) => line.getAttribute("stroke")?.toLowerCase() === colour && line.style.display !== "none").length, target.colour);
-  const before = await shown();
-  assert.ok(before >= 2, "a line in each panel");
+  // A name in the legend hides its lines and nothing else, and shows them again: not the axes, which may have the same colour.
+  const visible = () => figure.evaluate((section) => {
+    const count = (selector) => [...section.querySelectorAll(selector)].filter((drawn) => drawn.getClientRects().length > 0).length;
+    return { own: count("[data-series='0'] polyline"), others: count("[data-series]:not([data-series='0']) polyline"), axes: count("[data-axes] *") };
+  });
+  const before = await visible();
+  assert.ok(before.own >= 2 && before.others >= 2 && before.axes > 20, JSON.stringify(before));
   const button = (name) => figure.locator(`svg [role=button][aria-label="${name}"]`);
-  const legend = button(target.name);
-  await legend.click();
-  assert.equal(await shown(), 0);
-  assert.equal(await legend.getAttribute("aria-pressed"), "false");
-  await legend.press("Enter");
-  assert.equal(await shown(), before);
+  for (const [name, number] of await figure.evaluate((section) => JSON.parse(section.querySelector("script").textContent).legend.map(({ name }, number) => [name, number]))) {
+    const legend = button(name);
+    await legend.click();
+    const after = await visible();
+    assert.equal(after.axes, before.axes, `the axes without ${name}`);
+    if (number === 0) assert.deepEqual(after, { ...before, own: 0 });
+    else assert.ok(after.own === before.own && after.others < before.others, name);
+    assert.equal(await legend.getAttribute("aria-pressed"), "false");
+    await legend.press("Enter");
+    assert.deepEqual(await visible(), before);
+  }
 
   // A long name is whole: in lines that fit, and under the pointer. An axis that is called as a line is no button.
   const long = figure.locator("svg [role=button]", { has: page.locator("title", { hasText: "a reference with a name" }) });
@@ -108,18 +124,47 @@ for (const [width, colorScheme] of [[1200, "light"], [1200, "dark"], [400, "ligh
   const sheets = await figure.evaluate((section) => getComputedStyle(section.querySelector("svg > rect")).fill);
   assert.equal(sheets, colorScheme === "dark" ? "none" : "rgb(255, 255, 255)");
 
-  // Dragging shows a part, a double click everything again.
-  const view = () => figure.locator("svg").getAttribute("viewBox");
-  const whole = await view();
-  await page.mouse.move(target.across - 100, target.down - 20);
-  await page.mouse.down();
-  await page.mouse.move(target.across - 20, target.down + 60, { steps: 4 });
-  await page.mouse.up();
-  assert.notEqual(await view(), whole);
-  await figure.locator("svg").dblclick({ position: { x: 60, y: 60 } });
-  assert.equal(await view(), whole);
+  // Dragging shows a part: with labels of that part, lines as thin as before, within their panel. A button and a double click show everything again.
+  assert.match(await figure.locator(".tools").innerText(), /Click a name .* Drag to see a part/);
+  const state = () => figure.evaluate((section) => {
+    const texts = [...section.querySelectorAll("[data-panel='1'] text")].filter((text) => text.getClientRects().length > 0);
+    const line = section.querySelector("[data-panel='1'] [data-series] polyline");
+    const sizes = texts.map((text) => getComputedStyle(text).fontSize);
+    return { labels: texts.map((text) => text.textContent.trim()), sizes: [...new Set(sizes)], width: line.getAttribute("stroke-width"), points: line.getAttribute("points"), box: section.querySelector("svg").getAttribute("viewBox") };
+  });
+  const drag = async () => {
+    Object.assign(target, await where());
+    await page.mouse.move(target.across - 100, target.down - 20);
+    await page.mouse.down();
+    await page.mouse.move(target.across - 20, target.down + 60, { steps: 4 });
+    await page.mouse.up();
+  };
+  const again = figure.getByRole("button", { name: "Whole figure" });
+  const whole = await state();
+  for (const back of [() => again.click(), () => figure.locator("svg").dblclick({ position: { x: 60, y: 60 } })]) {
+    assert.ok(await again.isHidden());
+    await drag();
+    const part = await state();
+    assert.notDeepEqual(part.labels, whole.labels);
+    assert.ok(part.labels.filter((label) => Number.isFinite(Number(label))).length >= 4, `labels of both axes: ${part.labels}`);
+    assert.ok(part.labels.includes("round"), "the axis keeps its name");
+    assert.deepEqual([part.sizes, part.width, part.box], [whole.sizes, whole.width, whole.box]);
+    assert.notEqual(part.points, whole.points);
+    if (pictures && width === 1200) await page.screenshot({ path: join(pictures, `report-part-${colorScheme}.png`) });
+    await back();
+    assert.deepEqual((await state()).labels, whole.labels);
+  }
   assert.deepEqual(complaints, []);
   if (width === 1200 && colorScheme === "dark") {
+    // On an A4 page between its margins nothing is cut or folded, and rows are whole.
+    await page.setViewportSize({ width: 700, height: 1000 });
+    await page.emulateMedia({ media: "print" });
+    const cut = await page.evaluate(() => [...document.querySelectorAll("table, svg")].map((part) => part.getBoundingClientRect().right).filter((right) => right > innerWidth));
+    assert.deepEqual(cut, [], "what is wider than the page");
+    const folded = await page.evaluate(() => [...document.querySelectorAll("details pre")].filter((text) => !text.checkVisibility({ contentVisibilityAuto: true }) || text.getBoundingClientRect().height < 10).length);
+    assert.equal(folded, 0, "texts that stay folded");
+    assert.ok((await page.locator("table thead").count()) >= 1, "a table that is longer than a page repeats its header");
+    for (const part of ["tr", "section"]) assert.equal(await page.locator(part).first().evaluate((one) => getComputedStyle(one).breakInside), "avoid", part);
     const printed = await page.pdf({ path: pictures && join(pictures, "report.pdf"), format: "A4" });
     assert.ok(printed.length > 20_000);
   }
