@@ -21,6 +21,7 @@ GENERATED = {
     "experiments": toml_keys.experiments,
     "http": http_calls.text,
     "loops": toml_keys.loops,
+    "other_files": toml_keys.other_files,
     "python": python_names.text,
 }
 
