@@ -58,6 +58,8 @@ fn a_check_prints_every_loops_certificate_and_serves_nothing() {
         .filter(|line| line.contains("period"))
         .all(|line| line.ends_with("at delta 1e-6") || !line.contains(": epsilon "));
     assert!(delta, "{text}");
+    let certified = String::from_utf8(reticent(&["certify", config]).stdout).unwrap();
+    assert!(certified.contains("  periods      12: epsilon 16.96 at delta 1e-6"), "{certified}");
     // With a hold-out the vector has a constant more than the features, as the loop's page says.
     let compared = file(
         "compared.toml",
