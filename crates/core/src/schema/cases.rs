@@ -73,65 +73,40 @@ impl Cases {
         })
     }
 
+    /// Words, values of one type each, and tables that are told by their kind or by their only key.
     fn cases(&self, forms: &[Value], place: &str) -> Option<Map<String, Value>> {
         let (mut words, mut types, mut cases) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut kinds, mut keys, mut tables) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut marks, mut tables) = (Marks::default(), Vec::new());
         for Form { place, schema } in self.opened(forms, place) {
-            let name = kind_of(schema)?;
-            if name == "object" {
-                let kind = &schema["properties"]["kind"];
-                let guard = if let Some(word) = kind.get("const") {
-                    kinds.push(word.clone());
-                    json!({ "type": "object", "properties": { "kind": kind_is(word) }, "required": ["kind"] })
-                } else if kind["type"] == "array" {
-                    json!({ "type": "object", "properties": { "kind": { "type": "array" } }, "required": ["kind"] })
-                } else {
-                    let [key] = schema["required"].as_array()?.as_slice() else { return None };
-                    keys.push(key.clone());
-                    json!({ "type": "object", "required": [key] })
-                };
-                tables.push((guard, refer(&place)));
-            } else if let (Some(word), "string") = (schema.get("const"), name) {
-                words.push(word.clone());
-            } else if let (Some(Value::Array(more)), "string") = (schema.get("enum"), name) {
-                words.extend_from_slice(more);
-            } else if types.contains(&name) {
-                return None;
-            } else {
-                types.push(name);
-                cases.push((json!({ "type": name }), schema.clone()));
+            match (kind_of(schema)?, schema.get("const"), schema.get("enum")) {
+                ("object", ..) => tables.push((marks.guard(schema)?, refer(&place))),
+                ("string", Some(word), _) => words.push(word.clone()),
+                ("string", None, Some(Value::Array(more))) => words.extend_from_slice(more),
+                (name, ..) if types.contains(&name) => return None,
+                (name, ..) => {
+                    types.push(name);
+                    cases.push((json!({ "type": name }), schema.clone()));
+                }
             }
-        }
-        if types.contains(&"string") && !words.is_empty() || !kinds.is_empty() && !keys.is_empty() {
-            return None;
         }
         if cases.is_empty() && tables.is_empty() {
             return json!({ "enum": words }).as_object().cloned();
         }
         if !words.is_empty() {
+            if types.contains(&"string") {
+                return None;
+            }
             types.push("string");
             cases.push((json!({ "type": "string" }), json!({ "enum": words })));
         }
-        let mut none = Map::new();
         if !tables.is_empty() {
             types.push("object");
         }
-        if !kinds.is_empty() {
-            none.insert("properties".into(), json!({ "kind": { "enum": kinds } }));
-            none.insert("required".into(), json!(["kind"]));
-        }
-        if !keys.is_empty() {
-            none.insert("propertyNames".into(), json!({ "enum": keys }));
-            none.insert("minProperties".into(), 1.into());
-        }
+        let mut none = marks.none()?;
         none.insert("type".into(), types.into());
         cases.append(&mut tables);
-        Some(
-            cases
-                .into_iter()
-                .rev()
-                .fold(none, |rest, (guard, form)| case(guard, form, rest.into())),
-        )
+        let chain = |rest: Map<String, Value>, (guard, form)| case(guard, form, rest.into());
+        Some(cases.into_iter().rev().fold(none, chain))
     }
 
     /// The forms of a choice, with those of choices inside it.
@@ -161,6 +136,45 @@ impl Cases {
     }
 }
 
+/// What tells the tables of a choice from each other.
+#[derive(Default)]
+struct Marks {
+    kinds: Vec<Value>,
+    keys: Vec<Value>,
+}
+
+impl Marks {
+    /// A schema that takes what is meant to be this table.
+    fn guard(&mut self, table: &Value) -> Option<Value> {
+        let kind = &table["properties"]["kind"];
+        let told = |kind: Value| json!({ "type": "object", "properties": { "kind": kind }, "required": ["kind"] });
+        if let Some(word) = kind.get("const") {
+            self.kinds.push(word.clone());
+            return Some(told(json!({ "const": word })));
+        }
+        if kind["type"] == "array" {
+            return Some(told(json!({ "type": "array" })));
+        }
+        let [key] = table["required"].as_array()?.as_slice() else { return None };
+        self.keys.push(key.clone());
+        Some(json!({ "type": "object", "required": [key] }))
+    }
+
+    /// What is asked of a table that is none of them; nothing if they are told in two ways.
+    fn none(self) -> Option<Map<String, Value>> {
+        let Marks { kinds, keys } = self;
+        let asked = match (kinds.is_empty(), keys.is_empty()) {
+            (true, true) => json!({}),
+            (false, true) => {
+                json!({ "properties": { "kind": { "enum": kinds } }, "required": ["kind"] })
+            }
+            (true, false) => json!({ "propertyNames": { "enum": keys }, "minProperties": 1 }),
+            (false, false) => return None,
+        };
+        asked.as_object().cloned()
+    }
+}
+
 /// The forms of a choice.
 fn choice(entries: &Map<String, Value>) -> Option<&[Value]> {
     ["oneOf", "anyOf"].iter().find_map(|name| entries.get(*name)?.as_array()).map(Vec::as_slice)
@@ -181,10 +195,6 @@ fn kind_of(form: &Value) -> Option<&'static str> {
         .or((name == "integer").then_some("number"))
 }
 
-fn kind_is(word: &Value) -> Value {
-    json!({ "const": word })
-}
-
 fn refer(place: &str) -> Value {
     json!({ "$ref": place })
 }
@@ -194,4 +204,38 @@ fn case(guard: Value, then: Value, rest: Value) -> Map<String, Value> {
         .map(|(key, value)| (key.to_string(), value))
         .into_iter()
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_choice_is_told_by_its_kind_and_keeps_its_forms() {
+        let table = |kind: &str, key: &str| {
+            json!({
+                "type": "object", "required": ["kind"], "additionalProperties": false,
+                "properties": { "kind": { "const": kind }, key: { "type": "number" } },
+            })
+        };
+        let schema = by_case(
+            json!({ "definitions": { "T": { "oneOf": [table("a", "x"), table("b", "y")] } } }),
+        );
+        let told = &schema["definitions"]["T"];
+        assert_eq!(told["if"]["properties"]["kind"], json!({ "const": "a" }));
+        assert_eq!(told["then"], json!({ "$ref": "#/definitions/T/anyOf/0" }));
+        assert_eq!(told["else"]["then"], json!({ "$ref": "#/definitions/T/anyOf/1" }));
+        assert_eq!(told["else"]["else"]["properties"]["kind"], json!({ "enum": ["a", "b"] }));
+        assert_eq!((&told["anyOf"][2], told.get("oneOf")), (&Value::Bool(true), None));
+        assert!(told["anyOf"][0]["additionalProperties"]["not"].is_object());
+    }
+
+    #[test]
+    fn what_cannot_be_told_is_left_as_it_is() {
+        let lists = json!({ "type": "array", "items": { "type": "array" } });
+        let either = json!({ "anyOf": [{ "type": "array" }, lists] });
+        assert_eq!(by_case(either.clone())["anyOf"], either["anyOf"]);
+        let words = json!({ "oneOf": [{ "const": "a" }, { "enum": ["b", "c"] }] });
+        assert_eq!(by_case(words)["enum"], json!(["a", "b", "c"]));
+    }
 }
