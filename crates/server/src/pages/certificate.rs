@@ -153,8 +153,9 @@ fn sheet(plan: &LoopPlan, certificate: &Certificate, together: &Together) -> Mar
             @for warning in certificate.guarantee.warnings() { p.notice { (warning) } }
             div.columns {
                 div { (periods(plan, certificate)) (collected(plan)) }
-                div { h2 { "All loops together" } (together_words(together)) (kept(plan)) (seen()) }
+                div { h2 { "All loops together" } (together_words(together)) (kept(plan)) }
             }
+            (seen())
             (conditions(&certificate.conditions))
             (facts(certificate))
         }

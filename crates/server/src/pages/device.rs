@@ -127,8 +127,9 @@ pub(super) fn sheet(plan: &DevicePlan, certificate: &Certificate, together: &Tog
             @for warning in certificate.guarantee.warnings() { p.notice { (warning) } }
             div.columns {
                 div { (later(plan, certificate)) (levels(plan)) (leaves(plan)) }
-                div { h2 { "All loops together" } (together_words(together)) (seen(plan)) (kept(plan)) }
+                div { h2 { "All loops together" } (together_words(together)) (kept(plan)) }
             }
+            (seen(plan))
             (conditions(&certificate.conditions))
             h2 { "Origin" }
             dl.facts {
