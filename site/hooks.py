@@ -48,6 +48,26 @@ def on_page_markdown(markdown, page, config, files):
     return repository.with_links_of_the_site(with_space_before_lists(markdown), page.file.src_uri)
 
 
+def on_page_content(html, page, config, files):
+    return re.sub(r"<table>.*?</table>", lambda found: with_labels(found[0]), html, flags=re.DOTALL)
+
+
+def with_labels(table):
+    """A table whose cells after the first have the heading of their column, for screens on which rows are stacked."""
+    headings = [re.sub(r"<[^>]+>", "", heading).strip() for heading in re.findall(r"<th\b[^>]*>(.*?)</th>", table, re.DOTALL)]
+
+    def row(found):
+        labels = iter(headings)
+
+        def cell(tag):
+            label = next(labels, "")
+            return f'<td data-label="{label}"{tag[1]}>' if label and label != headings[0] else tag[0]
+
+        return re.sub(r"<td\b([^>]*)>", cell, found[0])
+
+    return re.sub(r"<tr>.*?</tr>", row, table, flags=re.DOTALL)
+
+
 def with_space_before_lists(markdown):
     """GitHub begins a list in the line after a paragraph, Python-Markdown after an empty one only."""
     lines, fenced = [], False

@@ -3,6 +3,7 @@
 import json
 import re
 
+import hooks
 import pytest
 import python_names
 import repository
@@ -65,7 +66,9 @@ def test_defaults_are_named_in_every_table_of_keys():
 
 def test_cells_are_stacked_on_a_telephone():
     narrow = (ROOT / "site" / "theme" / "site.css").read_text().partition("(max-width: 37.5em)")[2].partition("\n}")[0]
-    assert re.search(r"td \{ display: block", narrow)
+    assert re.search(r"td \{ display: block", narrow) and "attr(data-label)" in narrow
+    table = "<table><thead><tr><th>key</th><th>the <b>value</b></th></tr></thead><tbody><tr><td>a</td><td align=right>1</td></tr></tbody></table>"
+    assert hooks.with_labels(table).endswith('<td>a</td><td data-label="the value" align=right>1</td></tr></tbody></table>')
 
 
 def test_every_name_in_python_has_a_text():
