@@ -240,6 +240,53 @@ def test_what_the_program_takes_is_valid(document, path):
             assert refusal(other), f"{value!r}: {found}"
 
 
+EVENT_KINDS = [
+    {"kind": "nothing"},
+    {"kind": "gaussian", "sensitivity": 1, "sigma": 20},
+    {"kind": "grid_gaussian", "mu": 0.1, "sigma": 100, "coordinates": 5},
+    {"kind": "grid_sum", "mu": 0.1, "sigma": 100, "coordinates": 5, "people": 10},
+    {"kind": "discrete_gaussian", "sensitivity": 1, "sigma": 20},
+    {"kind": "laplace", "sensitivity": 1, "scale": 20},
+    {"kind": "discrete_laplace", "sensitivity": 1, "scale": 20},
+    {"kind": "randomized_response", "categories": 3, "epsilon": 0.5},
+    {"kind": "priv_unit", "cap": 0.3, "inside": 0.5},
+    {"kind": "k_norm", "dimension": 3, "epsilon": 0.5},
+    {"kind": "pure", "epsilon": 0.5},
+    {"kind": "approximate", "epsilon": 0.5, "delta": 1e-9},
+    {"kind": "shuffled", "epsilon": 0.5, "people": 1000, "binary": True},
+    {"kind": "shuffled_priv_unit", "cap": 0.3, "inside": 0.5, "people": 1000},
+    {"kind": "secure_sum", "sensitivity": 1, "sigma": 20, "people": 10},
+    {"kind": "at_most", "event": {"kind": "pure", "epsilon": 0.5}},
+    {"kind": "composed", "events": [{"kind": "pure", "epsilon": 0.5}]},
+    {"kind": "repeated", "event": {"kind": "pure", "epsilon": 0.5}, "times": 3},
+]
+
+
+def account(event, tmp_path):
+    """How `reticent privacy account` refuses an event; empty if it does not."""
+    file = tmp_path / "events.toml"
+    file.write_text(f"event = [{written(event)}]\n")
+    done = subprocess.run([program.BINARY, "privacy", "account", file, "--delta", "1e-6"], capture_output=True, text=True, timeout=60)
+    return done.stderr if done.returncode else ""
+
+
+def test_every_event_is_tried():
+    kinds = [form["properties"]["kind"]["const"] for form in schema("events")["definitions"]["Event"]["anyOf"] if form is not True]
+    assert kinds == [event["kind"] for event in EVENT_KINDS]
+
+
+@pytest.mark.parametrize("event", EVENT_KINDS, ids=lambda event: event["kind"])
+def test_a_number_of_an_event_is_refused_by_schema_and_program_alike(event, tmp_path):
+    assert (problem({"event": [event]}), account(event, tmp_path)) == ("", "")
+    for key in event.keys() - {"kind", "event", "events"}:
+        for value in (-1, 0, 0.5, 1, "nonsense"):
+            other = event | {key: value}
+            found, refused = problem({"event": [other]}), account(other, tmp_path)
+            # How values go together, also with the delta that is asked for, is the program's to say.
+            together = "give at least cap" in refused or "cannot bound this" in refused
+            assert bool(found) == bool(refused) or together, f"{key} = {value!r}: {found!r}, {refused!r}"
+
+
 GRID = ranges.experiment("gap", "joint")
 
 
