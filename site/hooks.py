@@ -21,6 +21,7 @@ GENERATED = {
     "experiments": toml_keys.experiments,
     "http": http_calls.text,
     "loops": toml_keys.loops,
+    "other_files": toml_keys.other_files,
     "python": python_names.text,
 }
 
@@ -45,6 +46,26 @@ def on_files(files, config):
 def on_page_markdown(markdown, page, config, files):
     markdown = re.sub(r"^<!-- generated: (\w+) -->$", lambda found: GENERATED[found[1]](), markdown, flags=re.MULTILINE)
     return repository.with_links_of_the_site(with_space_before_lists(markdown), page.file.src_uri)
+
+
+def on_page_content(html, page, config, files):
+    return re.sub(r"<table>.*?</table>", lambda found: with_labels(found[0]), html, flags=re.DOTALL)
+
+
+def with_labels(table):
+    """A table whose cells after the first have the heading of their column, for screens on which rows are stacked."""
+    headings = [re.sub(r"<[^>]+>", "", heading).strip() for heading in re.findall(r"<th\b[^>]*>(.*?)</th>", table, re.DOTALL)]
+
+    def row(found):
+        labels = iter(headings)
+
+        def cell(tag):
+            label = next(labels, "")
+            return f'<td data-label="{label}"{tag[1]}>' if label and label != headings[0] else tag[0]
+
+        return re.sub(r"<td\b([^>]*)>", cell, found[0])
+
+    return re.sub(r"<tr>.*?</tr>", row, table, flags=re.DOTALL)
 
 
 def with_space_before_lists(markdown):

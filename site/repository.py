@@ -96,6 +96,9 @@ def page(path, tracked):
     if file.suffix == ".ipynb":
         return notebook(path, json.loads(file.read_text()))
     text = file.read_text()
+    if path == "CHANGELOG.md":
+        # It has every word of the site: searches find it after the page that explains the word.
+        return f"---\nsearch:\n  boost: 0.1\n---\n\n{text}"
     if file.suffix == ".md":
         return text
     lines = text.splitlines()

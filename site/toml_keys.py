@@ -28,8 +28,8 @@ FORMS = {
     "Mechanism": "as under [mechanisms](#mechanisms)",
     "Schedule": "as under [schedules](#schedules)",
     "SetToml": "as under [sets](#sets)",
-    "E": "table, by its `kind`",
-    "A": "table, by its `kind`",
+    "E": "table with a `kind`",
+    "A": "table with a `kind`",
 }
 FORMS |= {name: "whole number" for name in ("u8", "u16", "u32", "u64", "usize")}
 
@@ -65,7 +65,7 @@ def form(type, path):
     if type.split("::")[-1] in FORMS:
         return FORMS[type.split("::")[-1]]
     if listed := re.match(r"Vec<(.*)>$", type):
-        return f"list of {form(listed[1], path)}"
+        return f"list of {plural(form(listed[1], path))}"
     if table := re.match(r"(?:BTreeMap|Map)<(?:String, )?(.*)>$", type):
         return f"table of {form(table[1], path)}"
     if pair := re.match(r"\((.*), (.*)\)$", type):
@@ -79,6 +79,11 @@ def form(type, path):
     return f"{names}, or with parameters" if any(variant.fields or variant.type for variant in item.members) else names
 
 
+def plural(form):
+    """Several of a form."""
+    return re.sub(r"^(table|list|number|whole number|path)\b", r"\1s", form)
+
+
 def expression(text):
     """A value of Rust as a file has it."""
     if seconds := re.match(r"Span::seconds\((\d+)\)", text):
@@ -86,6 +91,8 @@ def expression(text):
         return f'`"{minutes} minutes"`'
     if text in ("None", "Vec::new()"):
         return "none"
+    if listed := re.match(r"vec!(\[.*\])$", text):
+        return f"`{listed[1]}`"
     if pair := re.match(r"\(([\d.-]+), ([\d.-]+)\)", text):
         return f"`[{pair[1]}, {pair[2]}]`"
     if converted := re.match(r"\w+::from\((\d+)(?:_?u\d+)?\)", text):
@@ -123,7 +130,7 @@ def type_default(type, path):
         chosen = [snake(variant.name) for variant in found.members if "#[default]" in variant.attributes]
         chosen = chosen or [found and snake(name) for name in re.findall(rf"^        {found.name}::(\w+)", rust.default_body(found.name, found.path))]
         return f'`"{chosen[0]}"`' if chosen else ""
-    return "none" if not (found and found.kind == "struct") else ""
+    return "none" if not (found and found.kind == "struct") else "as below"
 
 
 def cell(text):
@@ -196,6 +203,19 @@ def loops():
         item = rust.resolve(name.capitalize(), f"crates/core/src/features/{path}")
         text += f"\n\n### [loop.NAME.{name}]\n\n{item.doc}\n\n" + table(fields(item))
     return text + "\n" + shared(*RULE, lambda key, type: ranges.ask_loop(f"learner.rule.{key}", type))
+
+
+def other_files():
+    """Every key of the files of `learn`, `plan` and `privacy account`."""
+    learn = rust.resolve("LearnFile", "crates/lab/src/gradients/learn.rs")
+    plan = rust.resolve("PlanFile", "crates/lab/src/safe/plan.rs")
+    text = f"## A file for learn\n\n{table(fields(learn))}\n## A file for plan\n\n{table(fields(plan))}\n"
+    text += "## Events\n\nA list `[[event]]`, each with a `kind`.\n\n"
+    for variant in rust.resolve("Event", "crates/core/src/privacy/event.rs").members:
+        shell = rust.Item("struct", variant.name, "crates/core/src/privacy/event.rs", "", "", variant.fields)
+        rows = list(fields(shell, nested=False))
+        text += f'### kind = "{snake(variant.name)}"\n\n{cell(variant.doc)}\n\n' + (table(rows) + "\n" if rows else "")
+    return text
 
 
 def experiments():

@@ -114,6 +114,89 @@ def wrong(document):
         yield "number of rounds in words", changed(document, ("rounds",), "many")
 
 
+def errors(error):
+    """The complaints of an error, where they stand and what they say: those inside a choice too."""
+    return [inner for context in error.context for inner in errors(context)] or [(error.json_path, error.message)]
+
+
+def all_errors(document):
+    return [found for error in validator(kind_of(document)).iter_errors(document) for found in errors(error)]
+
+
+TWO = ranges.experiment("gap", "joint") + '[[algorithm]]\nkind = "linucb"\n'
+LOOP = """
+[loop.home]
+privacy = { epsilon = 1.0, delta = 1e-6, visits = 10, per = "30 days" }
+learner = { explore = "thompson", forget = "90 days", tick = "10 minutes" }
+[loop.home.context]
+age = { range = [18, 80] }
+[loop.home.action]
+topic = { categories = ["news", "sport"] }
+word = { hash = { buckets = 8 } }
+"""
+EVENTS = """
+[[event]]
+kind = "laplace"
+sensitivity = 1
+scale = 2
+[[event]]
+kind = "repeated"
+times = 3
+event = { kind = "gaussian", sensitivity = 1, sigma = 20 }
+"""
+
+
+@pytest.mark.parametrize(
+    "text, right, wrong, place, says",
+    [
+        (TWO, 'kind = "joint"\n', 'kind = "joint"\nwindw = 5\n', "$.algorithm[0].windw", "a key that this table has not"),
+        (TWO, 'kind = "joint"', 'kind = "jont"', "$.algorithm[0].kind", "'jont' is not one of ['linucb', 'joint', "),
+        (TWO, "epsilon = 1.0", "epsilon = -1.0", "$.algorithm[0].privacy.epsilon", "-1.0"),
+        (TWO, 'kind = "joint"\n', 'kind = "joint"\nrule = "tund"\n', "$.algorithm[0].rule", "'tund' is not one of ['certified', "),
+        (TWO, 'kind = "joint"\n', 'kind = "joint"\nrule = { tuned = { rigde = 1 } }\n', "$.algorithm[0].rule.tuned.rigde", "a key that this table has not"),
+        (TWO, 'kind = "joint"\n', 'kind = "joint"\nrule = { tund = { ridge = 1 } }\n', "$.algorithm[0].rule", "'tund' is not one of"),
+        (TWO, "dimension = 5", "dimensoin = 5", "$.environment.dimensoin", "a key that this table has not"),
+        (TWO, "[environment]", '[figure]\nagainst = "epsilon"\nsiez = 1\n[environment]', "$.figure.siez", "a key that this table has not"),
+        (LOOP, "range = [18, 80]", "range = [18]", "$.loop.home.context.age.range", "too short"),
+        (LOOP, "range = [18, 80]", "rnge = [18, 80]", "$.loop.home.context.age.rnge", "is not of type 'object'"),
+        (LOOP, "buckets = 8", "buckets = 0", "$.loop.home.action.word.hash.buckets", "less than the minimum"),
+        (LOOP, '"thompson"', '"thomson"', "$.loop.home.learner.explore", "'thomson' is not one of"),
+        (LOOP, "delta = 1e-6", "delta = 0.5", "$.loop.home.privacy.delta", "maximum"),
+        (LOOP, '"30 days"', '"30 dayz"', "$.loop.home.privacy.per", "does not match"),
+        (LOOP, '"10 minutes"', '"0 minutes"', "$.loop.home.learner.tick", "does not match"),
+        (EVENTS, "scale = 2", "scale = -2", "$.event[0].scale", "minimum"),
+        (EVENTS, "scale = 2", "scle = 2", "$.event[0].scle", "a key that this table has not"),
+        (EVENTS, '"laplace"', '"laplase"', "$.event[0].kind", "'laplase' is not one of"),
+        (EVENTS, "sigma = 20", "sigma = 0", "$.event[1].event.sigma", "minimum"),
+        (EVENTS, "times = 3", "times = 0", "$.event[1].times", "minimum"),
+    ],
+)
+def test_a_mistake_is_marked_where_it_is(text, right, wrong, place, says):
+    """One mistake is told at its own place, in words that name it, and nothing else is marked but what is missing for it."""
+    assert right in text and all_errors(tomllib.loads(text)) == []
+    found = all_errors(tomllib.loads(text.replace(right, wrong, 1)))
+    assert [where for where, message in found if where == place and says in message], found
+    others = [message for where, message in found if where != place]
+    assert all("is a required property" in message for message in others), found
+
+
+def test_no_choice_is_left_to_a_validator():
+    """Every choice but that between lists of lists is told by cases: its forms stay for editors, beside one that takes everything."""
+    for kind in ("experiment", "loops", "learn", "plan", "events"):
+        for part in parts(schema(kind)):
+            assert "oneOf" not in part, (kind, part)
+            forms = part.get("anyOf", [True])
+            assert forms[-1] is True or [form.get("type") for form in forms] == ["array", "array"], (kind, part)
+
+
+def parts(value):
+    """All tables inside a schema."""
+    if isinstance(value, dict):
+        yield value
+    for entry in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from parts(entry)
+
+
 READ = [path for path in FILES if kind_of(tomllib.loads(path.read_text())) in ("experiment", "loops")]
 
 
@@ -157,6 +240,53 @@ def test_what_the_program_takes_is_valid(document, path):
             assert refusal(other), f"{value!r}: {found}"
 
 
+EVENT_KINDS = [
+    {"kind": "nothing"},
+    {"kind": "gaussian", "sensitivity": 1, "sigma": 20},
+    {"kind": "grid_gaussian", "mu": 0.1, "sigma": 100, "coordinates": 5},
+    {"kind": "grid_sum", "mu": 0.1, "sigma": 100, "coordinates": 5, "people": 10},
+    {"kind": "discrete_gaussian", "sensitivity": 1, "sigma": 20},
+    {"kind": "laplace", "sensitivity": 1, "scale": 20},
+    {"kind": "discrete_laplace", "sensitivity": 1, "scale": 20},
+    {"kind": "randomized_response", "categories": 3, "epsilon": 0.5},
+    {"kind": "priv_unit", "cap": 0.3, "inside": 0.5},
+    {"kind": "k_norm", "dimension": 3, "epsilon": 0.5},
+    {"kind": "pure", "epsilon": 0.5},
+    {"kind": "approximate", "epsilon": 0.5, "delta": 1e-9},
+    {"kind": "shuffled", "epsilon": 0.5, "people": 1000, "binary": True},
+    {"kind": "shuffled_priv_unit", "cap": 0.3, "inside": 0.5, "people": 1000},
+    {"kind": "secure_sum", "sensitivity": 1, "sigma": 20, "people": 10},
+    {"kind": "at_most", "event": {"kind": "pure", "epsilon": 0.5}},
+    {"kind": "composed", "events": [{"kind": "pure", "epsilon": 0.5}]},
+    {"kind": "repeated", "event": {"kind": "pure", "epsilon": 0.5}, "times": 3},
+]
+
+
+def account(event, tmp_path):
+    """How `reticent privacy account` refuses an event; empty if it does not."""
+    file = tmp_path / "events.toml"
+    file.write_text(f"event = [{written(event)}]\n")
+    done = subprocess.run([program.BINARY, "privacy", "account", file, "--delta", "1e-6"], capture_output=True, text=True, timeout=60)
+    return done.stderr if done.returncode else ""
+
+
+def test_every_event_is_tried():
+    kinds = [form["properties"]["kind"]["const"] for form in schema("events")["definitions"]["Event"]["anyOf"] if form is not True]
+    assert kinds == [event["kind"] for event in EVENT_KINDS]
+
+
+@pytest.mark.parametrize("event", EVENT_KINDS, ids=lambda event: event["kind"])
+def test_a_number_of_an_event_is_refused_by_schema_and_program_alike(event, tmp_path):
+    assert (problem({"event": [event]}), account(event, tmp_path)) == ("", "")
+    for key in event.keys() - {"kind", "event", "events"}:
+        for value in (-1, 0, 0.5, 1, "nonsense"):
+            other = event | {key: value}
+            found, refused = problem({"event": [other]}), account(other, tmp_path)
+            # How values go together, also with the delta that is asked for, is the program's to say.
+            together = "give at least cap" in refused or "cannot bound this" in refused
+            assert bool(found) == bool(refused) or together, f"{key} = {value!r}: {found!r}, {refused!r}"
+
+
 GRID = ranges.experiment("gap", "joint")
 
 
@@ -168,6 +298,7 @@ GRID = ranges.experiment("gap", "joint")
         {"algorithm": [{"kind": "joint", "privacy": {"epsilon": 1, "delta": 1e-6}, "rule": ["thompson", {"tuned": {"ridge": 1}}]}]},
         {"algorithm": {"kind": "joint", "privacy": {"epsilon": 1, "delta": 1e-6}, "rule": {"tuned": {"ridge": [1, 2]}}}},
         {"algorithm": [{"kind": ["online_ucb", "anytime"], "privacy": {"epsilon": 1, "delta": 1e-6}}]},
+        {"algorithm": [{"kind": ["joint", "local"], "privacy": {"epsilon": 1, "delta": 1e-6}, "contributions_per_person": 2}]},
         {"algorithm": [{"kind": "local", "privacy": {"epsilon": 2, "delta": 1e-6}, "levels": [[1, 2], [2]]}]},
         {"environment": {"kind": "gap", "dimension": [4, 5], "arms": 9, "circumstances": {"delay": {"fixed": [1, 2]}}}},
         {"environment": [{"kind": "gap", "dimension": 4, "arms": 9}, {"kind": "sphere"}]},
@@ -188,6 +319,7 @@ def test_a_list_makes_a_grid(change):
         {"algorithm": [{"kind": "joint", "privacy": [{"epsilon": [1, 2], "delta": 1e-6}]}]},
         {"algorithm": [{"kind": "joint", "privacy": {"epsilon": [0.5, "much"], "delta": 1e-6}}]},
         {"algorithm": [{"kind": "joint", "privacy": {"epsilon": [0.5, -1], "delta": 1e-6}}]},
+        {"algorithm": [{"kind": ["joint", "local"], "privacy": {"epsilon": 1, "delta": 1e-6}, "window": 50}]},
         {"algorithm": []},
         {"rounds": [1000, 2000]},
     ],
@@ -241,7 +373,7 @@ def resolved(whole, part):
             part = whole["definitions"][part["$ref"].removeprefix("#/definitions/")]
         elif len(part.get("allOf", [])) == 1:
             part = part["allOf"][0]
-        elif "anyOf" in part and part["anyOf"][-1].get("type") == "array":
+        elif "anyOf" in part and [form for form in part["anyOf"] if form is not True][-1].get("type") == "array":
             part = part["anyOf"][0]
         else:
             return part
@@ -264,7 +396,7 @@ def test_keys_of_loops_are_those_of_the_reference():
 @pytest.mark.parametrize("position, name", [(0, "Environment"), (1, "Algorithm")])
 def test_keys_of_experiments_are_those_of_the_reference(position, name):
     whole = schema("experiment")
-    tables = {table["properties"]["kind"]["const"]: table for table in whole["definitions"][name]["oneOf"] if "const" in table["properties"]["kind"]}
+    tables = {table["properties"]["kind"]["const"]: table for table in whole["definitions"][name]["anyOf"] if table is not True and "const" in table["properties"]["kind"]}
     listed = dict(kinds(position))
     assert tables.keys() == listed.keys()
     circumstances = keys(toml_keys.fields(rust.resolve("Circumstances", "crates/lab/src/bandits/setting.rs"), "circumstances."))
@@ -291,8 +423,9 @@ def test_keys_of_the_whole_file_are_those_of_the_reference():
 )
 def test_parameters_of_a_choice_are_those_of_the_reference(name, path):
     whole = schema("experiment")
-    tables = [form for form in whole["definitions"][name]["oneOf"] if "properties" in form]
-    names = {word for form in whole["definitions"][name]["oneOf"] for word in [form.get("const"), *form.get("properties", {})] if word}
+    forms = [form for form in whole["definitions"][name]["anyOf"] if form is not True]
+    tables = [form for form in forms if "properties" in form]
+    names = {word for form in forms for word in [form.get("const"), *form.get("properties", {})] if word}
     assert names == set(toml_keys.values(rust.resolve(name, path)))
     for variant in rust.resolve(name, path).members:
         listed = {toml_keys.snake(variant.name)} | {f"{toml_keys.snake(variant.name)}.{field.name}" for field in variant.fields}

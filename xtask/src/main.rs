@@ -6,7 +6,7 @@
 //! | `cargo xtask quick [core] [--dependents]` | the unit tests of what changed: see `quick` |
 //! | `cargo xtask oracles`, `python` | the Python oracles; the Python package |
 //! | `cargo xtask clients`, `browser` | other people's clients of the service; its pages in a browser |
-//! | `cargo xtask docs` | the documentation as a site in `target/site`; runs the commands of its pages |
+//! | `cargo xtask docs` | the documentation as a site in `target/site`; runs the commands of its pages; with `RETICENT=target/release/reticent`, by a program that is already built |
 //! | `cargo xtask wasm` | core for the browser |
 //! | `cargo xtask web` | the npm package with a person's half |
 //! | `cargo xtask deb [--test]` | the Debian package in `target/debian`; with `--test` installs, upgrades and purges one of the built binary, as root |
@@ -53,6 +53,8 @@ fn main() -> ExitCode {
         Some("python") => build().and_then(|()| python::package()),
         Some("clients") => build().and_then(|()| python::clients()),
         Some("browser") => build().and_then(|()| browser::pages(browser::fetch())),
+        // A program that is already built answers for the site as well.
+        Some("docs") if docs::given_program().is_some() => docs::build_and_test(),
         Some("docs") => build().and_then(|()| docs::build_and_test()),
         Some("audit") => audit(env::args().any(|argument| argument == "--quick")),
         Some("fuzz") => fuzz(&value_of("--minutes").unwrap_or_else(|| "10".into())),

@@ -53,6 +53,29 @@ fn a_check_prints_every_loops_certificate_and_serves_nothing() {
     ] {
         assert!(text.contains(words), "{words}: {text}");
     }
+    let delta = text
+        .lines()
+        .filter(|line| line.contains("period"))
+        .all(|line| line.ends_with("at delta 1e-6") || !line.contains(": epsilon "));
+    assert!(delta, "{text}");
+    let certified = String::from_utf8(reticent(&["certify", config]).stdout).unwrap();
+    assert!(certified.contains("  periods      12: epsilon 16.96 at delta 1e-6"), "{certified}");
+    // With a hold-out the vector has a constant more than the features, as the loop's page says.
+    let compared = file(
+        "compared.toml",
+        &LOOPS.replacen(
+            "[loop.home.action]",
+            "baseline = { share = 0.05 }\n    [loop.home.action]",
+            1,
+        ),
+    );
+    let output = reticent(&["serve", "--config", compared.to_str().unwrap(), "--check"]);
+    let with_baseline = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        text.contains("loop home: 3 coordinates")
+            && with_baseline.contains("loop home: 4 coordinates"),
+        "{text}{with_baseline}"
+    );
     let output = reticent(&["--json", "serve", "--config", config, "--check"]);
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(json["loops"][0]["certificate"]["name"], "home");

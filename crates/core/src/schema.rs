@@ -4,6 +4,9 @@
 //! from serde's attributes. Here is what it cannot know: that TOML has no null, that a choice may be its bare name, and which numbers the
 //! checks of [`error`](crate::error) take.
 
+mod cases;
+
+pub use cases::by_case;
 use schemars::{
     JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings, json_schema,
     transform::transform_subschemas,
@@ -24,10 +27,14 @@ use serde_json::{Map, Value, json};
 ///     rule: Option<reticent::bandit::Rule>,
 /// }
 /// let schema = reticent::schema::of::<File>("A file");
-/// assert_eq!(schema["additionalProperties"], false);
 /// assert_eq!(schema["properties"]["rule"]["description"], "Where it goes.");
 /// ```
 pub fn of<T: JsonSchema>(title: &str) -> Value {
+    by_case(with_choices::<T>(title))
+}
+
+/// As [`of`], with choices as lists of forms that [`by_case`] has not seen.
+pub fn with_choices<T: JsonSchema>(title: &str) -> Value {
     let mut schema = generator().into_root_schema_for::<T>();
     schema.insert("title".into(), title.into());
     schema.to_value()
@@ -153,6 +160,8 @@ numbers! {
     Share { "type": "number", "minimum": 0, "maximum": 1 }
     /// A number above 0, at most 1.
     PositiveShare { "type": "number", "exclusiveMinimum": 0, "maximum": 1 }
+    /// A delta that may be asked for.
+    RequestedDelta { "type": "number", "exclusiveMinimum": 0, "maximum": 0.1 }
     /// A number from 0 to below 1.
     Delta { "type": "number", "minimum": 0, "exclusiveMaximum": 1 }
     /// A whole number above 0.
@@ -166,7 +175,7 @@ mod tests {
 
     /// The texts that a schema of a choice takes by themselves.
     fn names(schema: &Value) -> Vec<&str> {
-        let forms = schema["oneOf"].as_array().unwrap();
+        let forms = schema["anyOf"].as_array().unwrap();
         forms.iter().filter_map(|form| form["const"].as_str()).collect()
     }
 
@@ -177,8 +186,8 @@ mod tests {
         assert_eq!(names(&of::<Method>("")), ["reduction", "coordinatewise", "sum"]);
         // A table of any of them has its parameters, and no others.
         let rule = of::<Rule>("");
-        let tuned = &rule["oneOf"][1]["properties"]["tuned"];
-        assert_eq!(tuned["additionalProperties"], false);
+        let tuned = &rule["anyOf"][1]["properties"]["tuned"];
+        assert!(tuned["additionalProperties"]["not"].is_object());
         assert_eq!(
             tuned["properties"]["ridge"],
             json!({ "type": "number", "minimum": 0, "default": 3.0, "description": "The ridge in units of the accumulated noise." })

@@ -39,13 +39,9 @@ pub fn epsilon_text(epsilon: f64) -> String {
 
 /// Delta as people read it.
 fn one_in(delta: f64) -> String {
-    if delta <= 0.0 {
-        return "never".into();
-    }
-    let times = (1.0 / delta).floor();
-    match times {
-        times if times >= 1e15 => format!("once in {times:.1e} cases"),
-        times => format!("once in {} cases", grouped(times as u64)),
+    match (1.0 / delta).floor() {
+        times if times >= 1e15 => format!("1 in {times:.1e}"),
+        times => format!("1 in {}", grouped(times as u64)),
     }
 }
 
@@ -97,8 +93,10 @@ pub fn meaning(
             strong { "at best " (guess) } " of the time, whatever else they know and however much they compute."
         }
         p.quiet {
-            "Epsilon bounds how much likelier any outcome becomes through " (unit) ": by a factor of at most "
-            (factor(guarantee.epsilon())) ". Delta bounds the exceptions: " (one_in(delta)) " at most."
+            "Whatever may be looked for in the releases, through " (unit) " its probability becomes at most " (factor(guarantee.epsilon()))
+            " times as large (epsilon: e to its power)"
+            ", and at most " (format!("{delta:e}")) " more than that (delta: " (one_in(delta))
+            "). Delta is not how often that factor is exceeded for what is released, which may be more often."
         }
     }
 }
@@ -115,6 +113,7 @@ fn factor(epsilon: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use reticent::privacy::{Event, TrustModel};
 
     #[test]
     fn printed_numbers_are_never_better_than_the_truth() {
@@ -131,12 +130,35 @@ mod tests {
             (percent(0.5), percent(0.69146), percent(1.0)),
             ("50.0 %".into(), "69.2 %".into(), "100.0 %".into())
         );
-        assert_eq!(one_in(1e-6), "once in 1,000,000 cases");
-        assert_eq!(
-            (one_in(0.0), grouped(12), grouped(123_456)),
-            ("never".into(), "12".into(), "123,456".into())
-        );
+        assert_eq!(one_in(1e-6), "1 in 1,000,000");
+        assert_eq!((grouped(12), grouped(123_456)), ("12".into(), "123,456".into()));
         assert_eq!(factor(1.0), "2.72");
         assert_eq!(factor(f64::INFINITY), "more than a million");
+    }
+
+    /// Of Gaussian noise with mu = 0.2367, (1, 1e-6), the privacy loss exceeds 1 with probability Phi(mu/2 - 1/mu) = 2.0e-5: delta does not bound that. It is
+    /// delta less its derivative, for delta(e) is the mean of (1 - exp(e - loss))+.
+    #[test]
+    fn delta_is_not_called_how_often_epsilon_is_exceeded() {
+        let event = Event::Gaussian { sensitivity: 0.2367, sigma: 1.0 };
+        let guarantee = Guarantee::of(&event, TrustModel::Joint, 1e-6).unwrap();
+        let (curve, step) = (guarantee.curve(), 1e-4);
+        let slope =
+            (curve.delta(1.0 + step).unwrap() - curve.delta(1.0 - step).unwrap()) / (2.0 * step);
+        let exceeds = curve.delta(1.0).unwrap() - slope;
+        assert!((exceeds / 2.0093e-5 - 1.0).abs() < 1e-3, "{exceeds}");
+
+        let text = meaning(&guarantee, 0.548, "the visits", true).into_string();
+        assert!(
+            text.contains("at most 2.72 times as large")
+                && text.contains("at most 1e-6 more than that (delta: 1 in 1,000,000)"),
+            "{text}"
+        );
+        assert!(
+            text.contains("Delta is not how often")
+                && !text.contains("exceptions")
+                && !text.contains("once in"),
+            "{text}"
+        );
     }
 }

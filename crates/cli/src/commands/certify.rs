@@ -166,7 +166,11 @@ impl Loops {
             ));
             for row in &certificate.periods {
                 let epsilon = reticent_page::epsilon_text(row.epsilon);
-                lines.push(format!("  periods      {}: epsilon {epsilon}", row.periods));
+                let delta = certificate.guarantee.delta();
+                lines.push(format!(
+                    "  periods      {}: epsilon {epsilon} at delta {delta:e}",
+                    row.periods
+                ));
             }
             for condition in &certificate.conditions {
                 let word = match condition.enforcement {

@@ -44,5 +44,10 @@ pub fn run(Arguments { out, set }: Arguments) -> Result<Report, Error> {
         text.push_str(&guarantee.table());
     }
     text.push_str(&format!("\nThe others, and the curves: {}", out.join("report.html").display()));
+    // The picture of the README.
+    let picture = out.join("figures").join("regret-against-epsilon.png");
+    if picture.exists() {
+        text.push_str(&format!("\nWhat privacy costs, drawn: {}", picture.display()));
+    }
     Ok(Report::new(text, &summary).warn(summary.warnings()))
 }

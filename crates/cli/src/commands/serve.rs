@@ -208,6 +208,8 @@ struct Checked {
     certificate: Certificate,
     outlook: Option<LoopOutlook>,
     tick_milliseconds: u64,
+    /// Of the vector that is learnt on: those of the features, and a constant of the hold-out's where there is one.
+    coordinates: usize,
     features: Vec<String>,
 }
 
@@ -237,6 +239,7 @@ async fn check(plans: Vec<LoopPlan>, devices: Vec<DevicePlan>) -> Result<Report,
             certificate: service.certificate(&each.plan.name).await?,
             outlook: each.plan.outlook()?,
             tick_milliseconds: each.plan.tick,
+            coordinates: each.plan.learner_params.bounds.dimension,
             features: each.plan.features.names(),
         });
     }
@@ -245,6 +248,7 @@ async fn check(plans: Vec<LoopPlan>, devices: Vec<DevicePlan>) -> Result<Report,
             certificate: service.devices().certificate(each)?,
             outlook: Some(each.plan.outlook()),
             tick_milliseconds: each.plan.tick,
+            coordinates: each.plan.features.dimension(),
             features: each.plan.features.names(),
         });
     }
@@ -254,12 +258,11 @@ async fn check(plans: Vec<LoopPlan>, devices: Vec<DevicePlan>) -> Result<Report,
 
 fn describe(checked: &AllChecked) -> String {
     let mut text = String::new();
-    for Checked { certificate, outlook, tick_milliseconds, features } in &checked.loops {
+    for Checked { certificate, outlook, tick_milliseconds, coordinates, .. } in &checked.loops {
         let Certificate { name, sentence, best_guess, .. } = certificate;
         let _ = writeln!(
             text,
-            "loop {name}: {} coordinates, a release every {} s",
-            features.len(),
+            "loop {name}: {coordinates} coordinates, a release every {} s",
             *tick_milliseconds as f64 / 1000.0
         );
         let _ = writeln!(text, "  {sentence}");
@@ -278,7 +281,12 @@ fn describe(checked: &AllChecked) -> String {
         for several in &certificate.periods {
             let plural = if several.periods == 1 { "" } else { "s" };
             let epsilon = reticent_page::epsilon_text(several.epsilon);
-            let _ = writeln!(text, "  {} period{plural}: epsilon {epsilon}", several.periods);
+            let delta = certificate.guarantee.delta();
+            let _ = writeln!(
+                text,
+                "  {} period{plural}: epsilon {epsilon} at delta {delta:e}",
+                several.periods
+            );
         }
         if let Some(ends) = &certificate.ends {
             let _ = writeln!(text, "  {ends}");

@@ -51,6 +51,8 @@ fn the_demo_has_its_certificate_and_its_figures() {
     {
         assert!(text.contains(words), "{words} is missing from {text}");
     }
+    let picture = folder.join("figures").join("regret-against-epsilon.png");
+    assert!(picture.exists() && text.contains(picture.to_str().unwrap()), "{text}");
     let demo = json(&[&quick[..], &["--json"]].concat());
     let models: Vec<&str> = demo["algorithms"]
         .as_array()

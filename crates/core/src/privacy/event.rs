@@ -5,6 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "schema")]
+use crate::schema::{Count, Delta, NotNegative, Positive, Probability};
 use crate::{
     Error, Result,
     error::{not_negative, positive},
@@ -32,28 +34,37 @@ pub enum Event {
     Gaussian {
         /// Largest l2 distance between neighbouring values, attained by some pair; if only an upper bound is known, wrap the event in
         /// [`Event::AtMost`].
+        #[cfg_attr(feature = "schema", schemars(with = "NotNegative"))]
         sensitivity: f64,
         /// Standard deviation of the noise in every coordinate.
+        #[cfg_attr(feature = "schema", schemars(with = "Positive"))]
         sigma: f64,
     },
     /// Integers plus independent discrete Gaussians, in any number of coordinates, chosen adaptively.
     GridGaussian {
         /// Largest l2 distance between neighbouring values, each coordinate in units of its own sigma.
+        #[cfg_attr(feature = "schema", schemars(with = "NotNegative"))]
         mu: f64,
         /// The smallest sigma among the coordinates, in grid units.
+        #[cfg_attr(feature = "schema", schemars(with = "Positive"))]
         sigma: f64,
         /// How many noise coordinates are drawn in all.
+        #[cfg_attr(feature = "schema", schemars(with = "Positive"))]
         coordinates: f64,
     },
     /// As `GridGaussian`, but `people` people add such noise to their reports and only the sum is seen, coordinate by coordinate.
     GridSum {
         /// Largest l2 distance between neighbouring reports before noise, each coordinate in units of its own sigma.
+        #[cfg_attr(feature = "schema", schemars(with = "NotNegative"))]
         mu: f64,
         /// The smallest sigma among the coordinates of one report, in grid units; 64 or more.
+        #[cfg_attr(feature = "schema", schemars(range(min = super::grid::LEAST_SUMMED)))]
         sigma: f64,
         /// How many noise coordinates one report has.
+        #[cfg_attr(feature = "schema", schemars(with = "Positive"))]
         coordinates: f64,
         /// How many people add their noise honestly.
+        #[cfg_attr(feature = "schema", schemars(with = "Count"))]
         people: u64,
     },
     /// A discrete Gaussian of parameter `sigma` on one integer.
@@ -61,13 +72,16 @@ pub enum Event {
         /// Largest distance between neighbouring integers.
         sensitivity: u64,
         /// Parameter of the discrete Gaussian, in grid units.
+        #[cfg_attr(feature = "schema", schemars(with = "Positive"))]
         sigma: f64,
     },
     /// Laplace noise of scale `scale` on one number.
     Laplace {
         /// Largest distance between neighbouring values.
+        #[cfg_attr(feature = "schema", schemars(with = "NotNegative"))]
         sensitivity: f64,
         /// Scale b of the density `exp(-|z|/b)/(2b)`.
+        #[cfg_attr(feature = "schema", schemars(with = "Positive"))]
         scale: f64,
     },
     /// Discrete Laplace noise, `P(z) ~ exp(-|z|/scale)`, on one integer.
@@ -75,46 +89,58 @@ pub enum Event {
         /// Largest distance between neighbouring integers.
         sensitivity: u64,
         /// Scale in grid units.
+        #[cfg_attr(feature = "schema", schemars(with = "Positive"))]
         scale: f64,
     },
     /// Randomised response among `categories`: the truth is `exp(epsilon)` times likelier than any other.
     RandomizedResponse {
         /// How many answers there are, at least 2.
+        #[cfg_attr(feature = "schema", schemars(range(min = 2)))]
         categories: u64,
         /// Log-ratio between the truth and each other answer.
+        #[cfg_attr(feature = "schema", schemars(with = "NotNegative"))]
         epsilon: f64,
     },
     /// PrivUnit: a point of a spherical cap of probability `cap` with probability `inside`, else of its rest.
     PrivUnit {
         /// Probability of the cap under the uniform law on the sphere.
+        #[cfg_attr(feature = "schema", schemars(with = "Probability"))]
         cap: f64,
         /// Probability that the report lies in the cap around the truth.
+        #[cfg_attr(feature = "schema", schemars(with = "Probability"))]
         inside: f64,
     },
     /// Noise of density `~ exp(-epsilon |z| / sensitivity)`, Euclidean norm, on a vector of that l2 sensitivity.
     KNorm {
         /// Entries of the vector, at most 2^20.
+        #[cfg_attr(feature = "schema", schemars(range(min = 1, max = MOST_K_NORM_DIMENSION)))]
         dimension: u64,
         /// The mechanism's epsilon.
+        #[cfg_attr(feature = "schema", schemars(with = "NotNegative"))]
         epsilon: f64,
     },
     /// Any mechanism known to be `epsilon`-DP and nothing more (staircase, ...).
     Pure {
         /// The mechanism's epsilon.
+        #[cfg_attr(feature = "schema", schemars(with = "NotNegative"))]
         epsilon: f64,
     },
     /// Any mechanism known to be (`epsilon`, `delta`)-DP and nothing more (Wishart noise by its theorem, ...).
     Approximate {
         /// The mechanism's epsilon.
+        #[cfg_attr(feature = "schema", schemars(with = "NotNegative"))]
         epsilon: f64,
         /// The mechanism's delta, below 1.
+        #[cfg_attr(feature = "schema", schemars(with = "Delta"))]
         delta: f64,
     },
     /// `people` reports of an `epsilon`-DP local randomiser, seen only after a uniformly random shuffle.
     Shuffled {
         /// The local randomiser's epsilon.
+        #[cfg_attr(feature = "schema", schemars(with = "NotNegative"))]
         epsilon: f64,
         /// How many people report honestly in the batch.
+        #[cfg_attr(feature = "schema", schemars(with = "Count"))]
         people: u64,
         /// The randomiser is binary randomised response, for which a sharper analysis holds.
         #[serde(default)]
@@ -123,19 +149,25 @@ pub enum Event {
     /// `people` reports of one PrivUnit randomiser, seen only after a uniformly random shuffle.
     ShuffledPrivUnit {
         /// Probability of the cap under the uniform law on the sphere.
+        #[cfg_attr(feature = "schema", schemars(with = "Probability"))]
         cap: f64,
         /// Probability that a report lies in the cap around the truth.
+        #[cfg_attr(feature = "schema", schemars(with = "Probability"))]
         inside: f64,
         /// How many people report honestly in the batch.
+        #[cfg_attr(feature = "schema", schemars(with = "Count"))]
         people: u64,
     },
     /// `people` Gaussian reports of which only the sum is seen.
     SecureSum {
         /// Largest l2 distance between neighbouring reports before noise, attained by some pair.
+        #[cfg_attr(feature = "schema", schemars(with = "NotNegative"))]
         sensitivity: f64,
         /// Standard deviation of the noise each person adds.
+        #[cfg_attr(feature = "schema", schemars(with = "Positive"))]
         sigma: f64,
         /// How many people add their noise honestly.
+        #[cfg_attr(feature = "schema", schemars(with = "Count"))]
         people: u64,
     },
     /// A release that costs at most as much as this event: the sensitivity is an upper bound that no pair of neighbours is known to attain.
@@ -153,6 +185,7 @@ pub enum Event {
         /// The part.
         event: Box<Event>,
         /// How often.
+        #[cfg_attr(feature = "schema", schemars(with = "Count"))]
         times: u64,
     },
 }

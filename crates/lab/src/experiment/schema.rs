@@ -18,7 +18,8 @@ impl Experiment {
     /// What the file of an experiment may hold, as JSON Schema.
     pub fn schema() -> Value {
         let title = "An experiment of reticent";
-        let mut schema = reticent::schema::of::<ExperimentToml<Environments, Algorithms>>(title);
+        let mut schema =
+            reticent::schema::with_choices::<ExperimentToml<Environments, Algorithms>>(title);
         let definitions = schema["definitions"].take();
         let mut grids = Grids { plain: &definitions, made: Map::new() };
         let mut environments = grids.table(&definitions["Environment"]);
@@ -43,7 +44,7 @@ impl Experiment {
         schema["required"] = json!(["name", "rounds", "environment", "algorithm"]);
         let families = families(&mut reticent::schema::generator());
         schema["allOf"] = families.iter().map(Tables::condition).collect();
-        schema
+        reticent::schema::by_case(schema)
     }
 }
 
@@ -152,14 +153,24 @@ impl Grids<'_> {
         table.into()
     }
 
-    /// The forms of a table. Where each has a kind, there may be a list of kinds; which keys they all take is left to the program.
+    /// The forms of a table. Where each has a kind, there may be a list of kinds, with keys that they all take.
     fn forms(&mut self, plain: &[Value]) -> Value {
         let mut forms: Vec<Value> = plain.iter().map(|form| self.table(form)).collect();
         let kinds = kinds(plain);
         if !kinds.iter().any(|kind| kind.is_null()) {
+            let keys = |form: &Value| -> Vec<String> {
+                form["properties"].as_object().into_iter().flat_map(Map::keys).cloned().collect()
+            };
+            let taken = plain.iter().zip(&kinds).map(|(form, kind)| {
+                json!({
+                    "if": { "properties": { "kind": { "contains": { "const": kind } } } },
+                    "then": { "propertyNames": { "enum": keys(form) } },
+                })
+            });
+            let taken: Vec<Value> = taken.collect();
             let kinds = json!({ "type": "array", "items": { "enum": kinds }, "minItems": 1 });
             forms.push(json!({
-                "type": "object", "properties": { "kind": kinds }, "required": ["kind"],
+                "type": "object", "properties": { "kind": kinds }, "required": ["kind"], "allOf": taken,
             }));
         }
         forms.into()

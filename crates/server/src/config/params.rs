@@ -5,13 +5,13 @@ use std::{borrow::Cow, collections::BTreeMap, path::Path};
 use reticent::{
     bandit::Rule,
     features::{Cross, FeatureTable, FeaturesParams, MOST_NAMES, Projection},
-    schema::{Count, Delta, Positive},
+    schema::{Count, Delta, Positive, RequestedDelta},
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use serde_json::json;
 
-use super::{Origin, Span};
+use super::{Origin, Span, span};
 use crate::{Error, Result};
 
 /// All loops of a service: `loops.toml`.
@@ -256,7 +256,7 @@ pub struct PrivacyParams {
     #[schemars(with = "Positive")]
     pub epsilon: f64,
     /// Delta.
-    #[schemars(with = "Delta")]
+    #[schemars(with = "RequestedDelta")]
     pub delta: f64,
     /// k: visits of a person in a period that are learnt from.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "whole_number")]
@@ -330,9 +330,9 @@ impl JsonSchema for Period {
         "Period".into()
     }
 
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let span = generator.subschema_for::<Span>();
-        json_schema!({ "anyOf": [{ "type": "string", "pattern": r"^\s*ever\s*$" }, span], "examples": ["30 days", "ever"] })
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let pattern = format!(r"^(\s*ever\s*|{})$", span::PATTERN);
+        json_schema!({ "type": "string", "pattern": pattern, "examples": ["30 days", "ever"] })
     }
 }
 

@@ -11,6 +11,13 @@ pub struct Span(u64);
 
 const LONGEST: u64 = 100 * 366 * 86_400_000;
 
+/// What [`Span::parse`] takes, but for its least and largest values: not only noughts, and the units of [`humantime`].
+pub(super) const PATTERN: &str = concat!(
+    r"(?=.*[1-9])(\s*[0-9][0-9.\s]*",
+    "(nanos|nsec|ns|usec|us|µs|millis|msec|ms|seconds|second|secs|sec|s|minutes|minute|mins|min|m|hours|hour|hrs|hr|h|days|day|d",
+    r"|weeks|week|wks|wk|w|months|month|M|years|year|yrs|yr|y))+\s*",
+);
+
 impl Span {
     /// So many milliseconds.
     pub fn milliseconds(milliseconds: u64) -> Option<Self> {
@@ -71,11 +78,8 @@ impl JsonSchema for Span {
         "Span".into()
     }
 
-    /// The pattern is of its beginning: which units there are is the parser's to say.
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "type": "string", "pattern": r"^\s*[0-9][0-9.\s]*[A-Za-zµ]", "examples": ["30 minutes", "90 days"],
-        })
+        json_schema!({ "type": "string", "pattern": format!("^{PATTERN}$"), "examples": ["30 minutes", "90 days"] })
     }
 }
 

@@ -4,7 +4,7 @@ use axum::{
     Extension, Json,
     extract::State,
     http::{HeaderMap, header},
-    response::{IntoResponse, Response},
+    response::{Html, IntoResponse, Response},
 };
 use reticent::{features::FeaturesParams, wire};
 use serde::{Deserialize, Serialize};
@@ -20,6 +20,7 @@ use crate::{
     Error,
     devices::DeviceView,
     loops::{Certificate, ChainHeader, ChainLine, Together},
+    pages,
     secret::hex,
     service::LoopView,
 };
@@ -109,19 +110,43 @@ pub(super) async fn list(
 /// What is promised to the people of a loop, with what enforces each condition, and what all loops together give one person.
 #[utoipa::path(get, path = "/v1/loops/{loop}/certificate", tag = "releases", security(("key" = [])),
     params(("loop" = String, Path, description = "The loop")),
-    responses((status = 200, description = "The certificate", body = CertificateAnswer), Problems))]
+    responses((status = 200, description = "The certificate; as a page that prints where text/html is asked for first", content(
+        (CertificateAnswer = "application/json"), (str = "text/html"))), Problems))]
 pub(super) async fn certificate(
     State(app): State<App>,
     at: Option<Extension<At>>,
     device: Option<Extension<AtDevice>>,
+    headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let certificate = match (at, device) {
-        (Some(Extension(At(each))), _) => app.service.certificate(&each.plan.name).await?,
-        (None, Some(Extension(AtDevice(each)))) => app.service.devices().certificate(&each)?,
+    let together = app.service.together().await?;
+    let (certificate, page) = match (at, device) {
+        (Some(Extension(At(each))), _) => {
+            let certificate = app.service.certificate(&each.plan.name).await?;
+            let page = wants_page(&headers)
+                .then(|| pages::certificate_page(&each.plan, &certificate, &together));
+            (certificate, page)
+        }
+        (None, Some(Extension(AtDevice(each)))) => {
+            let certificate = app.service.devices().certificate(&each)?;
+            let page = wants_page(&headers)
+                .then(|| pages::device_certificate_page(&each.plan, &certificate, &together));
+            (certificate, page)
+        }
         (None, None) => return Err(no_loop()),
     };
-    let together = app.service.together().await?;
-    Ok(Json(CertificateAnswer { certificate, together }).into_response())
+    Ok(match page {
+        Some(page) => Html(page).into_response(),
+        None => Json(CertificateAnswer { certificate, together }).into_response(),
+    })
+}
+
+/// Whether a page is named before JSON in what the caller accepts.
+fn wants_page(headers: &HeaderMap) -> bool {
+    let accepted =
+        headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let mut kinds =
+        accepted.split(',').map(|kind| kind.split(';').next().unwrap_or_default().trim());
+    kinds.find(|kind| ["text/html", "application/json"].contains(kind)) == Some("text/html")
 }
 
 /// What all loops of the service give one person together, earlier generations included.

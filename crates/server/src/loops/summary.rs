@@ -76,20 +76,34 @@ impl Summary {
             lift: lift.as_ref().map(|lift| lift.estimate((low - high, high - low))),
         }
     }
+
+    /// How many visits of the policy's must count until this release would have a mean: a number of its noise alone.
+    pub fn people_needed(plan: &LoopPlan, release: Option<&Release>) -> Option<u64> {
+        let dimension = plan.learner_params.bounds.dimension;
+        let deviation = release?.deviations().get(diagonal(dimension, dimension - 1))?;
+        let least = MOST_NOISE * deviation / plan.features.constant()?.powi(2);
+        least.is_finite().then_some(least.max(1.0).ceil() as u64)
+    }
+}
+
+/// Deviations of its noise that a number of people must exceed.
+const MOST_NOISE: f64 = 4.0;
+
+/// Where the diagonal entry of a row is: the row begins with it in the upper triangle.
+fn diagonal(dimension: usize, row: usize) -> usize {
+    row * dimension - row * row.saturating_sub(1) / 2
 }
 
 /// The mean of a group whose constant stands at this coordinate.
 fn mean(plan: &LoopPlan, release: &Release, at: usize, constant: f64) -> Option<Mean> {
     let bounds = plan.learner_params.bounds;
     let dimension = bounds.dimension;
-    // Row `at` of the upper triangle begins with its diagonal entry.
-    let diagonal = at * dimension - at * at.saturating_sub(1) / 2;
     let entry =
         |place: usize| Some((*release.sums().get(place)?, *release.deviations().get(place)?));
-    let (square, square_noise) = entry(diagonal)?;
+    let (square, square_noise) = entry(diagonal(dimension, at))?;
     let (sum, sum_noise) = entry(dimension * (dimension + 1) / 2 + at)?;
     let (people, people_noise) = (square / constant.powi(2), square_noise / constant.powi(2));
-    if people.is_nan() || people <= 4.0 * people_noise || people < 1.0 {
+    if people.is_nan() || people <= MOST_NOISE * people_noise || people < 1.0 {
         return None;
     }
     let (sum, sum_noise) = (sum / constant, sum_noise / constant);

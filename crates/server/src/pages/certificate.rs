@@ -25,6 +25,17 @@ pub fn certificate_page(plan: &LoopPlan, certificate: &Certificate, together: &T
     reticent_page::document(&title, Style::Inline, html! {}, sheet(plan, certificate, together))
 }
 
+/// The page of one loop whose people's devices add the noise, as one file.
+pub fn device_certificate_page(
+    plan: &DevicePlan,
+    certificate: &Certificate,
+    together: &Together,
+) -> String {
+    let title = format!("Privacy certificate: {}", plan.name);
+    let sheet = super::device::sheet(plan, certificate, together);
+    reticent_page::document(&title, Style::Inline, html! {}, sheet)
+}
+
 /// The page of the loops of a file that is not served, as one file: a sheet for each.
 pub fn loops_page(plans: &[LoopPlan], made: Time) -> Result<String> {
     file_page(plans, &[], made)
@@ -120,7 +131,7 @@ pub(super) fn heading(name: &str, purpose: Option<&str>) -> Markup {
             h1 { "Privacy certificate: " (name) }
             p { strong { "Purpose. " } @match purpose {
                 Some(purpose) => (purpose),
-                None => span.quiet { "not stated: give the loop a line `purpose`" },
+                None => span.quiet { "not stated: give the loop a line " code { "purpose" } },
             } }
         }
     }
@@ -141,11 +152,10 @@ fn sheet(plan: &LoopPlan, certificate: &Certificate, together: &Together) -> Mar
             (meaning(&certificate.guarantee, certificate.best_guess, protected, true))
             @for warning in certificate.guarantee.warnings() { p.notice { (warning) } }
             div.columns {
-                div { (periods(plan, certificate)) }
-                div { h2 { "All loops together" } (together_words(together)) }
-                div { (collected(plan)) (seen()) }
-                div { (kept(plan)) }
+                div { (periods(plan, certificate)) (collected(plan)) }
+                div { h2 { "All loops together" } (together_words(together)) (kept(plan)) }
             }
+            (seen())
             (conditions(&certificate.conditions))
             (facts(certificate))
         }
@@ -159,9 +169,9 @@ fn periods(plan: &LoopPlan, certificate: &Certificate) -> Markup {
             Ledger::Person { period: Period::Each(span), .. } => {
                 table {
                     thead { tr { th { "periods of " (span) } @for row in &certificate.periods { th.number { (row.periods) } } } }
-                    tbody { tr { td { "epsilon" } @for row in &certificate.periods { td.number { (epsilon_text(row.epsilon)) } } } }
+                    tbody { tr { td { "epsilon at delta " span.nowrap { (format!("{:e}", certificate.guarantee.delta())) } } @for row in &certificate.periods { td.number { (epsilon_text(row.epsilon)) } } } }
                 }
-                p.quiet { "Each period adds to the number. No number holds for ever." }
+                p.quiet { "What a person does in several periods adds up under the same noise. At the same delta, epsilon then grows faster than the number of periods. No number holds for ever." }
             },
             Ledger::Person { most, period: Period::Ever } => {
                 p { "At most " (most) @if most == 1 { " visit" } @else { " visits" } " of a person "  @if most == 1 { "is" } @else { "are" } " ever learnt from: the number above holds however often they come back." }
@@ -261,6 +271,11 @@ fn seen() -> Markup {
     }
 }
 
+/// A text in which what stands between backticks is code.
+fn with_code(text: &str) -> Markup {
+    html! { @for (index, part) in text.split('`').enumerate() { @if index % 2 == 1 { code { (part) } } @else { (part) } } }
+}
+
 pub(super) fn conditions(conditions: &[Condition]) -> Markup {
     html! {
         h2 { "What the number rests on" }
@@ -271,7 +286,7 @@ pub(super) fn conditions(conditions: &[Condition]) -> Markup {
                         Enforcement::Enforced => span.mark.good { "enforced" },
                         Enforcement::Trusted => span.mark.watch { "trusted" },
                     }
-                    span { (condition.text) span.quiet { " (" (condition.by) ")" } }
+                    span { (condition.text) span.quiet { " (" (with_code(&condition.by)) ")" } }
                 }
             }
         }
@@ -335,6 +350,10 @@ mod tests {
             "a word, as one of 8 groups",
             "at most 10 are learnt from",
             "periods of 30 days",
+            "epsilon at delta <span class=\"nowrap\">1e-6</span>",
+            "epsilon then grows faster than the number of periods",
+            "no witness file is given (<code>--witness</code>)",
+            "give the loop a line <code>purpose</code>",
             "the first within 30 minutes, taken as 0 to 5; 0 if none comes",
             "7 days, with the whole question and answer",
             "Not in this number, because visits are not counted: search.",
@@ -343,6 +362,7 @@ mod tests {
         ] {
             assert!(page.contains(words), "{words}");
         }
+        assert!(!page.contains('`'));
         assert_eq!(page.matches("<article").count(), 2);
         let certificate = Certificate::of_plan(&plans[0], 0).unwrap();
         assert!(page.contains(&percent(certificate.best_guess)));

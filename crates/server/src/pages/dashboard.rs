@@ -9,12 +9,12 @@ use super::{
     Call, Pages, Viewer, begin,
     chart::{Chart, Series},
     history::Point,
-    layout::{ago, count, curator, mean_tile, public, tile},
+    layout::{ago, count, curator, date_time, mean_tile, public, tile},
 };
 use crate::{
     Result,
     config::{Ledger, LoopMode, LoopPlan, Period},
-    loops::Certificate,
+    loops::{Certificate, Summary},
     service::{Loop, LoopView},
     store::LedgerCount,
 };
@@ -90,10 +90,10 @@ pub(super) async fn card(
             @else {
                 h3 { "Rewards " (public()) }
                 (rewards(plan, &view))
-                (reward_chart(plan, &points))
+                (reward_chart(each, &points))
             }
             h3 { "Releases and privacy " (public()) }
-            (releases(plan, &view, &certificate, now))
+            (releases(plan, &view, &certificate, now, each.answering().served.over))
             @if viewer.admin { (exact(each, ledger)) }
         }
     })
@@ -105,6 +105,8 @@ fn state(each: &Loop, view: &LoopView) -> Markup {
         @if view.halted.is_some() { span.mark.watch { "stopped" } }
         @else if over { span.mark.watch { "learning has ended" } }
         @else if each.plan.params.mode == LoopMode::Apprentice { span.mark.good { "learning, as an apprentice" } }
+        @else if view.release == 0 { span.mark.watch { "before the first release" } }
+        @else if view.summary.mean_reward.is_none() { span.mark.watch { "too few people yet for the noise" } }
         @else { span.mark.good { "learning" } }
     }
 }
@@ -126,7 +128,8 @@ fn rewards(plan: &LoopPlan, view: &LoopView) -> Markup {
 }
 
 /// The chart of mean rewards.
-pub(super) fn reward_chart(plan: &LoopPlan, points: &[Point]) -> Markup {
+fn reward_chart(each: &Loop, points: &[Point]) -> Markup {
+    let plan = &each.plan;
     let (low, high) = plan.learner_params.bounds.rewards;
     let title = format!("Mean reward, from {low} to {high}; bands hold with 95 %");
     let mut series = vec![Series {
@@ -145,8 +148,16 @@ pub(super) fn reward_chart(plan: &LoopPlan, points: &[Point]) -> Markup {
         });
     }
     let chart = Chart { title: &title, series, limits: Some((low, high)), level: None };
-    chart.markup().unwrap_or_else(|| html! {
-        p.quiet { "The chart begins when enough people have come for the noise: four times as many as its deviation." }
+    chart.markup().unwrap_or_else(|| {
+        let least = Summary::people_needed(plan, each.answering().served.release.as_ref());
+        html! {
+            p.quiet {
+                @match least {
+                    Some(least) => { "The chart begins with the first release in which more than about " (count(least)) " visits count: fewer are lost in its noise." },
+                    None => "The chart begins after the first release, when enough visits count for its noise.",
+                }
+            }
+        }
     })
 }
 
@@ -167,10 +178,29 @@ pub(super) fn unit(plan: &LoopPlan) -> String {
     }
 }
 
-fn releases(plan: &LoopPlan, view: &LoopView, certificate: &Certificate, now: u64) -> Markup {
+/// When the clock begins a new slot: only the time, where that is within a day.
+fn next_tick(now: u64, tick: u64) -> String {
+    let at = date_time(now.saturating_add(tick - now % tick));
+    match tick < 86_400_000 {
+        true => at.split_once(' ').map_or(at.clone(), |(_, time)| time.into()),
+        false => at,
+    }
+}
+
+fn releases(
+    plan: &LoopPlan,
+    view: &LoopView,
+    certificate: &Certificate,
+    now: u64,
+    over: bool,
+) -> Markup {
     let released = match view.released {
-        Some(time) => format!("released {}", ago(now.saturating_sub(time))),
-        None => "before the first release".into(),
+        Some(time) => format!("released {}; ", ago(now.saturating_sub(time))),
+        None => String::new(),
+    };
+    let released = match (over, &view.halted) {
+        (false, None) => format!("{released}next release at {}", next_tick(now, plan.tick)),
+        _ => format!("{released}no more releases at present"),
     };
     let guarantee = &certificate.guarantee;
     html! {

@@ -126,11 +126,10 @@ pub(super) fn sheet(plan: &DevicePlan, certificate: &Certificate, together: &Tog
             (meaning(&certificate.guarantee, certificate.best_guess, "one installation's reports", false))
             @for warning in certificate.guarantee.warnings() { p.notice { (warning) } }
             div.columns {
-                div { (later(plan, certificate)) (levels(plan)) }
-                div { h2 { "All loops together" } (together_words(together)) }
-                div { (leaves(plan)) }
-                div { (seen(plan)) (kept(plan)) }
+                div { (later(plan, certificate)) (levels(plan)) (leaves(plan)) }
+                div { h2 { "All loops together" } (together_words(together)) (kept(plan)) }
             }
+            (seen(plan))
             (conditions(&certificate.conditions))
             h2 { "Origin" }
             dl.facts {
@@ -153,7 +152,7 @@ fn later(plan: &DevicePlan, certificate: &Certificate) -> Markup {
             Some(Period::Each(span)) => {
                 table {
                     thead { tr { th { "periods of " (span) } @for row in &certificate.periods { th.number { (row.periods) } } } }
-                    tbody { tr { td { "epsilon" } @for row in &certificate.periods { td.number { (epsilon_text(row.epsilon)) } } } }
+                    tbody { tr { td { "epsilon at delta " span.nowrap { (format!("{:e}", certificate.guarantee.delta())) } } @for row in &certificate.periods { td.number { (epsilon_text(row.epsilon)) } } } }
                 }
                 p.quiet { "Each period adds to the number. No number holds for ever." }
             },

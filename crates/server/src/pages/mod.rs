@@ -39,7 +39,7 @@ use axum::{
 use maud::{Markup, html};
 use serde::Deserialize;
 
-pub use certificate::{certificate_page, file_page, loops_page};
+pub use certificate::{certificate_page, device_certificate_page, file_page, loops_page};
 pub use docs::docs_page;
 pub use session::{Access, Call, Viewer};
 

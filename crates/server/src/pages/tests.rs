@@ -221,6 +221,30 @@ async fn the_chart_and_the_lift_appear_when_there_is_enough_to_show() {
 }
 
 #[tokio::test]
+async fn a_loop_is_not_said_to_learn_before_releases_show_it() {
+    let world = World::new(demo::plans().unwrap()).await;
+    let cookie = world.sign_in("read").await.unwrap();
+    let page = world.get("/loops/news", &cookie).await.1;
+    assert!(page.contains("before the first release") && !page.contains(">learning<"), "{page}");
+    // The clock stands at a whole second, and the demonstration's tick is one.
+    assert!(page.contains("next release at 08:00:01 UTC"), "{page}");
+    let question = serde_json::json!({
+        "event_id": "a", "person": "anna", "context": {}, "actions": [{ "id": "x" }],
+    });
+    let question: RankRequest = serde_json::from_value(question).unwrap();
+    world.service.rank(demo::LOOP, question).await.unwrap();
+    world.clock.pass(1000);
+    world.service.tick(demo::LOOP).await.unwrap();
+    let page = world.get("/loops/news", &cookie).await.1;
+    assert!(page.contains("too few people yet") && !page.contains(">learning<"), "{page}");
+    let (_, rest) = page.split_once("in which more than about ").unwrap();
+    let least: u64 = rest.split_once(' ').unwrap().0.replace(',', "").parse().unwrap();
+    assert!((2..100_000).contains(&least), "{least}");
+    world.let_pass(30).await;
+    assert!(world.get("/loops/news", &cookie).await.1.contains(">learning<"));
+}
+
+#[tokio::test]
 async fn pages_keep_their_content_policy() {
     let world = World::new(demo::plans().unwrap()).await;
     let cookie = world.sign_in("admin").await.unwrap();

@@ -37,6 +37,20 @@ async fn a_rewarded_event_is_released_when_its_window_has_passed() {
         conditions.iter().any(|one| one["text"].as_str().unwrap().starts_with("at most 2 visits"))
     );
     assert_eq!(certificate["periods"].as_array().unwrap().len(), 3);
+    let key = format!("Authorization: Bearer {}", server.read_key);
+    for (accept, page) in [
+        ("text/html", true),
+        ("text/html,application/xhtml+xml,*/*;q=0.8", true),
+        ("application/json, text/html", false),
+        ("*/*", false),
+    ] {
+        let headers = [key.as_str(), &format!("Accept: {accept}")];
+        let answer =
+            server.send("GET", "/v1/loops/home/certificate", &headers, "").await.expect(200);
+        let kind = answer.header("content-type").unwrap();
+        assert_eq!(kind.starts_with("text/html"), page, "{accept}: {kind}");
+        assert_eq!(answer.body.contains("<h1>Privacy certificate: home</h1>"), page, "{accept}");
+    }
     let total = server.get(&server.read_key, "/v1/certificate").await.expect(200).json();
     assert_eq!(certificate["together"], total);
     assert_eq!(total["without_persons"], serde_json::json!(["other"]));
