@@ -92,14 +92,9 @@ fn dot(one: &[f64], two: &[f64]) -> f64 {
 /// `R A R^T` of an upper triangle by rows.
 fn congruent(by: &Matrix, upper: &[f64]) -> Vec<f64> {
     let dimension = by.len();
-    let mut full = vec![vec![0.0; dimension]; dimension];
-    let mut entries = upper.iter();
-    for i in 0..dimension {
-        for j in i..dimension {
-            full[i][j] = *entries.next().expect("a triangle");
-            full[j][i] = full[i][j];
-        }
-    }
+    let place = |i: usize, j: usize| i * dimension - i * i.saturating_sub(1) / 2 + j - i;
+    let entry = |i: usize, j: usize| upper[place(i.min(j), i.max(j))];
+    let full = (0..dimension).map(|i| (0..dimension).map(|j| entry(i, j)).collect()).collect();
     let product = times(by, &full);
     (0..dimension)
         .flat_map(|i| (i..dimension).map(move |j| (i, j)))
@@ -267,9 +262,8 @@ impl Player for Mapped {
                 let mut x = apply(&self.coordinates.forward, features);
                 let shorter = dot(&x, &x).sqrt().max(1.0).recip();
                 x.iter_mut().for_each(|x| *x *= shorter);
-                let centred = 0.5 + shorter * (reward.clamp(0.0, 1.0) - 0.5);
                 let bounds = Bounds { unit_arms: false, intercept: None, ..self.bounds };
-                bounds.clip(&x, centred)?
+                bounds.clip(&x, shorter * reward)?
             }
         };
         let pair = if self.is_mapped { &self.padded } else { &self.plain };
@@ -316,7 +310,7 @@ mod tests {
             Map::Learnt(whitening),
         ];
         for map in maps {
-            let bounds = Bounds { rewards: (0.0, 1.0), ..Bounds::unit(2) };
+            let bounds = Bounds::unit(2);
             let pair = || UnitPair::of_axis(&bounds, 60.0).unwrap();
             let mut learner = Mapped::new(
                 bounds,
@@ -331,13 +325,12 @@ mod tests {
                 let x =
                     [0.9 * (2.0 * people.uniform() - 1.0), 0.03 * (2.0 * people.uniform() - 1.0)];
                 let z = 0.6 * x[0] - 10.0 * x[1];
-                let reward = f64::from(u8::from(people.uniform() < 0.5 * (1.0 + z)));
+                let reward = if people.uniform() < 0.5 * (1.0 + z) { 1.0 } else { -1.0 };
                 learner.observe(round, &x, reward).unwrap();
             }
             let theta = learner.policy.theta();
             assert!((theta[0] - 0.6).abs() < 0.05, "{map:?} {theta:?}");
-            let learnt = !matches!(&map, Map::Learnt(map) if *map == never);
-            assert_eq!((theta[1] + 10.0).abs() < 1.0, learnt, "{map:?} {theta:?}");
+            assert!((theta[1] + 10.0).abs() < 1.5, "{map:?} {theta:?}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Where features are well or badly conditioned: fresh arms in every round, rewards 0 and 1 with a mean that is linear in the features, and one real table.
+//! Where features are well or badly conditioned: fresh arms in every round, rewards -1 and 1 with a mean z that is linear in the features, and one real table.
 //!
 //! | world | an arm's features |
 //! | --- | --- |
@@ -9,8 +9,6 @@
 //! | rare | one category; the j-th has a share of 2^-j |
 //! | crosses | a few numbers and all their products of two |
 //! | table | ten measurements of 442 people with diabetes (Efron, Hastie, Johnstone and Tibshirani 2004), brought into [-1, 1] by declared ranges; the reward is how far the disease has progressed a year later |
-//!
-//! The mean reward of an arm is `(1 + z) / 2` with z in [-1, 1].
 
 use reticent::{bandit::Arms, noise::Noise, randomize::Bounds};
 
@@ -61,7 +59,6 @@ impl World {
     pub(super) fn setting(self, dimension: usize, rounds: u64) -> Result<Setting> {
         let constant = 1.0 / (dimension as f64).sqrt();
         let bounds = Bounds {
-            rewards: (0.0, 1.0),
             unit_arms: matches!(self, World::Isotropic | World::Rare),
             intercept: (self == World::Table).then_some(constant),
             ..Bounds::unit(dimension)
@@ -233,7 +230,7 @@ impl Environment for Place {
     fn arms(&mut self) -> &Arms {
         let mut x = vec![0.0; self.sizes.len()];
         for arm in 0..ARMS {
-            self.means[arm] = 0.5 * (1.0 + self.draw(&mut x));
+            self.means[arm] = self.draw(&mut x);
             self.arms.set(arm, &x).expect("finite");
         }
         &self.arms
@@ -244,7 +241,7 @@ impl Environment for Place {
     }
 
     fn reward(&mut self, arm: usize) -> f64 {
-        f64::from(u8::from(self.noise.uniform() < self.means[arm]))
+        if self.noise.uniform() < 0.5 * (1.0 + self.means[arm]) { 1.0 } else { -1.0 }
     }
 }
 
@@ -253,7 +250,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn features_are_in_the_unit_ball_and_means_are_probabilities() {
+    fn features_are_in_the_unit_ball_and_means_between_the_rewards() {
         for world in World::ALL {
             for dimension in [5, 20] {
                 let mut place = Place::new(world, dimension, 3).unwrap();
@@ -265,7 +262,7 @@ mod tests {
                         assert!(dot(&x, &x) < 1.0 + 1e-9, "{world:?} {dimension}");
                     }
                     let means = place.means();
-                    assert!(means.iter().all(|mean| (0.0..=1.0).contains(mean)), "{means:?}");
+                    assert!(means.iter().all(|mean| mean.abs() < 1.0 + 1e-9), "{means:?}");
                     spread += place.best_mean() - means[0];
                 }
                 assert!(spread / 300.0 > 0.05, "{world:?} {dimension}: {spread}");
