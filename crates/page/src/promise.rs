@@ -40,6 +40,7 @@ pub fn epsilon_text(epsilon: f64) -> String {
 /// Delta as people read it.
 fn one_in(delta: f64) -> String {
     match (1.0 / delta).floor() {
+        times if !times.is_finite() => "0".to_string(),
         times if times >= 1e15 => format!("1 in {times:.1e}"),
         times => format!("1 in {}", grouped(times as u64)),
     }

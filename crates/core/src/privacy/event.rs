@@ -101,9 +101,10 @@ pub enum Event {
         #[cfg_attr(feature = "schema", schemars(with = "NotNegative"))]
         epsilon: f64,
     },
-    /// PrivUnit: a point of a spherical cap of probability `cap` with probability `inside`, else of its rest.
+    /// PrivUnit: a point of a spherical cap, or of two opposite ones, of probability `cap` with probability `inside`, else of the rest of the sphere. Sets of two truths differ by at most
+    /// `min(cap, 1 - cap)` on each side, which opposite truths with one cap attain.
     PrivUnit {
-        /// Probability of the cap under the uniform law on the sphere.
+        /// Probability of the cap, or of both, under the uniform law on the sphere.
         #[cfg_attr(feature = "schema", schemars(with = "Probability"))]
         cap: f64,
         /// Probability that the report lies in the cap around the truth.

@@ -135,8 +135,11 @@ pub(super) async fn certificate(
         (None, None) => return Err(no_loop()),
     };
     Ok(match page {
-        Some(page) => Html(page).into_response(),
-        None => Json(CertificateAnswer { certificate, together }).into_response(),
+        Some(page) => ([(header::VARY, "accept")], Html(page)).into_response(),
+        None => {
+            let answer = CertificateAnswer { certificate, together };
+            ([(header::VARY, "accept")], Json(answer)).into_response()
+        }
     })
 }
 

@@ -49,6 +49,7 @@ async fn a_rewarded_event_is_released_when_its_window_has_passed() {
             server.send("GET", "/v1/loops/home/certificate", &headers, "").await.expect(200);
         let kind = answer.header("content-type").unwrap();
         assert_eq!(kind.starts_with("text/html"), page, "{accept}: {kind}");
+        assert_eq!(answer.header("vary"), Some("accept"));
         assert_eq!(answer.body.contains("<h1>Privacy certificate: home</h1>"), page, "{accept}");
     }
     let total = server.get(&server.read_key, "/v1/certificate").await.expect(200).json();

@@ -1,7 +1,7 @@
 //! `science/whitening`: whether features should be whitened before they are randomised, when nobody is trusted.
 //!
 //! Chen, Li, Rakhlin and Simchi-Levi (arXiv 2502.13115): under privacy a direction is worth `E|<x, v>|`, because noise has a fixed size whatever the features. [`learner`] whitens
-//! by a matrix learnt from reports. Beside it, at equal certificates and tuned alike on other seeds: the default as it was, with one cap; the same learner with both caps (`unit_axis`); features
+//! by a matrix learnt from reports. Beside it, at equal certificates and tuned alike on other seeds (but for OnlineUCB and the learner without privacy, which have their defaults): the default as it was, with one cap; the same learner with both caps (`unit_axis`); features
 //! divided by sizes that are public. Worlds are ours ([`worlds`]).
 
 mod learner;
@@ -50,6 +50,7 @@ struct Problem {
 /// What was found on other seeds.
 #[derive(Debug, Clone, Copy)]
 struct Tuned {
+    one_cap: f64,
     axis: f64,
     /// Reach and bonus.
     public: (f64, Width),
@@ -87,6 +88,10 @@ const WHITENINGS: [(Whitening, Width); 8] = [
     (whitening(2.2, 2.0, 0.001), CURIOUS),
 ];
 
+fn rule(bonus: f64) -> Rule {
+    Rule::Tuned { ridge: 3.0, bonus, width: 2.5 }
+}
+
 impl Problem {
     fn name(&self) -> String {
         format!("{}, d = {}, epsilon = {}", self.world.name(), self.dimension, self.epsilon)
@@ -109,7 +114,7 @@ impl Problem {
     }
 
     /// The default before both caps were among its choices: the randomiser with the least noise.
-    fn one_cap(&self, rounds: u64) -> Result<Box<dyn Contestant>> {
+    fn one_cap(&self, rounds: u64, name: String, bonus: f64) -> Result<Box<dyn Contestant>> {
         let bounds = self.world.setting(self.dimension, rounds)?.bounds;
         let noise = |method: &Method| -> Result<f64> {
             let report = ReportParams::new(bounds, self.epsilon, DELTA);
@@ -125,12 +130,11 @@ impl Problem {
                 best = (noise, method);
             }
         }
-        self.deployed(rounds, ONE_CAP.into(), Some(best.1), Rule::default())
+        self.deployed(rounds, name, Some(best.1), rule(bonus))
     }
 
     fn axis(&self, rounds: u64, name: String, bonus: f64) -> Result<Box<dyn Contestant>> {
-        let rule = Rule::Tuned { ridge: 3.0, bonus, width: 2.5 };
-        self.deployed(rounds, name, Some(Method::UnitAxis), rule)
+        self.deployed(rounds, name, Some(Method::UnitAxis), rule(bonus))
     }
 
     fn mapped(
@@ -178,7 +182,7 @@ impl Problem {
         let setting = self.world.setting(self.dimension, rounds)?;
         Ok(vec![
             Algorithm::Linucb(LinUcbToml::named(NONE)).contestant(&setting)?,
-            self.one_cap(rounds)?,
+            self.one_cap(rounds, ONE_CAP.into(), tuned.one_cap)?,
             self.axis(rounds, AXIS.into(), tuned.axis)?,
             self.public(rounds, PUBLIC.into(), tuned.public)?,
             self.whitened(rounds, WHITENED.into(), tuned.whitened)?,
@@ -193,6 +197,7 @@ fn tuned() -> Result<Tuned> {
         .flat_map(|epsilon| World::ALL.into_iter().map(move |world| at(world, epsilon)))
         .collect();
     Ok(Tuned {
+        one_cap: tune(&BONUSES, &all, 4, |p, rounds, name, bonus| p.one_cap(rounds, name, bonus))?,
         axis: tune(&BONUSES, &all, 4, |p, rounds, name, bonus| p.axis(rounds, name, bonus))?,
         public: tune(&PUBLIC_CHOICES, &all, 4, |p, rounds, name, choice| {
             p.public(rounds, name, choice)
@@ -267,7 +272,7 @@ fn growth(stage: &Stage, tuned: &Tuned) -> Result<Vec<Claim>> {
         let setting = world.setting(problem.dimension, size.0)?;
         let online = OnlineToml { name: Some(ONLINE.into()), ..OnlineToml::new(problem.privacy()) };
         let entrants = vec![
-            problem.one_cap(size.0)?,
+            problem.one_cap(size.0, ONE_CAP.into(), tuned.one_cap)?,
             problem.axis(size.0, AXIS.into(), tuned.axis)?,
             problem.whitened(size.0, WHITENED.into(), tuned.whitened)?,
             Algorithm::OnlineUcb(online).contestant(&setting)?,
@@ -293,9 +298,8 @@ fn growth(stage: &Stage, tuned: &Tuned) -> Result<Vec<Claim>> {
         });
         let series = |(colour, algorithm): (usize, &crate::summary::AlgorithmSummary)| {
             let curve = || algorithm.curve.iter().filter(|(round, _)| *round >= 100);
-            let slope = mean(&algorithm.name);
             Series {
-                name: format!("{}, slope {slope:.2}", algorithm.name),
+                name: algorithm.name.clone(),
                 colour,
                 points: curve().map(|(round, r)| (*round as f64, r.median)).collect(),
                 band: curve().map(|(_, r)| (r.percentile_5, r.percentile_95)).collect(),
@@ -303,7 +307,9 @@ fn growth(stage: &Stage, tuned: &Tuned) -> Result<Vec<Claim>> {
             }
         };
         let series = measured.summary.algorithms.iter().enumerate().map(series).collect();
-        panels.push(Panel { title: world.name().into(), series });
+        let listed = slopes.iter().map(|(name, slope)| format!("{name} {:.2}", slope.mean));
+        let listed = listed.collect::<Vec<_>>().join(", ");
+        panels.push(Panel { title: format!("{}; slopes: {listed}", world.name()), series });
     }
     let x = ("people".to_string(), Scale::Logarithmic);
     let y = ("regret: median, 5 to 95 % of trials".to_string(), Scale::Logarithmic);
