@@ -118,6 +118,9 @@ mod tests {
 
     #[test]
     fn printed_numbers_are_never_better_than_the_truth() {
+        for (delta, text) in [(1e-6, "1 in 1,000,000"), (3e-6, "1 in 333,333"), (0.0, "0")] {
+            assert_eq!(one_in(delta), text);
+        }
         for (value, text) in [
             (1.0, "1.00"),
             (1.0001, "1.01"),

@@ -78,6 +78,12 @@ fn the_best_method_is_chosen_by_epsilon_delta_and_whether_arms_are_public() {
     assert_eq!(choose(0.2, 0.1, true), Method::RewardGaussian);
     assert_eq!(choose(10.0, 0.1, true), Method::RewardResponse);
     assert_eq!(choose(1.0, 0.0, true), Method::RewardResponse);
+    // Without an intercept there is nothing that one cap has and both have not.
+    let plain = Bounds { intercept: None, ..sphere() };
+    let chosen = |epsilon| LocalParams::new(plain, epsilon, 1e-6).check().unwrap();
+    for epsilon in [2.0, 5.0, 1000.0] {
+        assert_eq!(chosen(epsilon).method(), &Method::UnitAxis, "{epsilon}");
+    }
 }
 
 #[test]

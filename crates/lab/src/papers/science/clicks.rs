@@ -10,9 +10,9 @@ use reticent::{
 };
 
 use super::{
-    super::{Claim, Extent, Stage, Verdict},
+    super::{Claim, Extent, Stage},
     click_world::{Features, setting},
-    contest::{SEED, beats, cell, tune},
+    contest::{SEED, cell, certified, compared, tune},
     linearised::{LinearisedLocalParams, LinearisedParams},
     published_glm::PublishedGlmParams,
 };
@@ -363,45 +363,29 @@ fn claims(all: &[Measured]) -> Vec<Claim> {
         (LOCAL_LINEARISED, LOCAL_DEFAULT),
         (LOCAL_LINEARISED, LOCAL_LINEAR),
     ] {
-        let (mut won, mut found) = (0, Vec::new());
-        for measured in all {
-            let (Some(one), Some(two)) = (measured.regret(name), measured.regret(other)) else {
-                continue;
-            };
-            won += usize::from(beats(one, two));
-            let (median, tail) = (one.median / two.median, one.percentile_95 / two.percentile_95);
-            found.push(format!("{} {median:.2} ({tail:.2})", measured.name()));
-        }
-        claims.push(Claim {
-            claim: format!("{name} loses less than {other} in the median and at 95 %, everywhere"),
-            verdict: Verdict::when(won == found.len()),
-            measured: format!(
-                "in {won} of {}; median (95 % quantile) by the other's: {}",
-                found.len(),
-                found.join(", ")
-            ),
-            expected: "a link that fits learns more from rare clicks".into(),
+        let places = all.iter().filter_map(|measured| {
+            Some((measured.name(), measured.regret(name)?, measured.regret(other)?))
         });
+        let expected = "a link that fits learns more from rare clicks";
+        claims.push(compared((name, other), places, expected));
     }
     claims
 }
 
 fn certificates(all: &[Measured]) -> Claim {
-    let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
-    for algorithm in all.iter().flat_map(|measured| &measured.summary.algorithms) {
+    let algorithms = all.iter().flat_map(|measured| &measured.summary.algorithms);
+    let shares = algorithms.filter_map(|algorithm| {
         let budget = match &algorithm.name {
             name if name.starts_with("joint at 8") => JOINT_AT_8,
             name if name.starts_with("joint") => JOINT,
             name if name.starts_with("local") => LOCAL,
-            _ => continue,
+            _ => return None,
         };
-        let share = algorithm.guarantee.as_ref().map_or(f64::INFINITY, |g| g.epsilon());
-        (least, most) = (least.min(share / budget.epsilon), most.max(share / budget.epsilon));
-    }
-    Claim {
-        claim: "every private learner of a trust model has the same certificate: (1, 1e-6) joint, (8, 1e-6) joint at 8 and local".into(),
-        verdict: Verdict::when(least > 0.99 && most <= 1.0),
-        measured: format!("by the accountant {least:.6} to {most:.6} of epsilon"),
-        expected: "within 1 %".into(),
-    }
+        let epsilon = algorithm.guarantee.as_ref().map_or(f64::INFINITY, |g| g.epsilon());
+        Some(epsilon / budget.epsilon)
+    });
+    certified(
+        "every private learner of a trust model has the same certificate: (1, 1e-6) joint, (8, 1e-6) joint at 8 and local",
+        shares,
+    )
 }

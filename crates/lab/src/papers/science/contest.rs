@@ -1,5 +1,6 @@
 //! Learners that are tuned alike: over grids of about the same size, on seeds that no result uses.
 
+use super::super::{Claim, Verdict};
 use crate::{Experiment, Result, contest::Contestant, summary::Estimate};
 
 /// Results have seed 23.
@@ -39,4 +40,40 @@ pub(super) fn cell(regret: &Estimate) -> String {
 /// Whether the first loses less in the median and in the tail.
 pub(super) fn beats(one: &Estimate, two: &Estimate) -> bool {
     one.median < two.median && one.percentile_95 < two.percentile_95
+}
+
+/// The claim that one learner beats another everywhere, from both regrets in each place.
+pub(super) fn compared<'a>(
+    (name, other): (&str, &str),
+    places: impl Iterator<Item = (String, &'a Estimate, &'a Estimate)>,
+    expected: &str,
+) -> Claim {
+    let (mut won, mut found) = (0, Vec::new());
+    for (place, one, two) in places {
+        won += usize::from(beats(one, two));
+        let (median, tail) = (one.median / two.median, one.percentile_95 / two.percentile_95);
+        found.push(format!("{place} {median:.2} ({tail:.2})"));
+    }
+    Claim {
+        claim: format!("{name} loses less than {other} in the median and at 95 %, everywhere"),
+        verdict: Verdict::when(won == found.len()),
+        measured: format!(
+            "in {won} of {}; median (95 % quantile) by the other's: {}",
+            found.len(),
+            found.join("; ")
+        ),
+        expected: expected.into(),
+    }
+}
+
+/// The claim that all certificates are what was asked for, from their shares of the epsilon that was.
+pub(super) fn certified(claim: &str, shares: impl Iterator<Item = f64>) -> Claim {
+    let extremes = |(least, most): (f64, f64), share: f64| (least.min(share), most.max(share));
+    let (least, most) = shares.fold((f64::INFINITY, 0.0), extremes);
+    Claim {
+        claim: claim.into(),
+        verdict: Verdict::when(least > 0.99 && most <= 1.0),
+        measured: format!("by the accountant {least:.6} to {most:.6} of epsilon"),
+        expected: "within 1 %".into(),
+    }
 }

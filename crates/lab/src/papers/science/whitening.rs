@@ -19,7 +19,7 @@ use self::{
 };
 use super::{
     super::{Claim, Extent, Stage, Verdict},
-    contest::{SEED, beats, cell, tune},
+    contest::{SEED, cell, certified, compared, tune},
 };
 use crate::{
     Experiment, Result,
@@ -74,7 +74,7 @@ const PUBLIC_CHOICES: [(f64, Width); 8] = [
 ];
 
 const fn whitening(reach: f64, gate: f64, least: f64) -> Whitening {
-    Whitening { exponent: 0.5, reach, gate, least }
+    Whitening { reach, gate, least }
 }
 
 const WHITENINGS: [(Whitening, Width); 8] = [
@@ -395,41 +395,23 @@ fn claims(all: &[Measured]) -> Vec<Claim> {
     for (name, other) in
         [(AXIS, ONE_CAP), (PUBLIC, AXIS), (WHITENED, ONE_CAP), (WHITENED, AXIS), (WHITENED, PUBLIC)]
     {
-        let (mut won, mut found) = (0, Vec::new());
-        for measured in all {
-            let (Some(one), Some(two)) = (measured.regret(name), measured.regret(other)) else {
-                continue;
-            };
-            won += usize::from(beats(one, two));
-            let (median, tail) = (one.median / two.median, one.percentile_95 / two.percentile_95);
-            found.push(format!("{} {median:.2} ({tail:.2})", measured.problem.name()));
-        }
-        claims.push(Claim {
-            claim: format!("{name} loses less than {other} in the median and at 95 %, everywhere"),
-            verdict: Verdict::when(won == found.len()),
-            measured: format!(
-                "in {won} of {}; median (95 % quantile) by the other's: {}",
-                found.len(),
-                found.join("; ")
-            ),
-            expected: "a gain where features are badly conditioned".into(),
+        let places = all.iter().filter_map(|measured| {
+            let (one, two) = (measured.regret(name)?, measured.regret(other)?);
+            Some((measured.problem.name(), one, two))
         });
+        let expected = "a gain where features are badly conditioned";
+        claims.push(compared((name, other), places, expected));
     }
     claims
 }
 
 fn certificates(all: &[Measured]) -> Claim {
-    let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
-    for measured in all {
-        for guarantee in measured.summary.algorithms.iter().filter_map(|a| a.guarantee.as_ref()) {
-            let share = guarantee.epsilon() / measured.problem.epsilon;
-            (least, most) = (least.min(share), most.max(share));
-        }
-    }
-    Claim {
-        claim: "every private learner has the same certificate: (epsilon, 1e-6) for one report of one person".into(),
-        verdict: Verdict::when(least > 0.99 && most <= 1.0 + 1e-9),
-        measured: format!("by the accountant {least:.6} to {most:.6} of epsilon"),
-        expected: "within 1 %".into(),
-    }
+    let shares = all.iter().flat_map(|measured| {
+        let guarantees = measured.summary.algorithms.iter().filter_map(|a| a.guarantee.as_ref());
+        guarantees.map(|guarantee| guarantee.epsilon() / measured.problem.epsilon)
+    });
+    certified(
+        "every private learner has the same certificate: (epsilon, 1e-6) for one report of one person",
+        shares,
+    )
 }

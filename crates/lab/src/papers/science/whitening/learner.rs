@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! x' = c M x,   z' = c z,   c = min(1, 1/|M x|);   a person sends `unit_axis` of (x', z')
-//! S = E x x^T as far as it is known,   W = S^-p, scaled to tr W S W = d,   M = W / (reach sqrt d)
+//! S = E x x^T as far as it is known,   W = S^-1/2, scaled to tr W S W = d,   M = W / (reach sqrt d)
 //! ```
 //!
 //! **Privacy.** (x', z') is a function of one person's data and of M, which is public and made from earlier reports; it lies in the unit ball times [-1, 1] whatever M is. The
@@ -16,9 +16,10 @@
 use reticent::{
     bandit::{Arms, Policy},
     linalg::{Cholesky, SymmetricEigen},
-    randomize::{Bounds, Precision, UnitPair},
+    randomize::{Bounds, UnitPair},
 };
 
+use super::super::click_world::dot;
 use crate::{FastNoise, Result, simulate::Player};
 
 /// The ridge in units of the accumulated noise, as the default rule has it.
@@ -41,8 +42,6 @@ pub(super) enum Map {
 /// How M is learnt from reports.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Whitening {
-    /// p.
-    pub(super) exponent: f64,
     pub(super) reach: f64,
     /// M = I until `tr S^-1` exceeds so many `(reach d)^2`: the noise of an estimate as it is, by that after whitening.
     pub(super) gate: f64,
@@ -85,10 +84,6 @@ fn apply(matrix: &Matrix, x: &[f64]) -> Vec<f64> {
     matrix.iter().map(|row| dot(row, x)).collect()
 }
 
-fn dot(one: &[f64], two: &[f64]) -> f64 {
-    one.iter().zip(two).map(|(a, b)| a * b).sum()
-}
-
 /// `R A R^T` of an upper triangle by rows.
 fn congruent(by: &Matrix, upper: &[f64]) -> Vec<f64> {
     let dimension = by.len();
@@ -125,9 +120,9 @@ pub(super) struct Mapped {
     bounds: Bounds,
     coordinates: Coordinates,
     is_mapped: bool,
-    /// Sums of x' x'^T and x' z', and the variance of their noise.
+    /// Sums of x' x'^T and x' z', and the variance of the noise on the matrix.
     sums: Vec<f64>,
-    variances: [f64; 2],
+    variance: f64,
     /// How many reports the sums are worth.
     weight: f64,
     reports: u64,
@@ -168,7 +163,7 @@ impl Mapped {
             bounds,
             coordinates,
             sums: vec![0.0; triangle + dimension],
-            variances: [0.0; 2],
+            variance: 0.0,
             weight: 0.0,
             reports: 0,
             next_policy: 1,
@@ -185,7 +180,7 @@ impl Mapped {
     /// The default rule in the coordinates of x', brought back to those of x.
     fn learn(&mut self) -> Result<()> {
         let (d, triangle) = (self.bounds.dimension, self.triangle());
-        let accumulated = RIDGE * self.variances[0].sqrt();
+        let accumulated = RIDGE * self.variance.sqrt();
         let ridge = 1.0 + accumulated;
         let eigen = SymmetricEigen::of(d, &self.sums[..triangle])?;
         let raised = function(&eigen, |value| (value + ridge).max(0.5 * ridge));
@@ -206,7 +201,7 @@ impl Mapped {
     fn whiten(&mut self, whitening: Whitening) -> Result<()> {
         let (d, triangle) = (self.bounds.dimension, self.triangle());
         let root = (d as f64).sqrt();
-        let floor = root * self.variances[0].sqrt() / self.weight;
+        let floor = root * self.variance.sqrt() / self.weight;
         let eigen = SymmetricEigen::of(d, &self.sums[..triangle])?;
         let here = function(&eigen, |value| (value / self.weight).max(0.0) + floor);
         let here: Vec<f64> = (0..d).flat_map(|i| here[i][i..].to_vec()).collect();
@@ -217,7 +212,7 @@ impl Mapped {
         if noise < whitening.gate * (whitening.reach * d as f64).powi(2) {
             return Ok(());
         }
-        let power = |value: f64| value.max(least).powf(-whitening.exponent);
+        let power = |value: f64| value.max(least).sqrt().recip();
         let trace: f64 = values().map(|value| value * power(value).powi(2)).sum();
         let scale = (d as f64 / trace).sqrt() / (whitening.reach * root);
         let forward = function(&eigen, |value| scale * power(value));
@@ -229,8 +224,7 @@ impl Mapped {
         sums.extend(apply(&change, &self.sums[triangle..]));
         sums.iter_mut().for_each(|sum| *sum *= counted);
         self.sums = sums;
-        self.variances[0] *= (growth * counted).powi(2);
-        self.variances[1] *= growth * counted * counted;
+        self.variance *= (growth * counted).powi(2);
         self.weight *= counted;
         self.coordinates = Coordinates { forward, backward };
         self.is_mapped = true;
@@ -270,9 +264,7 @@ impl Player for Mapped {
         let report = pair.randomize(&interaction, &mut self.noise)?;
         let estimate = pair.estimate(&report, pair.correlation())?;
         self.sums.iter_mut().zip(&estimate).for_each(|(sum, entry)| *sum += entry);
-        let Precision { matrix, vector } = pair.precision();
-        self.variances[0] += matrix * matrix;
-        self.variances[1] += vector * vector;
+        self.variance += pair.precision().matrix.powi(2);
         self.weight += 1.0;
         self.reports += 1;
         if self.reports >= self.next_map {
@@ -302,7 +294,7 @@ mod tests {
     /// Next to no noise: theta is found in the coordinates of x, whatever M is and although long vectors are shortened.
     #[test]
     fn the_parameter_is_found_through_every_map() {
-        let whitening = Whitening { exponent: 0.5, reach: 1.0, gate: 1.0, least: 0.0 };
+        let whitening = Whitening { reach: 1.0, gate: 1.0, least: 0.0 };
         let never = Whitening { gate: f64::INFINITY, ..whitening };
         let maps = [
             Map::Learnt(never),

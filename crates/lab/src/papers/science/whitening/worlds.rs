@@ -10,8 +10,13 @@
 //! | crosses | a few numbers and all their products of two |
 //! | table | ten measurements of 442 people with diabetes (Efron, Hastie, Johnstone and Tibshirani 2004), brought into [-1, 1] by declared ranges; the reward is how far the disease has progressed a year later |
 
-use reticent::{bandit::Arms, noise::Noise, randomize::Bounds};
+use reticent::{
+    bandit::Arms,
+    noise::{Noise, uniform_direction},
+    randomize::Bounds,
+};
 
+use super::super::click_world::dot;
 use crate::{FastNoise, Result, bandits::Setting, environment::Environment};
 
 /// Arms of a decision set.
@@ -98,17 +103,6 @@ struct Place {
     noise: FastNoise,
 }
 
-/// A direction of the sphere.
-fn direction(x: &mut [f64], noise: &mut FastNoise) {
-    x.iter_mut().for_each(|x| *x = noise.standard_normal());
-    let norm = dot(x, x).sqrt().max(1e-100);
-    x.iter_mut().for_each(|x| *x /= norm);
-}
-
-fn dot(one: &[f64], two: &[f64]) -> f64 {
-    one.iter().zip(two).map(|(a, b)| a * b).sum()
-}
-
 /// Takes off what lies along a unit vector, and brings the rest to norm 1.
 fn across(x: &mut [f64], along: &[f64]) {
     let product = dot(x, along);
@@ -122,9 +116,8 @@ impl Place {
         let mut noise = FastNoise::seeded(seed);
         let last = (dimension.max(2) - 1) as f64;
         let sizes = (0..dimension).map(|i| SMALLEST.powf(i as f64 / last)).collect();
-        let (mut worth, mut common) = (vec![0.0; dimension], vec![0.0; dimension]);
-        direction(&mut common, &mut noise);
-        direction(&mut worth, &mut noise);
+        let common = uniform_direction(dimension, &mut noise);
+        let mut worth = uniform_direction(dimension, &mut noise);
         match world {
             World::Common => across(&mut worth, &common),
             World::Rare => worth.iter_mut().for_each(|w| *w = 2.0 * noise.uniform() - 1.0),
@@ -141,7 +134,7 @@ impl Place {
         let root = (x.len() as f64).sqrt();
         match self.world {
             World::Isotropic => {
-                direction(x, &mut self.noise);
+                x.copy_from_slice(&uniform_direction(x.len(), &mut self.noise));
                 dot(x, &self.worth)
             }
             World::Units | World::Decaying => {
@@ -157,7 +150,7 @@ impl Place {
                 z / most
             }
             World::Common => {
-                direction(x, &mut self.noise);
+                x.copy_from_slice(&uniform_direction(x.len(), &mut self.noise));
                 across(x, &self.common);
                 let z = dot(x, &self.worth);
                 let share = 0.85 * (1.0 - 0.2 * self.noise.uniform());
