@@ -41,10 +41,13 @@ pub(super) struct Frame {
 }
 
 impl Figure {
-    /// The names of the rows.
+    /// The names of the rows, which panels share.
     pub(super) fn rows(&self) -> Vec<String> {
-        let rows = self.series().filter(|series| series.line == Line::Interval);
-        rows.map(|series| series.name.clone()).collect()
+        let rows = |panel: &Panel| {
+            let rows = panel.series.iter().filter(|series| series.line == Line::Interval);
+            rows.map(|series| series.name.clone()).collect::<Vec<_>>()
+        };
+        self.panels.iter().map(rows).max_by_key(Vec::len).unwrap_or_default()
     }
 
     /// Panels beside each other.

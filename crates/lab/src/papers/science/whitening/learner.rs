@@ -1,12 +1,13 @@
-//! A local learner whose people map their features by a public matrix before they randomise.
+//! A learner whose people map their features by a public matrix before noise is added to them.
 //!
 //! ```text
-//! x' = c M x,   z' = c z,   c = min(1, 1/|M x|);   a person sends `unit_axis` of (x', z')
+//! x' = c M x,   z' = c z,   c = min(1, 1/|M x|);   a person sends `unit_axis` of (x', z'), or gives (x', z') to a curator
 //! S = E x x^T as far as it is known,   W = S^-1/2, scaled to tr W S W = d,   M = W / (reach sqrt d)
 //! ```
 //!
-//! **Privacy.** (x', z') is a function of one person's data and of M, which is public and made from earlier reports; it lies in the unit ball times [-1, 1] whatever M is. The
-//! randomiser's guarantee holds for every such pair, so that its event is that of a report, whoever chose M and why.
+//! **Privacy.** (x', z') is a function of one person's data and of M, which is public and made from earlier reports or releases; it lies in the unit ball times [-1, 1] whatever M is. The
+//! guarantee of a randomiser holds for every such pair, so that its event is that of a report, whoever chose M and why. A curator has one running sum for each M, all with the same
+//! parameters, and a person is in one of them: given what was released before, the other sums do not depend on that person, so that all of them together have the guarantee of one.
 //!
 //! **No bias.** Where rewards are linear, `E z' x' = E[c^2 M x x^T] theta = E[x' x'^T] M^-1 theta`: shortening features and reward alike weighs a person by c^2, and changes nothing else.
 //!
@@ -16,15 +17,19 @@
 use reticent::{
     bandit::{Arms, Policy},
     linalg::{Cholesky, SymmetricEigen},
-    randomize::{Bounds, UnitPair},
+    randomize::Bounds,
 };
 
-use super::super::click_world::dot;
-use crate::{FastNoise, Result, simulate::Player};
+use super::{
+    super::click_world::dot,
+    coordinates::{Coordinates, apply, congruent, diagonal, function, times},
+    sums::{Learnt, Source, Sums},
+};
+use crate::{Result, simulate::Player};
 
 /// The ridge in units of the accumulated noise, as the default rule has it.
 const RIDGE: f64 = 3.0;
-/// Reports before the first whitening, and by how much they grow from one to the next.
+/// People before the first whitening, and by how much they grow from one to the next.
 const FIRST: u64 = 500;
 const GROWTH: u64 = 2;
 
@@ -56,90 +61,26 @@ pub(super) struct Width {
     pub(super) width: f64,
 }
 
-type Matrix = Vec<Vec<f64>>;
-
-/// M and its inverse; both are symmetric.
-#[derive(Debug, Clone)]
-struct Coordinates {
-    forward: Matrix,
-    backward: Matrix,
-}
-
-fn diagonal(entries: impl Iterator<Item = f64> + Clone) -> Matrix {
-    let dimension = entries.clone().count();
-    let row = |(i, entry): (usize, f64)| {
-        let mut row = vec![0.0; dimension];
-        row[i] = entry;
-        row
-    };
-    entries.enumerate().map(row).collect()
-}
-
-fn times(one: &Matrix, two: &Matrix) -> Matrix {
-    let entry = |row: &[f64], j: usize| row.iter().zip(two).map(|(a, row)| a * row[j]).sum();
-    one.iter().map(|row| (0..two[0].len()).map(|j| entry(row, j)).collect()).collect()
-}
-
-fn apply(matrix: &Matrix, x: &[f64]) -> Vec<f64> {
-    matrix.iter().map(|row| dot(row, x)).collect()
-}
-
-/// `R A R^T` of an upper triangle by rows.
-fn congruent(by: &Matrix, upper: &[f64]) -> Vec<f64> {
-    let dimension = by.len();
-    let place = |i: usize, j: usize| i * dimension - i * i.saturating_sub(1) / 2 + j - i;
-    let entry = |i: usize, j: usize| upper[place(i.min(j), i.max(j))];
-    let full = (0..dimension).map(|i| (0..dimension).map(|j| entry(i, j)).collect()).collect();
-    let product = times(by, &full);
-    (0..dimension)
-        .flat_map(|i| (i..dimension).map(move |j| (i, j)))
-        .map(|(i, j)| dot(&product[i], &by[j]))
-        .collect()
-}
-
-/// `f(A)` of a symmetric matrix, by its eigenvalues.
-fn function(eigen: &SymmetricEigen, f: impl Fn(f64) -> f64) -> Matrix {
-    let dimension = eigen.values().len();
-    let mut result = vec![vec![0.0; dimension]; dimension];
-    for (value, vector) in eigen.values().iter().zip(eigen.vectors()) {
-        let value = f(*value);
-        for (row, one) in result.iter_mut().zip(vector) {
-            row.iter_mut().zip(vector).for_each(|(entry, two)| *entry += value * one * two);
-        }
-    }
-    result
-}
-
 /// People and server of one trial.
 pub(super) struct Mapped {
-    /// The randomiser of what is mapped, and that of features as they are, which may be known to have norm 1.
-    padded: UnitPair,
-    plain: UnitPair,
+    source: Source,
     map: Map,
     width: Width,
     bounds: Bounds,
     coordinates: Coordinates,
     is_mapped: bool,
-    /// Sums of x' x'^T and x' z', and the variance of the noise on the matrix.
-    sums: Vec<f64>,
-    variance: f64,
-    /// How many reports the sums are worth.
-    weight: f64,
-    reports: u64,
+    /// From before M was changed.
+    earlier: Sums,
+    /// Since then.
+    present: Sums,
+    people: u64,
     next_policy: u64,
     next_map: u64,
     policy: Policy,
-    noise: FastNoise,
 }
 
 impl Mapped {
-    pub(super) fn new(
-        bounds: Bounds,
-        [padded, plain]: [UnitPair; 2],
-        map: Map,
-        width: Width,
-        seed: u64,
-    ) -> Result<Self> {
+    pub(super) fn new(bounds: Bounds, source: Source, map: Map, width: Width) -> Result<Self> {
         let dimension = bounds.dimension;
         let triangle = dimension * (dimension + 1) / 2;
         let coordinates = match &map {
@@ -155,43 +96,43 @@ impl Mapped {
         };
         let policy = Policy::from_parts(vec![0.0; dimension], vec![0.0; triangle], 0.0, 0.0)?;
         Ok(Mapped {
-            padded,
-            plain,
+            source,
             is_mapped: matches!(map, Map::Public { .. }),
             map,
             width,
             bounds,
             coordinates,
-            sums: vec![0.0; triangle + dimension],
-            variance: 0.0,
-            weight: 0.0,
-            reports: 0,
+            earlier: Sums::none(triangle + dimension),
+            present: Sums::none(triangle + dimension),
+            people: 0,
             next_policy: 1,
             next_map: FIRST,
             policy,
-            noise: FastNoise::seeded(seed),
         })
     }
 
-    fn triangle(&self) -> usize {
-        self.sums.len() - self.bounds.dimension
+    fn all(&self) -> Sums {
+        let mut all = self.earlier.clone();
+        all.add(&self.present);
+        all
     }
 
     /// The default rule in the coordinates of x', brought back to those of x.
     fn learn(&mut self) -> Result<()> {
-        let (d, triangle) = (self.bounds.dimension, self.triangle());
-        let accumulated = RIDGE * self.variance.sqrt();
+        let d = self.bounds.dimension;
+        let Sums { entries, variance, .. } = self.all();
+        let (matrix, vector) = entries.split_at(entries.len() - d);
+        let accumulated = RIDGE * variance.sqrt();
         let ridge = 1.0 + accumulated;
-        let eigen = SymmetricEigen::of(d, &self.sums[..triangle])?;
+        let eigen = SymmetricEigen::of(d, matrix)?;
         let raised = function(&eigen, |value| (value + ridge).max(0.5 * ridge));
-        // V of x is M^T V' M: both are symmetric.
+        // V' = M V M, and M is symmetric.
         let raised: Vec<f64> = (0..d).flat_map(|i| raised[i][i..].to_vec()).collect();
         let upper = congruent(&self.coordinates.backward, &raised);
         let remedy = "its eigenvalues are not finite numbers";
         let factor = Cholesky::of(d, &upper, 0.0)
             .ok_or_else(|| reticent::Error::invalid("sums", "given", remedy))?;
-        let vector = apply(&self.coordinates.backward, &self.sums[triangle..]);
-        let theta = factor.solve(&vector)?;
+        let theta = factor.solve(&apply(&self.coordinates.backward, vector))?;
         let width = (self.width.bonus * accumulated.sqrt()).hypot(self.width.width);
         self.policy = Policy::from_parts(theta, factor.inverse_factor(), width, 0.0)?;
         Ok(())
@@ -199,11 +140,12 @@ impl Mapped {
 
     /// M from what is known now, if features are badly conditioned.
     fn whiten(&mut self, whitening: Whitening) -> Result<()> {
-        let (d, triangle) = (self.bounds.dimension, self.triangle());
+        let d = self.bounds.dimension;
         let root = (d as f64).sqrt();
-        let floor = root * self.variance.sqrt() / self.weight;
-        let eigen = SymmetricEigen::of(d, &self.sums[..triangle])?;
-        let here = function(&eigen, |value| (value / self.weight).max(0.0) + floor);
+        let all = self.all();
+        let floor = root * all.variance.sqrt() / all.weight;
+        let eigen = SymmetricEigen::of(d, &all.entries[..all.entries.len() - d])?;
+        let here = function(&eigen, |value| (value / all.weight).max(0.0) + floor);
         let here: Vec<f64> = (0..d).flat_map(|i| here[i][i..].to_vec()).collect();
         let eigen = SymmetricEigen::of(d, &congruent(&self.coordinates.backward, &here))?;
         let least = (whitening.least * eigen.largest()).max(1e-12);
@@ -218,14 +160,9 @@ impl Mapped {
         let forward = function(&eigen, |value| scale * power(value));
         let backward = function(&eigen, |value| 1.0 / (scale * power(value)));
         let change = times(&forward, &self.coordinates.backward);
-        let growth = change.iter().map(|row| dot(row, row)).sum::<f64>() / d as f64;
-        let counted = (1.0 / growth).min(1.0);
-        let mut sums = congruent(&change, &self.sums[..triangle]);
-        sums.extend(apply(&change, &self.sums[triangle..]));
-        sums.iter_mut().for_each(|sum| *sum *= counted);
-        self.sums = sums;
-        self.variance *= (growth * counted).powi(2);
-        self.weight *= counted;
+        self.earlier = all.moved(&change);
+        self.present = Sums::none(all.entries.len());
+        self.source.restart();
         self.coordinates = Coordinates { forward, backward };
         self.is_mapped = true;
         Ok(())
@@ -250,34 +187,37 @@ impl Player for Mapped {
     }
 
     fn observe(&mut self, _: u64, features: &[f64], reward: f64) -> Result<()> {
-        let interaction = match self.is_mapped {
-            false => self.bounds.clip(features, reward)?,
-            true => {
-                let mut x = apply(&self.coordinates.forward, features);
-                let shorter = dot(&x, &x).sqrt().max(1.0).recip();
-                x.iter_mut().for_each(|x| *x *= shorter);
-                let bounds = Bounds { unit_arms: false, intercept: None, ..self.bounds };
-                bounds.clip(&x, shorter * reward)?
+        let (mut x, mut bounds, mut shorter) = (features.to_vec(), self.bounds, 1.0);
+        if self.is_mapped {
+            x = apply(&self.coordinates.forward, features);
+            shorter = dot(&x, &x).sqrt().max(1.0).recip();
+            x.iter_mut().for_each(|x| *x *= shorter);
+            bounds = Bounds { unit_arms: false, intercept: None, ..bounds };
+        }
+        self.people += 1;
+        let is_every = match self.source.absorb(&bounds, (&x, shorter * reward), self.is_mapped)? {
+            None => return Ok(()),
+            Some(Learnt::More(sums)) => {
+                self.present.add(&sums);
+                false
+            }
+            Some(Learnt::Whole(sums)) => {
+                self.present = sums;
+                true
             }
         };
-        let pair = if self.is_mapped { &self.padded } else { &self.plain };
-        let report = pair.randomize(&interaction, &mut self.noise)?;
-        let estimate = pair.estimate(&report, pair.correlation())?;
-        self.sums.iter_mut().zip(&estimate).for_each(|(sum, entry)| *sum += entry);
-        self.variance += pair.precision().matrix.powi(2);
-        self.weight += 1.0;
-        self.reports += 1;
-        if self.reports >= self.next_map {
-            self.next_map = self.reports * GROWTH;
+        let mut is_due = is_every || self.people >= self.next_policy;
+        if self.people >= self.next_map {
+            self.next_map = self.people * GROWTH;
             if let Map::Learnt(whitening) = self.map {
                 self.whiten(whitening)?;
-                self.next_policy = self.reports;
+                is_due = true;
             }
         }
-        if self.reports >= self.next_policy {
-            self.next_policy = match self.reports {
-                ..200 => self.reports + 1,
-                reports => reports + (reports / 50).max(20),
+        if is_due {
+            self.next_policy = match self.people {
+                ..200 => self.people + 1,
+                people => people + (people / 50).max(20),
             };
             self.learn()?;
         }
@@ -287,9 +227,14 @@ impl Player for Mapped {
 
 #[cfg(test)]
 mod tests {
-    use reticent::noise::Noise;
+    use reticent::{
+        noise::Noise,
+        randomize::UnitPair,
+        release::{Calibration, Domain, PrivateSumParams},
+    };
 
     use super::*;
+    use crate::FastNoise;
 
     /// Next to no noise: theta is found in the coordinates of x, whatever M is and although long vectors are shortened.
     #[test]
@@ -301,17 +246,21 @@ mod tests {
             Map::Public { sizes: vec![0.5, 0.02], reach: 1.0 },
             Map::Learnt(whitening),
         ];
-        for map in maps {
+        for (map, is_curator) in
+            maps.into_iter().flat_map(|map| [(map.clone(), false), (map, true)])
+        {
             let bounds = Bounds::unit(2);
-            let pair = || UnitPair::of_axis(&bounds, 60.0).unwrap();
-            let mut learner = Mapped::new(
-                bounds,
-                [pair(), pair()],
-                map.clone(),
-                Width { bonus: 0.0, width: 2.5 },
-                5,
-            )
-            .unwrap();
+            let source = if is_curator {
+                let budget = Calibration::Budget { epsilon: 1e4, delta: 1e-6 };
+                let domain = Domain::regression(2, 1.0, 1.0);
+                let plan = PrivateSumParams::new(domain, Some(60_000), budget).check().unwrap();
+                Source::curator(plan, 5)
+            } else {
+                let pair = || UnitPair::of_axis(&bounds, 60.0).unwrap();
+                Source::reports(pair(), pair(), 5)
+            };
+            let width = Width { bonus: 0.0, width: 2.5 };
+            let mut learner = Mapped::new(bounds, source, map.clone(), width).unwrap();
             let mut people = FastNoise::seeded(6);
             for round in 1..=60_000 {
                 let x =
