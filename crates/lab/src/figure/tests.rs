@@ -235,6 +235,9 @@ fn values_are_in_named_rows_and_lines_without_a_name_are_not_in_the_legend() {
     // A row without a value still has its name.
     drawn.panels[0].series[1].points[0].0 = f64::NAN;
     assert!(drawn.picture().unwrap().svg.contains("two"));
+    // Panels have the same rows, which are as high as in one panel.
+    drawn.panels.push(drawn.panels[0].clone());
+    assert_eq!(drawn.rows(), ["one", "two"]);
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod curator;
 mod growth;
 mod learner;
 mod sums;
+mod survey;
 mod worlds;
 
 use reticent::{
@@ -20,6 +21,7 @@ use reticent::{
 use self::{
     learner::{Map, Mapped, Whitening, Width},
     sums::Source,
+    survey::{Asking, Survey, Surveyed},
     worlds::World,
 };
 use super::{
@@ -32,7 +34,9 @@ use crate::{
     contest::Contestant,
     figure::{Figure, Line, Panel, Scale, Series},
     report,
+    simulate::Player,
     summary::{Estimate, Summary},
+    trial::mix,
 };
 
 const DELTA: f64 = 1e-6;
@@ -44,7 +48,8 @@ const WHITENED: &str = "whitened";
 const ONLINE: &str = "OnlineUCB";
 /// The learner of `whitened`, which never whitens: both caps with its rule and its times of learning.
 const CONTROL: &str = "not whitened";
-const COLUMNS: [&str; 6] = [NONE, ONE_CAP, AXIS, PUBLIC, WHITENED, CONTROL];
+const SURVEYED: &str = "surveyed sizes";
+const COLUMNS: [&str; 7] = [NONE, ONE_CAP, AXIS, PUBLIC, WHITENED, SURVEYED, CONTROL];
 
 /// One world at one epsilon.
 #[derive(Debug, Clone, Copy)]
@@ -62,6 +67,7 @@ struct Tuned {
     /// Reach and bonus.
     public: (f64, Width),
     whitened: (Whitening, Width),
+    surveyed: (Asking, Width),
 }
 
 const BONUSES: [f64; 8] = [0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.45, 0.7];
@@ -93,6 +99,17 @@ const WHITENINGS: [(Whitening, Width); 8] = [
     (whitening(1.5, 2.0, 0.02), CURIOUS),
     (whitening(1.5, 2.0, 0.1), CAREFUL),
     (whitening(1.5, 2.0, 0.1), CURIOUS),
+];
+
+const SURVEYS: [(Asking, Width); 8] = [
+    (Asking { precision: 20.0, every: 2 }, CAREFUL),
+    (Asking { precision: 20.0, every: 4 }, CAREFUL),
+    (Asking { precision: 20.0, every: 4 }, CURIOUS),
+    (Asking { precision: 20.0, every: 8 }, CAREFUL),
+    (Asking { precision: 20.0, every: 8 }, CURIOUS),
+    (Asking { precision: 40.0, every: 2 }, CAREFUL),
+    (Asking { precision: 40.0, every: 4 }, CAREFUL),
+    (Asking { precision: 40.0, every: 8 }, CAREFUL),
 ];
 
 fn rule(bonus: f64) -> Rule {
@@ -151,19 +168,31 @@ impl Problem {
         name: String,
         map: Map,
         width: Width,
+        asking: Option<Asking>,
     ) -> Result<Box<dyn Contestant>> {
         let (dimension, epsilon) = (self.dimension, self.epsilon);
         let setting = self.world.setting(dimension, rounds)?;
         let bounds = setting.bounds;
         let padded = UnitPair::of_axis(&Bounds { unit_arms: false, ..bounds }, epsilon)?;
         let plain = UnitPair::of_axis(&bounds, epsilon)?;
-        // A person makes one report, with one of the two; both have the same epsilon.
-        let guarantee = Guarantee::of(&padded.event(), TrustModel::Local, DELTA)?.simulated();
+        // A person makes one report, with one of the two or as an answer; all have the same epsilon.
+        let mut guarantee = Guarantee::of(&padded.event(), TrustModel::Local, DELTA)?;
+        let answer = Guarantee::of(&Survey::event(epsilon), TrustModel::Local, DELTA)?;
+        if asking.is_some() && answer.epsilon() > guarantee.epsilon() {
+            guarantee = answer;
+        }
         let start = move |seed| {
             let source = Source::reports(padded.clone(), plain.clone(), seed);
-            Ok(Box::new(Mapped::new(bounds, source, map.clone(), width)?) as Box<_>)
+            let learner = Mapped::new(bounds, source, map.clone(), width)?;
+            Ok(match asking {
+                None => Box::new(learner) as Box<dyn Player>,
+                Some(asking) => {
+                    let survey = Survey::new(dimension, epsilon, asking);
+                    Box::new(Surveyed::new(learner, survey, mix(seed, 1)))
+                }
+            })
         };
-        Ok(Box::new(Stepped::new(name, &setting, start).certified_by(guarantee)))
+        Ok(Box::new(Stepped::new(name, &setting, start).certified_by(guarantee.simulated())))
     }
 
     fn public(
@@ -173,7 +202,7 @@ impl Problem {
         (reach, width): (f64, Width),
     ) -> Result<Box<dyn Contestant>> {
         let sizes = self.world.sizes(self.dimension)?;
-        self.mapped(rounds, name, Map::Public { sizes, reach }, width)
+        self.mapped(rounds, name, Map::Public { sizes, reach }, width, None)
     }
 
     fn whitened(
@@ -182,7 +211,17 @@ impl Problem {
         name: String,
         (whitening, width): (Whitening, Width),
     ) -> Result<Box<dyn Contestant>> {
-        self.mapped(rounds, name, Map::Learnt(whitening), width)
+        self.mapped(rounds, name, Map::Learnt(whitening), width, None)
+    }
+
+    fn surveyed(
+        &self,
+        rounds: u64,
+        name: String,
+        (asking, width): (Asking, Width),
+    ) -> Result<Box<dyn Contestant>> {
+        let never = Map::Learnt(whitening(1.0, f64::INFINITY, 0.0));
+        self.mapped(rounds, name, never, width, Some(asking))
     }
 
     fn contestants(&self, rounds: u64, tuned: &Tuned) -> Result<Vec<Box<dyn Contestant>>> {
@@ -195,6 +234,7 @@ impl Problem {
             self.axis(rounds, AXIS.into(), tuned.axis)?,
             self.public(rounds, PUBLIC.into(), tuned.public)?,
             self.whitened(rounds, WHITENED.into(), tuned.whitened)?,
+            self.surveyed(rounds, SURVEYED.into(), tuned.surveyed)?,
             self.whitened(rounds, CONTROL.into(), (never, width))?,
         ])
     }
@@ -216,6 +256,7 @@ fn tuned(extent: Extent) -> Result<Tuned> {
         axis: tune(&BONUSES, &all, trials, Problem::axis)?,
         public: tune(&PUBLIC_CHOICES, &all, trials, Problem::public)?,
         whitened: tune(&WHITENINGS, &all, trials, Problem::whitened)?,
+        surveyed: tune(&SURVEYS, &all, trials, Problem::surveyed)?,
     })
 }
 
@@ -262,7 +303,7 @@ const FULL: &[Size] = &[
     (5, 1.0, 100_000, 12),
     (5, 4.0, 100_000, 12),
     (5, 8.0, 100_000, 12),
-    (5, 4.0, 1_000_000, 8),
+    (5, 4.0, 1_000_000, 6),
     (20, 1.0, 100_000, 6),
     (20, 4.0, 100_000, 6),
     (20, 8.0, 100_000, 6),

@@ -13,7 +13,14 @@ pub(super) struct Coordinates {
     pub(super) backward: Matrix,
 }
 
-pub(super) fn diagonal(entries: impl Iterator<Item = f64> + Clone) -> Matrix {
+impl Coordinates {
+    /// Every feature divided by its size.
+    pub(super) fn of_sizes(sizes: impl Iterator<Item = f64> + Clone) -> Self {
+        Coordinates { forward: diagonal(sizes.clone().map(f64::recip)), backward: diagonal(sizes) }
+    }
+}
+
+fn diagonal(entries: impl Iterator<Item = f64> + Clone) -> Matrix {
     let dimension = entries.clone().count();
     let row = |(i, entry): (usize, f64)| {
         let mut row = vec![0.0; dimension];

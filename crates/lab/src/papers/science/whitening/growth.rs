@@ -2,7 +2,7 @@
 
 use super::{
     super::super::{Claim, Extent, Stage, Verdict},
-    AXIS, Measured, ONE_CAP, ONLINE, PUBLIC, Problem, Tuned, WHITENED,
+    AXIS, Measured, ONE_CAP, ONLINE, PUBLIC, Problem, SURVEYED, Tuned, WHITENED,
     worlds::World,
 };
 use crate::{
@@ -16,7 +16,7 @@ use crate::{
 pub(super) fn growth(stage: &Stage, tuned: &Tuned) -> Result<Vec<Claim>> {
     let size = match stage.extent {
         Extent::Quick => (100_000, 4),
-        Extent::Full => (10_000_000, 5),
+        Extent::Full => (10_000_000, 3),
     };
     let (mut panels, mut claims) = (Vec::new(), Vec::new());
     for world in [World::Isotropic, World::Units] {
@@ -28,6 +28,7 @@ pub(super) fn growth(stage: &Stage, tuned: &Tuned) -> Result<Vec<Claim>> {
             problem.axis(size.0, AXIS.into(), tuned.axis)?,
             problem.public(size.0, PUBLIC.into(), tuned.public)?,
             problem.whitened(size.0, WHITENED.into(), tuned.whitened)?,
+            problem.surveyed(size.0, SURVEYED.into(), tuned.surveyed)?,
             Algorithm::OnlineUcb(online).contestant(&setting)?,
         ];
         let measured = Measured::new(stage, "nobody", problem, size, entrants)?;

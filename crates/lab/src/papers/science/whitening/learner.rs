@@ -22,7 +22,7 @@ use reticent::{
 
 use super::{
     super::click_world::dot,
-    coordinates::{Coordinates, apply, congruent, diagonal, function, times},
+    coordinates::{Coordinates, apply, congruent, function, times},
     sums::{Learnt, Source, Sums},
 };
 use crate::{Result, simulate::Player};
@@ -86,13 +86,9 @@ impl Mapped {
         let coordinates = match &map {
             Map::Public { sizes, reach } => {
                 let scale = reach * (dimension as f64).sqrt();
-                let forward = diagonal(sizes.iter().map(|size| 1.0 / (size * scale)));
-                Coordinates { forward, backward: diagonal(sizes.iter().map(|size| size * scale)) }
+                Coordinates::of_sizes(sizes.iter().map(|size| size * scale))
             }
-            Map::Learnt(_) => {
-                let one = diagonal(std::iter::repeat_n(1.0, dimension));
-                Coordinates { forward: one.clone(), backward: one }
-            }
+            Map::Learnt(_) => Coordinates::of_sizes(std::iter::repeat_n(1.0, dimension)),
         };
         let policy = Policy::from_parts(vec![0.0; dimension], vec![0.0; triangle], 0.0, 0.0)?;
         Ok(Mapped {
@@ -159,13 +155,23 @@ impl Mapped {
         let scale = (d as f64 / trace).sqrt() / (whitening.reach * root);
         let forward = function(&eigen, |value| scale * power(value));
         let backward = function(&eigen, |value| 1.0 / (scale * power(value)));
-        let change = times(&forward, &self.coordinates.backward);
-        self.earlier = all.moved(&change);
+        self.change_to(Coordinates { forward, backward });
+        Ok(())
+    }
+
+    /// Features are divided by these sizes from now on.
+    pub(super) fn divide_by(&mut self, sizes: &[f64]) -> Result<()> {
+        self.change_to(Coordinates::of_sizes(sizes.iter().copied()));
+        self.learn()
+    }
+
+    fn change_to(&mut self, coordinates: Coordinates) {
+        let all = self.all();
+        self.earlier = all.moved(&times(&coordinates.forward, &self.coordinates.backward));
         self.present = Sums::none(all.entries.len());
         self.source.restart();
-        self.coordinates = Coordinates { forward, backward };
+        self.coordinates = coordinates;
         self.is_mapped = true;
-        Ok(())
     }
 }
 
