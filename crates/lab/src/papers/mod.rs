@@ -203,7 +203,7 @@ pub const EXPERIMENTS: &[PaperExperiment] = &[
     },
     PaperExperiment {
         id: "science/whitening",
-        title: "features whitened before they are randomised, beside the default and features divided by public sizes",
+        title: "features whitened, or divided by public or surveyed sizes, before they are randomised, beside the default",
         run: science::whitening_of_features,
     },
 ];

@@ -15,7 +15,7 @@
 //! | `linearised` | working responses around the last released theta |
 //! | `published_glm` | the generalised linear bandit of Sarmasarkar 2026 |
 //! | `firefox` | `science/firefox`: interests by unary encoding, as Firefox's New Tab sends them, beside our randomisers |
-//! | `whitening` | `science/whitening`: features that are whitened before they are randomised; its worlds and its learner |
+//! | `whitening` | `science/whitening`: features that are whitened before they are randomised, or divided by sizes; its worlds and learners |
 //! | `contest` | tuning on other seeds, cells of tables |
 
 mod blocks;

@@ -1,8 +1,18 @@
 //! `science/whitening`: whether features should be whitened before they are randomised, when nobody is trusted.
 //!
-//! Chen, Li, Rakhlin and Simchi-Levi (arXiv 2502.13115): under privacy a direction is worth `E|<x, v>|`, because noise has a fixed size whatever the features. [`learner`] whitens
-//! by a matrix learnt from reports. Beside it, at equal certificates and tuned alike on other seeds (but for OnlineUCB and the learner without privacy, which have their defaults): the default as it was, with one cap; the same learner with both caps (`unit_axis`); features
-//! divided by sizes that are public. Worlds are ours ([`worlds`]).
+//! Chen, Li, Rakhlin and Simchi-Levi (arXiv 2502.13115): under privacy a direction is worth `E|<x, v>|`, because noise has a fixed size whatever the features.
+//!
+//! | learner | what people do with their features |
+//! | --- | --- |
+//! | one cap | nothing: the default as it was, `unit_pair` where that has the least noise |
+//! | both caps | nothing: `unit_axis` |
+//! | public sizes | divide them by their root mean square, which is public |
+//! | whitened | multiply them by a matrix learnt from reports ([`learner`]) |
+//! | surveyed sizes | divide them by sizes that people were asked for ([`survey`]) |
+//! | not whitened | nothing: the learner of the last three, as a control |
+//!
+//! All have equal certificates and were tuned alike on other seeds, but for OnlineUCB and the learner without privacy, which have their defaults, and the control, which has the widths of the whitened one. Worlds are ours ([`worlds`]);
+//! [`curator`] asks the same with a trusted curator.
 
 mod coordinates;
 mod curator;
