@@ -1,12 +1,18 @@
 //! Tells the program which commit it is built from, for captions and summaries. Only this small crate is compiled again after a commit.
+//!
+//! `crates/cli` and `crates/python` have the same file, so that both mean the same by a commit; a source distribution of the Python package does not hold the program's folder. A test
+//! compares them.
 
 use std::{fs, path::Path, process::Command};
 
-/// The crates that the program is made of.
-const CRATES: [&str; 7] = ["cli", "core", "durable", "lab", "page", "sealed", "server"];
+/// What is built here: the folder of its crate, and the other crates that it is made of.
+const BUILT: [(&str, &[&str]); 2] = [
+    ("cli", &["core", "durable", "lab", "page", "sealed", "server"]),
+    ("python", &["core", "durable", "lab", "page", "sealed"]),
+];
 
 fn main() {
-    println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rerun-if-changed=Cargo.toml");
     // Cargo writes the commit into a packed crate; such a one may lie in a repository of somebody else.
     let commit = match fs::read_to_string(".cargo_vcs_info.json") {
         Ok(packed) => of_package(&packed),
@@ -29,14 +35,13 @@ fn of_package(packed: &str) -> Option<String> {
 fn of_repository() -> Option<String> {
     let root = Path::new(&git(&["rev-parse", "--show-toplevel"])?).canonicalize().ok()?;
     let own = Path::new(".").canonicalize().ok()?;
-    if own != root.join("crates/cli") || git(&["ls-files", "--error-unmatch", "build.rs"]).is_none()
-    {
-        return None;
-    }
+    let crates = root.join("crates");
+    let (name, others) = BUILT.into_iter().find(|(name, _)| own == crates.join(name))?;
+    git(&["ls-files", "--error-unmatch", "Cargo.toml"])?;
     let mut sources = vec![root.join("Cargo.toml"), root.join("Cargo.lock")];
-    for name in CRATES {
-        let folder = root.join("crates").join(name);
-        sources.extend(["src", "Cargo.toml", "build.rs"].map(|part| folder.join(part)));
+    for folder in [&name].into_iter().chain(others).map(|name| crates.join(name)) {
+        // The folder `python` holds modules in Python.
+        sources.extend(["src", "python", "Cargo.toml", "build.rs"].map(|part| folder.join(part)));
     }
     // A path that is not there would make this program run every time.
     sources.retain(|path| path.exists());

@@ -19,7 +19,7 @@ pub struct Report {
 /// Light and dark, wide and narrow, on screen and in print.
 const STYLE: &str = include_str!("report/report.css");
 
-/// Makes figures answer a pointer: values, hidden lines, zoom. Without it they are pictures.
+/// Makes figures answer a pointer and fingers: values, hidden lines, zoom. Without it they are pictures.
 const SCRIPT: &str = include_str!("report/report.js");
 
 impl Report {

@@ -96,6 +96,9 @@ mod _core {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         mine::notice();
+        if let Some(commit) = option_env!("RETICENT_COMMIT") {
+            reticent_lab::built_from(commit);
+        }
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.add("ReticentError", module.py().get_type::<error::ReticentError>())?;
         module.add("HorizonExceeded", module.py().get_type::<error::HorizonExceeded>())?;

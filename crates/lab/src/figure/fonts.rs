@@ -9,17 +9,23 @@ use plotters::{
     style::{FontStyle, register_font},
 };
 use resvg::usvg::{
-    self, FontResolver, Group, Node, Options, Tree,
-    fontdb::{Database, FaceInfo, ID, Source, Stretch, Style, Weight},
+    self, FontFamily, FontResolver, Group, Node, Options, Tree,
+    fontdb::{Database, FaceInfo, Family, ID, Query, Source, Stretch, Style, Weight},
 };
 
-use super::runs::{in_runs, joins};
+use super::{
+    clusters::parts,
+    runs::{in_runs, joins},
+};
 
 /// The generic family of all text.
 pub(super) const FAMILY: &str = "sans-serif";
 
 /// The family that stands for it here.
 const OWN_FAMILY: &str = "Noto Sans";
+
+/// How the name of a family begins that is one font.
+const FACE: &str = "face-";
 
 static OWN: LazyLock<Arc<Database>> = LazyLock::new(|| {
     let mut fonts = Database::new();
@@ -64,11 +70,29 @@ pub fn undrawable(text: &str) -> Vec<char> {
 
 /// An SVG whose texts have one font each.
 pub(super) fn tree_with(svg: &str, fonts: &Arc<Database>) -> Result<Tree, usvg::Error> {
-    let select_font = FontResolver::default_font_selector();
-    // Text of several fonts is not shaped rightly by the library: see `runs`.
-    let font_resolver = FontResolver { select_font, select_fallback: Box::new(|_, _, _| None) };
+    let by_name = FontResolver::default_font_selector();
+    let font_resolver = FontResolver {
+        select_font: Box::new(move |font, fonts| match font.families() {
+            [FontFamily::Named(name), ..] if name.starts_with(FACE) => {
+                fonts.faces().map(|face| face.id).find(|id| family_of(*id) == *name)
+            }
+            _ => by_name(font, fonts),
+        }),
+        // Text of several fonts is not shaped rightly by the library: see `runs`.
+        select_fallback: Box::new(|_, _, _| None),
+    };
     let fontdb = Arc::clone(fonts);
     Tree::from_str(svg, &Options { font_resolver, fontdb, ..Options::default() })
+}
+
+/// A family that is this font alone: several fonts may have one name, and not all of them the same letters.
+pub(super) fn family_of(font: ID) -> String {
+    format!("{FACE}{font}")
+}
+
+/// The font of text that names the generic family.
+pub(super) fn own_font(fonts: &Database) -> Option<ID> {
+    fonts.query(&Query { families: &[Family::SansSerif], ..Query::default() })
 }
 
 /// The font that comes nearest to Noto Sans, among those that have the letter; nothing for a letter of Noto Sans itself, or of no font.
@@ -149,13 +173,13 @@ pub(super) fn wrapped(text: &str, size: u32, room: u32) -> Vec<String> {
         if !line.is_empty() {
             lines.push(String::new());
         }
-        for letter in word.chars() {
+        for part in parts(word) {
             let line = lines.last_mut().expect("there is always one");
-            let longer = format!("{line}{letter}");
+            let longer = format!("{line}{part}");
             if line.is_empty() || fits(&longer) {
                 *line = longer;
             } else {
-                lines.push(letter.to_string());
+                lines.push(part.to_string());
             }
         }
     }

@@ -6,7 +6,7 @@
 //! | `draw`, `line`, `below` | panels with their axes; lines; legend and caption |
 //! | `groups` | which parts of an SVG belong together |
 //! | `colours` | colours of lines |
-//! | `fonts`, `runs`, `direction` | fonts, and how wide text is; text in several fonts, and from right to left |
+//! | `fonts`, `runs`, `clusters`, `direction` | fonts, and how wide text is; text in several fonts, in scripts whose letters have several glyphs, and from right to left |
 //! | `heat` | a map of values over two keys |
 //! | `picture` | drawings as SVG, and the same SVG as PNG and PDF |
 //! | `values` | the values of a figure with where they are drawn |
@@ -15,6 +15,7 @@
 //! legend.
 
 mod below;
+mod clusters;
 mod colours;
 mod direction;
 mod draw;

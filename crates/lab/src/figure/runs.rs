@@ -9,15 +9,19 @@ use resvg::usvg::{
     self, Group, Node,
     fontdb::{Database, ID},
 };
+use rustybuzz::Script;
 
 use super::{
+    clusters::{Lacking, lacking, script_of},
     direction::directs,
-    fonts::{draws, other_font, tree_with},
+    fonts::{draws, family_of, other_font, own_font, tree_with},
 };
 
-/// Letters that one font has; without one, they are in Noto Sans, or nowhere.
+/// Letters that one font has; without one, they are in Noto Sans, or nowhere. Those of another font have one script, as the shaper takes all for those of the first.
 struct Run {
     font: Option<ID>,
+    script: Option<Script>,
+    /// As it stands in the SVG.
     text: String,
 }
 
@@ -39,7 +43,9 @@ pub(super) fn in_runs(svg: &str, fonts: &Arc<Database>) -> Result<String, usvg::
         let number = |key| attribute(line, key).and_then(|value| value.parse::<f32>().ok());
         let size = number("font-size").unwrap_or(12.0);
         let y = number("y").unwrap_or(0.0) + attribute(line, "dy").map_or(0.0, |dy| down(dy, size));
-        let widths = widths(&runs, size, fonts)?;
+        let lacking: Vec<Lacking> = runs.iter().map(|run| run.lacking(size, fonts)).collect();
+        let mut widths = widths(&runs, size, fonts)?;
+        widths.iter_mut().zip(&lacking).for_each(|(width, lacking)| *width += lacking.all);
         let all: f32 = widths.iter().sum();
         let mut x = number("x").unwrap_or(0.0)
             - match attribute(line, "text-anchor") {
@@ -47,12 +53,12 @@ pub(super) fn in_runs(svg: &str, fonts: &Arc<Database>) -> Result<String, usvg::
                 Some("end") => all,
                 _ => 0.0,
             };
-        for (run, width) in runs.iter().zip(widths) {
+        for ((run, width), lacking) in runs.iter().zip(widths).zip(lacking) {
             let beginning = with(line, "text-anchor", "start");
             let beginning = with(&beginning, "x", &x.to_string());
             // The library moves only the first letter of a text from right to left.
             let beginning = with(&with(&beginning, "y", &y.to_string()), "dy", "0");
-            written.push_str(&run.element(&beginning, fonts));
+            written.push_str(&run.element(&beginning, &lacking.before));
             x += width;
         }
     }
@@ -73,15 +79,20 @@ fn runs(text: &str, fonts: &Database) -> Vec<Run> {
                 same.or(other)
             }
         };
-        match runs.last_mut().filter(|run| run.font == font) {
-            Some(run) => run.text.push(letter),
+        let script = font.and_then(|_| script_of(letter));
+        let is_of = |run: &Run| script.is_none() || run.script.is_none() || run.script == script;
+        match runs.last_mut().filter(|run| run.font == font && is_of(run)) {
+            Some(run) => {
+                run.text.push(letter);
+                run.script = run.script.or(script);
+            }
             None => {
                 // Spaces before other letters are theirs.
                 let spaces = match runs.last_mut() {
                     Some(run) => run.text.split_off(run.text.trim_end().len()),
                     None => String::new(),
                 };
-                runs.push(Run { font, text: format!("{spaces}{letter}") });
+                runs.push(Run { font, script, text: format!("{spaces}{letter}") });
             }
         }
     }
@@ -94,18 +105,26 @@ pub(super) fn joins(letter: char) -> bool {
 }
 
 impl Run {
-    /// A text that begins as `beginning`, in the run's font.
-    fn element(&self, beginning: &str, fonts: &Database) -> String {
-        let face = self.font.and_then(|font| fonts.face(font));
-        let family = face.and_then(|face| face.families.first()).map(|(name, _)| name);
-        let beginning = match family {
-            Some(name) => {
-                let name = name.replace(['\'', '"', '&', '<'], "");
-                with(beginning, "font-family", &format!("'{name}'"))
-            }
-            None => beginning.to_string(),
-        };
-        format!("{} xml:space=\"preserve\">{}</text>\n", beginning.trim_end_matches('>'), self.text)
+    /// A text that begins as `beginning`, in the run's font, with these distances before its letters.
+    fn element(&self, beginning: &str, before: &[f32]) -> String {
+        let mut beginning = beginning.trim_end_matches('>').to_string();
+        if let Some(font) = self.font {
+            beginning = with(&beginning, "font-family", &family_of(font));
+        }
+        if !before.is_empty() {
+            let before: Vec<String> = before.iter().map(f32::to_string).collect();
+            beginning += &format!(" dx=\"{}\"", before.join(" "));
+        }
+        format!("{beginning} xml:space=\"preserve\">{}</text>\n", self.text)
+    }
+
+    /// What the clusters of its letters lack.
+    fn lacking(&self, size: f32, fonts: &Database) -> Lacking {
+        let signs =
+            [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&apos;", "'"), ("&amp;", "&")];
+        let text = signs.iter().fold(self.text.clone(), |text, (from, to)| text.replace(from, to));
+        let font = self.font.or_else(|| own_font(fonts));
+        font.map_or_else(Lacking::default, |font| lacking(&text, size, font, fonts))
     }
 }
 
@@ -117,14 +136,14 @@ fn down(dy: &str, size: f32) -> f32 {
     units.into_iter().find_map(moved).unwrap_or(0.0)
 }
 
-/// How far each run reaches.
+/// How far each run reaches, as the library counts.
 fn widths(runs: &[Run], size: f32, fonts: &Arc<Database>) -> Result<Vec<f32>, usvg::Error> {
     let mut svg =
         String::from("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"9\" height=\"9\">");
     for (number, run) in runs.iter().enumerate() {
         let beginning =
             format!("<text id=\"{number}\" font-size=\"{size}\" font-family=\"sans-serif\">");
-        svg.push_str(&run.element(&beginning, fonts));
+        svg.push_str(&run.element(&beginning, &[]));
     }
     svg.push_str("</svg>");
     let tree = tree_with(&svg, fonts)?;

@@ -1,4 +1,4 @@
-// Figures of a report: point at a line to read it, click a name in the legend to hide it, drag to see a part of a panel.
+// Figures of a report: point at a line to read it, click a name in the legend to hide it, drag or spread two fingers to see a part of a panel.
 "use strict";
 for (const section of document.querySelectorAll("section.figure")) {
   const svg = section.querySelector("svg");
@@ -10,8 +10,9 @@ for (const section of document.querySelectorAll("section.figure")) {
   const reader = section.appendChild(element("output", { hidden: true }));
   const tools = section.appendChild(element("p", { className: "tools" }));
   const all = tools.appendChild(element("button", { type: "button", hidden: true, textContent: "Whole figure" }));
-  const part = figure.y.rows ? "" : " Drag to see a part of it; double-click to see the whole again.";
-  tools.append(`Point at a line to read its values.${figure.legend.length ? " Click a name below it to hide a line." : ""}${part}`);
+  const [point, click, drag, twice] = matchMedia("(hover: none)").matches ? ["Tap", "Tap", "Spread two fingers", "tap twice"] : ["Point at", "Click", "Drag", "double-click"];
+  const part = figure.y.rows ? "" : ` ${drag} to see a part of it; ${twice} to see the whole again.`;
+  tools.append(`${point} a line to read its values.${figure.legend.length ? ` ${click} a name below it to hide a line.` : ""}${part}`);
   // Its names are buttons, which a picture would not have.
   svg.setAttribute("role", "group");
 
@@ -51,7 +52,7 @@ for (const section of document.querySelectorAll("section.figure")) {
     return best.line && best;
   };
 
-  svg.addEventListener("pointermove", (event) => {
+  const read = (event) => {
     const found = nearest(place(event));
     reader.hidden = !found;
     dot.setAttribute("visibility", found ? "visible" : "hidden");
@@ -60,7 +61,10 @@ for (const section of document.querySelectorAll("section.figure")) {
     dot.setAttribute("cy", found.y);
     dot.setAttribute("stroke", found.line.colour);
     reader.textContent = `\u2068${found.line.name}\u2069: ${figure.x.label} ${number(found.point[0])}, ${figure.y.label} ${number(found.point[1])}`;
-  });
+  };
+  svg.addEventListener("pointermove", read);
+  // A tap does not move.
+  svg.addEventListener("click", read);
   svg.addEventListener("pointerleave", () => {
     reader.hidden = true;
     dot.setAttribute("visibility", "hidden");
@@ -108,7 +112,8 @@ for (const section of document.querySelectorAll("section.figure")) {
     const texts = [...axes.querySelectorAll("text")];
     for (const child of axes.children) child.style.display = isWhole || (child.tagName === "text" && isName(child)) ? "" : "none";
     if (isWhole) return;
-    const own = shape("g", { "data-ticks": "" }, panel);
+    // A finger on what is drawn anew would be lost.
+    const own = shape("g", { "data-ticks": "", "pointer-events": "none" }, panel);
     axes.after(own);
     const write = (anchor, key, at, words) => {
       const like = texts.find((text) => text.getAttribute("text-anchor") === anchor && !isName(text));
@@ -208,6 +213,49 @@ for (const section of document.querySelectorAll("section.figure")) {
   });
   svg.addEventListener("dblclick", whole);
   all.addEventListener("click", whole);
+  if (figure.y.rows) continue;
+
+  // Two fingers scale the axes, and what is between them stays there; one finger scrolls the page. The browser itself does not enlarge a figure.
+  svg.style.touchAction = "pan-x pan-y";
+  let pinch;
+  /** The middle between two fingers, and how far they are apart. */
+  const fingers = ({ touches }) => {
+    const [one, other] = [...touches].map(place);
+    return { x: (one.x + other.x) / 2, y: (one.y + other.y) / 2, apart: Math.max(1, Math.hypot(one.x - other.x, one.y - other.y)) };
+  };
+  /** The part of an axis in which the place `held` is drawn at `at`, so many times as long as `axis`; within the whole axis, and at least a thousandth of it. */
+  const scaled = (axis, all, times, held, at, from, to) => {
+    const length = all.to - all.from;
+    const size = Math.max((axis.to - axis.from) * times, length / 1000);
+    if (size >= length) return [all.from, all.to];
+    const start = Math.min(Math.max(held - (at - from) / (to - from) * size, all.from), all.to - size);
+    return [start, start + size];
+  };
+  const begin = (event) => {
+    pinch = undefined;
+    if (event.touches.length !== 2) return;
+    const at = fingers(event);
+    const panel = panelAt(at);
+    if (!panel) return;
+    event.preventDefault();
+    const [left, top, right, bottom] = panel.box;
+    pinch = { box: panel.box, apart: at.apart, x: { ...shown.x }, y: { ...shown.y }, held: [back(shown.x, at.x, left, right), back(shown.y, at.y, bottom, top)] };
+  };
+  for (const kind of ["touchstart", "touchend", "touchcancel"]) svg.addEventListener(kind, begin, { passive: false });
+  svg.addEventListener("touchmove", (event) => {
+    if (!pinch || event.touches.length !== 2) return;
+    event.preventDefault();
+    const { box: [left, top, right, bottom], apart, held, x, y } = pinch;
+    const at = fingers(event);
+    show(scaled(x, figure.x, apart / at.apart, held[0], at.x, left, right), scaled(y, figure.y, apart / at.apart, held[1], at.y, bottom, top));
+  }, { passive: false });
+  // Not every browser makes a double click of two taps.
+  let tap;
+  svg.addEventListener("click", (event) => {
+    if (event.pointerType === "mouse") return;
+    if (tap && event.timeStamp - tap.timeStamp < 500 && Math.hypot(event.clientX - tap.clientX, event.clientY - tap.clientY) < 30) whole();
+    tap = event;
+  });
 }
 
 // What is folded on screen is printed.

@@ -1,4 +1,4 @@
-// Runs a small experiment and opens its report with a real browser: values under the pointer, lines that are hidden, zoom, wide and narrow, light and dark, printed.
+// Runs a small experiment and opens its report with a real browser: values under the pointer, lines that are hidden, zoom by pointer and by touch, wide and narrow, light and dark, printed.
 //
 //   cargo xtask browser
 //   cd crates/server/tests/browser && npm ci && node report.js [--screenshots FOLDER]
@@ -168,6 +168,98 @@ for (const [width, colorScheme] of [[1200, "light"], [1200, "dark"], [400, "ligh
     const printed = await page.pdf({ path: pictures && join(pictures, "report.pdf"), format: "A4" });
     assert.ok(printed.length > 20_000);
   }
+  await page.close();
+}
+
+// On a telephone two fingers show a part of a panel, two taps the whole again, and one finger scrolls the page.
+{
+  const page = await browser.newPage({ viewport: { width: 400, height: 900 }, hasTouch: true, isMobile: true });
+  const complaints = [];
+  page.on("pageerror", (error) => complaints.push(String(error)));
+  await page.goto(address);
+  const figure = page.locator("section.figure").nth(1);
+  assert.match(await figure.locator(".tools").innerText(), /^Tap a line .* Spread two fingers to see a part of it; tap twice/);
+  await figure.locator("svg").evaluate((svg) => svg.scrollIntoView({ block: "center", inline: "start" }));
+  /** The middle of the first panel, in the drawing and on the screen, and a point of its first line that is on the screen. */
+  const { middle, at: [x, y], point } = await figure.evaluate((section) => {
+    const { panels, x, y } = JSON.parse(section.querySelector("script").textContent);
+    const [left, top, right, bottom] = panels[0].box;
+    const matrix = section.querySelector("svg").getScreenCTM();
+    const on_screen = (across, down) => (({ x, y }) => [x, y])(new DOMPoint(across, down).matrixTransform(matrix));
+    const middle = [(left + right) / 2, (top + bottom) / 2];
+    const place = (axis, value, from, to) => from + ((axis.log ? Math.log10(value) : value) - axis.from) / (axis.to - axis.from) * (to - from);
+    const { points } = panels[0].series[0];
+    const [round, regret] = points[Math.floor(points.length / 2)];
+    return { middle, at: on_screen(...middle), point: { round, at: on_screen(place(x, round, left, right), place(y, regret, bottom, top)) } };
+  });
+  const state = () => figure.evaluate((section) => {
+    const texts = [...section.querySelectorAll("[data-panel='0'] text")].filter((text) => text.getClientRects().length > 0);
+    const line = section.querySelector("[data-panel='0'] [data-series] polyline");
+    return { labels: texts.map((text) => text.textContent.trim()), points: line.getAttribute("points").trim().split(/\s+/).map((point) => point.split(",").map(Number)) };
+  });
+  const devtools = await page.context().newCDPSession(page);
+  const touch = (type, ...points) => devtools.send("Input.dispatchTouchEvent", { type, touchPoints: points.map(([x, y], id) => ({ x, y, id })) });
+  /** Two fingers around the middle, one after the other, from one distance to another. */
+  const pinch = async (from, to) => {
+    const fingers = (away) => [[x - away, y - away / 2], [x + away, y + away / 2]];
+    await touch("touchStart", fingers(from)[0]);
+    await touch("touchStart", ...fingers(from));
+    for (let step = 1; step <= 8; step++) await touch("touchMove", ...fingers(from + (to - from) * step / 8));
+    await touch("touchEnd", fingers(to)[1]);
+    await touch("touchEnd");
+  };
+  const whole = await state();
+  const again = figure.getByRole("button", { name: "Whole figure" });
+  /** Points of the line are so many times as far from the middle as in the whole figure. */
+  const are_away = (points, times, tolerance) => points.forEach((point, number) => point.forEach((found, axis) => {
+    const expected = middle[axis] + times * (whole.points[number][axis] - middle[axis]);
+    assert.ok(Math.abs(found - expected) < tolerance, `${found} in place of ${expected}`);
+  }));
+  const is_enlarged = async (times) => {
+    const part = await state();
+    assert.notDeepEqual(part.labels, whole.labels);
+    assert.ok(part.labels.filter((label) => Number.isFinite(Number(label))).length >= 3, `labels of both axes: ${part.labels}`);
+    are_away(part.points, times, 2 * times);
+    assert.ok(await again.isVisible());
+  };
+  const is_whole = async () => {
+    const now = await state();
+    assert.deepEqual(now.labels, whole.labels);
+    are_away(now.points, 1, 0.01);
+    assert.ok(await again.isHidden());
+  };
+  await page.touchscreen.tap(...point.at);
+  assert.match(await figure.locator("output").innerText(), new RegExp(`round ${point.round}\\b`));
+  await is_whole();
+  await pinch(30, 90);
+  await is_enlarged(3);
+  if (pictures) await page.screenshot({ path: join(pictures, "report-touch.png") });
+  // The axes are drawn anew while fingers move: a finger that began on one of their lines would not be heard of again.
+  assert.equal(await figure.locator("[data-ticks]").first().evaluate((axes) => getComputedStyle(axes).pointerEvents), "none");
+  // Further in, and out beyond the whole.
+  await pinch(30, 60);
+  await is_enlarged(6);
+  await pinch(90, 10);
+  await is_whole();
+  for (const back of [() => again.tap(), async () => {
+    await page.touchscreen.tap(x, y);
+    await page.touchscreen.tap(x, y);
+  }]) {
+    await page.waitForTimeout(600);
+    await pinch(30, 60);
+    await is_enlarged(2);
+    await back();
+    await is_whole();
+  }
+  assert.equal(await page.evaluate(() => visualViewport.scale), 1, "the browser enlarged the page");
+  const before = await page.evaluate(() => scrollY);
+  await touch("touchStart", [x, y]);
+  for (let step = 1; step <= 8; step++) await touch("touchMove", [x, y - 25 * step]);
+  await touch("touchEnd");
+  const scrolled = await page.evaluate(() => scrollY) - before;
+  assert.ok(scrolled > 100, `one finger scrolled the page by ${scrolled}`);
+  await is_whole();
+  assert.deepEqual(complaints, []);
   await page.close();
 }
 await browser.close();

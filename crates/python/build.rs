@@ -1,0 +1,69 @@
+//! Tells the program which commit it is built from, for captions and summaries. Only this small crate is compiled again after a commit.
+//!
+//! `crates/cli` and `crates/python` have the same file, so that both mean the same by a commit; a source distribution of the Python package does not hold the program's folder. A test
+//! compares them.
+
+use std::{fs, path::Path, process::Command};
+
+/// What is built here: the folder of its crate, and the other crates that it is made of.
+const BUILT: [(&str, &[&str]); 2] = [
+    ("cli", &["core", "durable", "lab", "page", "sealed", "server"]),
+    ("python", &["core", "durable", "lab", "page", "sealed"]),
+];
+
+fn main() {
+    println!("cargo:rerun-if-changed=Cargo.toml");
+    // Cargo writes the commit into a packed crate; such a one may lie in a repository of somebody else.
+    let commit = match fs::read_to_string(".cargo_vcs_info.json") {
+        Ok(packed) => of_package(&packed),
+        Err(_) => of_repository(),
+    };
+    if let Some(commit) = commit {
+        println!("cargo:rustc-env=RETICENT_COMMIT={commit}");
+    }
+}
+
+/// The commit that a crate was packed from.
+fn of_package(packed: &str) -> Option<String> {
+    let (_, rest) = packed.split_once("\"sha1\"")?;
+    let commit = rest.split('"').nth(1)?;
+    let changed = packed.contains("\"dirty\"");
+    Some(words(commit, changed))
+}
+
+/// The commit of the repository that this crate is a part of.
+fn of_repository() -> Option<String> {
+    let root = Path::new(&git(&["rev-parse", "--show-toplevel"])?).canonicalize().ok()?;
+    let own = Path::new(".").canonicalize().ok()?;
+    let crates = root.join("crates");
+    let (name, others) = BUILT.into_iter().find(|(name, _)| own == crates.join(name))?;
+    git(&["ls-files", "--error-unmatch", "Cargo.toml"])?;
+    let mut sources = vec![root.join("Cargo.toml"), root.join("Cargo.lock")];
+    for folder in [&name].into_iter().chain(others).map(|name| crates.join(name)) {
+        // The folder `python` holds modules in Python.
+        sources.extend(["src", "python", "Cargo.toml", "build.rs"].map(|part| folder.join(part)));
+    }
+    // A path that is not there would make this program run every time.
+    sources.retain(|path| path.exists());
+    let log = git(&["rev-parse", "--git-path", "logs/HEAD"]).map(|path| own.join(path));
+    for path in sources.iter().chain(log.iter().filter(|log| log.exists())) {
+        println!("cargo:rerun-if-changed={}", path.display());
+    }
+    let commit = git(&["rev-parse", "HEAD"])?;
+    let mut difference = Command::new("git");
+    difference.args(["diff", "--quiet", "HEAD", "--"]).args(&sources);
+    Some(words(&commit, !difference.status().ok()?.success()))
+}
+
+/// The beginning of the commit's name, and whether the code is another one.
+fn words(commit: &str, changed: bool) -> String {
+    let short = commit.get(..12).unwrap_or(commit);
+    format!("{short}{}", if changed { ", changed" } else { "" })
+}
+
+/// What git answers, if it is here and succeeds.
+fn git(arguments: &[&str]) -> Option<String> {
+    let output = Command::new("git").args(arguments).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    output.status.success().then(|| text.trim().to_string())
+}
