@@ -51,7 +51,7 @@ pub(super) enum Source {
     /// Every person: the randomiser of what is mapped, and that of features as they are, which may be known to have norm 1.
     Reports { padded: UnitPair, plain: UnitPair, noise: FastNoise },
     /// A curator, to running sums.
-    Curator { plan: Box<PrivateSumPlan>, sum: Box<PrivateSum<FastNoise>>, seed: u64 },
+    Curator { plan: PrivateSumPlan, sum: Box<PrivateSum<FastNoise>>, seed: u64 },
 }
 
 impl Source {
@@ -61,7 +61,7 @@ impl Source {
 
     pub(super) fn curator(plan: PrivateSumPlan, seed: u64) -> Self {
         let sum = Box::new(plan.clone().start(FastNoise::seeded(seed)));
-        Source::Curator { plan: Box::new(plan), sum, seed }
+        Source::Curator { plan, sum, seed }
     }
 
     /// What is known since M was changed, where a person's data lead to a release.
@@ -96,7 +96,7 @@ impl Source {
     pub(super) fn restart(&mut self) {
         if let Source::Curator { plan, sum, seed } = self {
             *seed = mix(*seed, 1);
-            **sum = PrivateSumPlan::clone(plan).start(FastNoise::seeded(*seed));
+            **sum = plan.clone().start(FastNoise::seeded(*seed));
         }
     }
 }
