@@ -8,7 +8,7 @@ use std::sync::{
 
 use reticent::{device::ProtocolPlan, randomize::Report, refuse_if};
 
-use super::{Attack, Test, View, World};
+use super::{Attack, Test, View, World, local::seen};
 use crate::Result;
 
 /// Reports of each person, at least: fewer teach a test nothing.
@@ -34,10 +34,10 @@ pub fn attack(protocol: &ProtocolPlan, first: &[Report], second: &[Report]) -> R
         None => protocol.reports().guarantee_of_anybody()?,
     };
     let values = |reports: &[Report]| -> Arc<[Vec<f64>]> {
-        reports.iter().map(|report| report.values().to_vec()).collect()
+        reports.iter().map(|report| seen(protocol.reports().method(), report.values())).collect()
     };
     let worlds = (values(first), values(second));
-    let samples = bounding(count, first[0].values().len());
+    let samples = bounding(count, worlds.0[0].len());
     let adversary = format!(
         "the server sees one of {count} reports of each of two people, made by another program; learned test"
     );

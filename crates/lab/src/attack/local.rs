@@ -67,6 +67,17 @@ fn name(method: &Method) -> &'static str {
     }
 }
 
+/// What a test looks at in a report: its numbers, and their products where a report and its opposite are as likely, so that the numbers say nothing by their mean.
+pub(super) fn seen(method: &Method, values: &[f64]) -> Vec<f64> {
+    let mut seen = values.to_vec();
+    if *method == Method::UnitAxis {
+        for (place, one) in values.iter().enumerate() {
+            seen.extend(values[place..].iter().map(|two| one * two));
+        }
+    }
+    seen
+}
+
 /// The sum of all reports of one person.
 fn report(
     plan: &LocalPlan,
@@ -77,12 +88,13 @@ fn report(
 ) -> Result<Vec<f64>> {
     let mut person = plan.person(level, noise)?;
     let made = |person: &mut Person<AuditNoise>| {
-        person.report_in_block(model, datum.block, &datum.features, datum.reward)
+        let report = person.report_in_block(model, datum.block, &datum.features, datum.reward)?;
+        Ok::<_, crate::Error>(seen(plan.method(), report.values()))
     };
-    let mut sum = made(&mut person)?.values().to_vec();
+    let mut sum = made(&mut person)?;
     for _ in 1..plan.params().report.contributions_per_person {
         let more = made(&mut person)?;
-        sum.iter_mut().zip(more.values()).for_each(|(sum, value)| *sum += value);
+        sum.iter_mut().zip(more).for_each(|(sum, value)| *sum += value);
     }
     Ok(sum)
 }
@@ -182,4 +194,23 @@ pub fn feature_reward(params: &FeatureRewardParams, guarantee: &Guarantee) -> Ve
         Ok((view, Test::Scores))
     });
     vec![attack]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::attack::AuditOptions;
+
+    /// The mean of such a report is 0 whatever the data: a test of the numbers alone proves a third of epsilon, one of their products most of it.
+    #[test]
+    fn reports_whose_sides_are_as_likely_are_attacked_by_their_products() {
+        let bounds = Bounds { rewards: (0.0, 1.0), ..Bounds::unit(5) };
+        let report =
+            ReportParams { method: Some(Method::UnitAxis), ..ReportParams::new(bounds, 2.0, 0.0) };
+        let plan = LocalParams::from(report).check().unwrap();
+        let attacks = attacks(&plan, 0, &bounds, &plan.guarantee(0).unwrap());
+        let options = AuditOptions { samples: Some(20_000), ..AuditOptions::default() };
+        let audit = &attacks[0].run("axis", &options).unwrap()[0];
+        assert!((1.5..2.0).contains(&audit.epsilon_lower_bound), "{}", audit.epsilon_lower_bound);
+    }
 }
