@@ -40,8 +40,9 @@ fn of_repository() -> Option<String> {
     git(&["ls-files", "--error-unmatch", "Cargo.toml"])?;
     let mut sources = vec![root.join("Cargo.toml"), root.join("Cargo.lock")];
     for folder in [&name].into_iter().chain(others).map(|name| crates.join(name)) {
-        // The folder `python` holds modules in Python.
-        sources.extend(["src", "python", "Cargo.toml", "build.rs"].map(|part| folder.join(part)));
+        // `python` holds modules in Python; `data` and `audits` are parts of the laboratory's program.
+        let parts = ["src", "python", "data", "audits", "Cargo.toml", "build.rs"];
+        sources.extend(parts.map(|part| folder.join(part)));
     }
     // A path that is not there would make this program run every time.
     sources.retain(|path| path.exists());
@@ -50,9 +51,10 @@ fn of_repository() -> Option<String> {
         println!("cargo:rerun-if-changed={}", path.display());
     }
     let commit = git(&["rev-parse", "HEAD"])?;
-    let mut difference = Command::new("git");
-    difference.args(["diff", "--quiet", "HEAD", "--"]).args(&sources);
-    Some(words(&commit, !difference.status().ok()?.success()))
+    let mut changes = Command::new("git");
+    changes.args(["status", "--porcelain", "--"]).args(&sources);
+    let changes = changes.output().ok().filter(|output| output.status.success())?;
+    Some(words(&commit, !changes.stdout.is_empty()))
 }
 
 /// The beginning of the commit's name, and whether the code is another one.

@@ -32,6 +32,7 @@ def test_results_state_the_commit_that_the_package_is_built_from(tmp_path):
     lab.run(EXPERIMENT, folder=tmp_path / "out")
     read = lambda name: (tmp_path / "out" / name).read_text(encoding="utf-8")
     summary = json.loads(read("summary.json"))
+    assert summary.get("commit"), "the package was built where git tells no commit"
     assert re.fullmatch("[0-9a-f]{12}(, changed)?", summary["commit"]), summary["commit"]
     digits = summary["commit"][:12]
     assert git(ROOT, "cat-file", "-t", digits) == "commit"
@@ -40,6 +41,8 @@ def test_results_state_the_commit_that_the_package_is_built_from(tmp_path):
 
 
 def test_the_program_and_the_package_mean_the_same_by_a_commit():
+    if not (ROOT / "crates" / "cli").exists():
+        pytest.skip("a source distribution does not hold the program")
     program, package = ((ROOT / "crates" / crate / "build.rs").read_bytes() for crate in ["cli", "python"])
     assert program == package, "copy one build.rs over the other"
 

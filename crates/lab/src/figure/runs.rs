@@ -65,6 +65,9 @@ pub(super) fn in_runs(svg: &str, fonts: &Arc<Database>) -> Result<String, usvg::
     Ok(written)
 }
 
+/// Letters of a run, at most: the shaper fails on a syllable of more than 256.
+const MOST_LETTERS: usize = 200;
+
 /// The runs of a text; spaces between runs of one font belong to it.
 fn runs(text: &str, fonts: &Database) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
@@ -81,7 +84,8 @@ fn runs(text: &str, fonts: &Database) -> Vec<Run> {
         };
         let script = font.and_then(|_| script_of(letter));
         let is_of = |run: &Run| script.is_none() || run.script.is_none() || run.script == script;
-        match runs.last_mut().filter(|run| run.font == font && is_of(run)) {
+        let is_short = |run: &Run| run.text.chars().count() < MOST_LETTERS;
+        match runs.last_mut().filter(|run| run.font == font && is_of(run) && is_short(run)) {
             Some(run) => {
                 run.text.push(letter);
                 run.script = run.script.or(script);

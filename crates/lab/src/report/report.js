@@ -237,14 +237,14 @@ for (const section of document.querySelectorAll("section.figure")) {
     const at = fingers(event);
     const panel = panelAt(at);
     if (!panel) return;
-    event.preventDefault();
+    if (event.cancelable) event.preventDefault();
     const [left, top, right, bottom] = panel.box;
     pinch = { box: panel.box, apart: at.apart, x: { ...shown.x }, y: { ...shown.y }, held: [back(shown.x, at.x, left, right), back(shown.y, at.y, bottom, top)] };
   };
   for (const kind of ["touchstart", "touchend", "touchcancel"]) svg.addEventListener(kind, begin, { passive: false });
   svg.addEventListener("touchmove", (event) => {
     if (!pinch || event.touches.length !== 2) return;
-    event.preventDefault();
+    if (event.cancelable) event.preventDefault();
     const { box: [left, top, right, bottom], apart, held, x, y } = pinch;
     const at = fingers(event);
     show(scaled(x, figure.x, apart / at.apart, held[0], at.x, left, right), scaled(y, figure.y, apart / at.apart, held[1], at.y, bottom, top));
@@ -252,7 +252,7 @@ for (const section of document.querySelectorAll("section.figure")) {
   // Not every browser makes a double click of two taps.
   let tap;
   svg.addEventListener("click", (event) => {
-    if (event.pointerType === "mouse") return;
+    if (event.pointerType === "mouse" || event.target.closest("[role=button]")) return;
     if (tap && event.timeStamp - tap.timeStamp < 500 && Math.hypot(event.clientX - tap.clientX, event.clientY - tap.clientY) < 30) whole();
     tap = event;
   });

@@ -9,9 +9,9 @@
 //! | public sizes | divide them by their root mean square, which is public |
 //! | whitened | multiply them by a matrix learnt from reports ([`learner`]) |
 //! | surveyed sizes | divide them by sizes that people were asked for ([`survey`]) |
-//! | not whitened | nothing: the learner of the last three, as a control |
+//! | not whitened | nothing: the learner of the three above, as a control |
 //!
-//! All have equal certificates and were tuned alike on other seeds, but for OnlineUCB and the learner without privacy, which have their defaults, and the control, which has the widths of the whitened one. Worlds are ours ([`worlds`]);
+//! All of these have equal certificates and were tuned alike on other seeds, but for the control, which has the widths of the whitened one; OnlineUCB and the learner without privacy have their defaults. Worlds are ours ([`worlds`]);
 //! [`curator`] asks the same with a trusted curator.
 
 mod coordinates;
@@ -185,11 +185,14 @@ impl Problem {
         let bounds = setting.bounds;
         let padded = UnitPair::of_axis(&Bounds { unit_arms: false, ..bounds }, epsilon)?;
         let plain = UnitPair::of_axis(&bounds, epsilon)?;
-        // A person makes one report, with one of the two or as an answer; all have the same epsilon.
+        // A person makes one report, with one of the two or as an answer: the certificate is the weakest of theirs.
         let mut guarantee = Guarantee::of(&padded.event(), TrustModel::Local, DELTA)?;
-        let answer = Guarantee::of(&Survey::event(epsilon), TrustModel::Local, DELTA)?;
-        if asking.is_some() && answer.epsilon() > guarantee.epsilon() {
-            guarantee = answer;
+        let answer = asking.map(|_| Survey::event(epsilon));
+        for event in [plain.event()].into_iter().chain(answer) {
+            let other = Guarantee::of(&event, TrustModel::Local, DELTA)?;
+            if other.epsilon() > guarantee.epsilon() {
+                guarantee = other;
+            }
         }
         let start = move |seed| {
             let source = Source::reports(padded.clone(), plain.clone(), seed);
@@ -250,7 +253,7 @@ impl Problem {
     }
 }
 
-/// One choice for all worlds, at a length of the same order as that of the results: how far to whiten depends on how many people there are.
+/// One choice for all worlds. Longer results are tuned on more people: how far to whiten depends on how many there are.
 fn tuned(extent: Extent) -> Result<Tuned> {
     let (rounds, epsilons, trials): (u64, &[f64], u64) = match extent {
         Extent::Quick => (10_000, &[4.0, 8.0], 4),
@@ -397,7 +400,7 @@ fn figure(kind: &str, all: &[Measured]) -> (String, Figure) {
         Panel { title: name.to_string(), series: rows.chain([level]).collect() }
     };
     let panels = COLUMNS[2..].iter().enumerate().map(panel).collect();
-    let x = "regret by the median of one cap: median, 5 to 95 % of trials".to_string();
+    let x = "regret by that of one cap, 5 to 95 %".to_string();
     let axes = ((x, Scale::Logarithmic), (String::new(), Scale::Rows));
     let title = format!("Nobody trusted, {kind}: what whitening gains and loses");
     let figure = Figure { panels, ..Figure::of(title, axes.0, axes.1, Vec::new()) };

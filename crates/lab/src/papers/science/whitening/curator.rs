@@ -97,6 +97,7 @@ fn whitened(
     mapped(problem, rounds, name, Map::Learnt(whitening), width)
 }
 
+/// At epsilon 1 with 10,000 people, for all results.
 fn tuned() -> Result<Tuned> {
     let at = |world| (Problem { world, dimension: 5, epsilon: 1.0 }, 10_000);
     let all: Vec<(Problem, u64)> = World::ALL.into_iter().map(at).collect();

@@ -7,12 +7,13 @@
 //!
 //! **Privacy.** (x', z') is a function of one person's data and of M, which is public and made from earlier reports or releases; it lies in the unit ball times [-1, 1] whatever M is. The
 //! guarantee of a randomiser holds for every such pair, so that its event is that of a report, whoever chose M and why. A curator has one running sum for each M, all with the same
-//! parameters, and a person is in one of them: given what was released before, the other sums do not depend on that person, so that all of them together have the guarantee of one.
+//! parameters, and a person is in one of them: given what was released before, the other sums do not depend on that person, so that all of them together have the guarantee of one. Neighbours differ in
+//! the data of one person, who is there in both worlds; a sum ends right after a release, and counts and releases alone decide when; the guarantee of a sum holds for people who are chosen by its releases.
 //!
 //! **No bias.** Where rewards are linear, `E z' x' = E[c^2 M x x^T] theta = E[x' x'^T] M^-1 theta`: shortening features and reward alike weighs a person by c^2, and changes nothing else.
 //!
-//! **When M changes** sums move to the new coordinates by `R = M' M^-1`. Their noise grows by about `a = tr R R^T / d` in variance, and they are counted 1/a times, as the inverse of a
-//! variance: without that, what was sent before whitening drowns the small directions.
+//! **When M changes** sums move to the new coordinates by `R = M' M^-1`. The variance of the vector's noise grows by about `a = tr R R^T / d`, that of the matrix by `a^2`, and they are counted 1/a times, as the inverse of the
+//! vector's variance: without that, what was sent before whitening drowns the small directions.
 
 use reticent::{
     bandit::{Arms, Policy},
@@ -192,6 +193,10 @@ impl Player for Mapped {
         Ok(best.map_or(0, |(arm, _)| arm))
     }
 
+    fn sent(&mut self) -> Option<Vec<f64>> {
+        self.source.sent()
+    }
+
     fn observe(&mut self, _: u64, features: &[f64], reward: f64) -> Result<()> {
         let (mut x, mut bounds, mut shorter) = (features.to_vec(), self.bounds, 1.0);
         if self.is_mapped {
@@ -275,9 +280,12 @@ mod tests {
                 let reward = if people.uniform() < 0.5 * (1.0 + z) { 1.0 } else { -1.0 };
                 learner.observe(round, &x, reward).unwrap();
             }
+            let is_never = matches!(&map, Map::Learnt(whitening) if whitening.gate.is_infinite());
+            assert_eq!(learner.is_mapped, !is_never, "{map:?}");
+            // The ridge draws the second by .5 to 0, and its deviation is about .2: false alarms in less than a millionth of all seeds.
             let theta = learner.policy.theta();
             assert!((theta[0] - 0.6).abs() < 0.05, "{map:?} {theta:?}");
-            assert!((theta[1] + 10.0).abs() < 1.5, "{map:?} {theta:?}");
+            assert!((theta[1] + 10.0).abs() < 2.0, "{map:?} {theta:?}");
         }
     }
 }

@@ -49,14 +49,14 @@ impl Sums {
 /// Who adds noise.
 pub(super) enum Source {
     /// Every person: the randomiser of what is mapped, and that of features as they are, which may be known to have norm 1.
-    Reports { padded: UnitPair, plain: UnitPair, noise: FastNoise },
+    Reports { padded: UnitPair, plain: UnitPair, noise: FastNoise, sent: Option<Vec<f64>> },
     /// A curator, to running sums.
     Curator { plan: PrivateSumPlan, sum: Box<PrivateSum<FastNoise>>, seed: u64 },
 }
 
 impl Source {
     pub(super) fn reports(padded: UnitPair, plain: UnitPair, seed: u64) -> Self {
-        Source::Reports { padded, plain, noise: FastNoise::seeded(seed) }
+        Source::Reports { padded, plain, noise: FastNoise::seeded(seed), sent: None }
     }
 
     pub(super) fn curator(plan: PrivateSumPlan, seed: u64) -> Self {
@@ -72,10 +72,11 @@ impl Source {
         is_mapped: bool,
     ) -> Result<Option<Learnt>> {
         match self {
-            Source::Reports { padded, plain, noise } => {
+            Source::Reports { padded, plain, noise, sent } => {
                 let pair = if is_mapped { padded } else { plain };
                 let report = pair.randomize(&bounds.clip(features, reward)?, noise)?;
                 let entries = pair.estimate(&report, pair.correlation())?;
+                *sent = Some(report);
                 let variance = pair.precision().matrix.powi(2);
                 Ok(Some(Learnt::More(Sums { entries, variance, weight: 1.0 })))
             }
@@ -92,6 +93,14 @@ impl Source {
         }
     }
 
+    /// The last report, once; a curator is trusted.
+    pub(super) fn sent(&mut self) -> Option<Vec<f64>> {
+        match self {
+            Source::Reports { sent, .. } => sent.take(),
+            Source::Curator { .. } => None,
+        }
+    }
+
     /// Begins anew for another M.
     pub(super) fn restart(&mut self) {
         if let Source::Curator { plan, sum, seed } = self {
@@ -105,4 +114,32 @@ impl Source {
 pub(super) enum Learnt {
     More(Sums),
     Whole(Sums),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sums without noise move to other coordinates as the sums of people who had been there from the beginning, but for their weight.
+    #[test]
+    fn sums_move_to_other_coordinates_as_their_people() {
+        let change = vec![vec![3.0, 1.0], vec![1.0, 2.0]];
+        let sums = |x: &[f64], z: f64| Sums {
+            entries: vec![x[0] * x[0], x[0] * x[1], x[1] * x[1], x[0] * z, x[1] * z],
+            variance: 1.0,
+            weight: 1.0,
+        };
+        let x = [0.3, -0.2];
+        let moved = sums(&x, 0.7).moved(&change);
+        let there = sums(&apply(&change, &x), 0.7);
+        // a = tr R R^T / d = 7.5: a seventh of the weight, and the variance of a seventh of the matrix, whose noise grew by a^2.
+        assert!((moved.weight - 1.0 / 7.5).abs() < 1e-12);
+        assert!((moved.variance - 1.0).abs() < 1e-12);
+        for (moved, there) in moved.entries.iter().zip(&there.entries) {
+            assert!((7.5 * moved - there).abs() < 1e-12, "{moved} {there}");
+        }
+        // Nothing is counted more than once where noise shrinks.
+        let smaller = sums(&x, 0.7).moved(&vec![vec![0.5, 0.0], vec![0.0, 0.5]]);
+        assert!((smaller.weight - 1.0).abs() < 1e-12 && smaller.variance < 0.1);
+    }
 }
