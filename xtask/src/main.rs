@@ -17,8 +17,10 @@
 //! | `cargo xtask fuzz [--minutes 10]` | fuzzes every reader of external bytes |
 //! | `cargo xtask torture [--minutes 10] [--kills 1000]` | the service under every accident, on both stores, and a checker over its clients' history; with `--kills` until so many processes were killed with -9 |
 //! | `cargo xtask simulate [--events 1000000] [--seed 1]` | loops in simulated time, with failures of every kind, and the same checker |
+//! | `cargo xtask advisories` | security advisories on packages of others, where they can be asked for |
 //! | `cargo xtask rooms` | prints which module uses which |
 
+mod advisories;
 mod artifacts;
 mod browser;
 mod debian;
@@ -67,10 +69,11 @@ fn main() -> ExitCode {
         Some("package") => packages::pack(true),
         Some("artifacts") => artifacts::run(),
         Some("release") => release::run(env::args().any(|argument| argument == "--dry-run")),
+        Some("advisories") => advisories::check(),
         Some("rooms") => print_rooms(),
         Some("wasm") => wasm::build(wasm::fetch()),
         Some("web") => web(),
-        _ => Err("usage: cargo xtask test | quick [core] [--dependents] | oracles | python | clients | browser | docs | wasm | web | deb [--test] | package | artifacts | release --dry-run | rooms | audit [--quick] | fuzz [--minutes 10] | torture [--minutes 10] [--kills 1000] | simulate [--events 1000000] [--seed 1]"
+        _ => Err("usage: cargo xtask test | quick [core] [--dependents] | oracles | python | clients | browser | docs | wasm | web | deb [--test] | package | artifacts | release --dry-run | rooms | advisories | audit [--quick] | fuzz [--minutes 10] | torture [--minutes 10] [--kills 1000] | simulate [--events 1000000] [--seed 1]"
             .to_string()),
     };
     match result {

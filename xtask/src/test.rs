@@ -12,7 +12,7 @@
 use std::thread;
 
 use crate::{
-    browser, debian, docs, packages, postgres, python,
+    advisories, browser, debian, docs, packages, postgres, python,
     tools::{binary, cargo, root, root_command, skip, step},
     web,
 };
@@ -32,7 +32,10 @@ pub fn run() -> Result<(), String> {
         let _ = python::promtool();
         (postgres, browser, web, debian::fetch())
     });
-    let environments: Lane = thread::spawn(python::fetch);
+    let environments: Lane = thread::spawn(|| {
+        python::fetch()?;
+        advisories::check()
+    });
     cargo(
         "lints",
         &[
