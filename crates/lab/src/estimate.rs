@@ -187,6 +187,19 @@ pub(crate) fn slope(points: &[(f64, f64)]) -> f64 {
     covariance / logs.iter().map(|p| (p.0 - mean_x).powi(2)).sum::<f64>()
 }
 
+/// The slope of [`slope`] with its standard error by the residuals; each point counts as a trial.
+pub(crate) fn fitted_slope(points: &[(f64, f64)]) -> Estimate {
+    let fitted = slope(points);
+    let n = points.len() as f64;
+    let mean = |of: &dyn Fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / n;
+    let (mean_x, mean_y) = (mean(&|p| p.0.ln()), mean(&|p| p.1.ln()));
+    let square =
+        |of: &dyn Fn(&(f64, f64)) -> f64| points.iter().map(|p| of(p).powi(2)).sum::<f64>();
+    let residuals = square(&|p| p.1.ln() - mean_y - fitted * (p.0.ln() - mean_x));
+    let standard_error = (residuals / (n - 2.0) / square(&|p| p.0.ln() - mean_x)).sqrt();
+    Estimate { standard_error, trials: points.len(), ..Estimate::of(&[fitted]) }
+}
+
 #[cfg(test)]
 mod tests {
     use reticent::noise::Noise;
@@ -326,5 +339,12 @@ mod tests {
         let points: Vec<(f64, f64)> =
             [4.0, 8.0, 30.0].map(|x: f64| (x, 3.0 * x.powf(1.7))).to_vec();
         assert!((slope(&points) - 1.7).abs() < 1e-12);
+        let exact = fitted_slope(&points);
+        assert!((exact.mean - 1.7).abs() < 1e-12 && exact.standard_error < 1e-12);
+        // By hand: slope 1/2 and residuals 1/6, -1/3, 1/6 for (0, 0), (1, 0), (2, 1): sqrt(1/6 / 1 / 2).
+        let e = 1f64.exp();
+        let fitted = fitted_slope(&[(1.0, 1.0), (e, 1.0), (e * e, e)]);
+        assert!((fitted.mean - 0.5).abs() < 1e-12 && fitted.trials == 3);
+        assert!((fitted.standard_error - (1.0f64 / 12.0).sqrt()).abs() < 1e-12);
     }
 }

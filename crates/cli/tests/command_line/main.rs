@@ -4,6 +4,7 @@ use std::process::{Command, Output};
 
 mod certify;
 mod privacy;
+mod reproduce;
 
 fn reticent(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_reticent"))

@@ -19,7 +19,7 @@ mod rules;
 pub use outlook::outlook;
 pub use rules::rules;
 
-use super::{Claim, Extent, Stage, Verdict};
+use super::{Claim, Extent, Judgement, Stage};
 use crate::{
     Experiment, Result,
     report::{self, Report},
@@ -121,6 +121,7 @@ fn judge(place: &Place, summary: &Summary, epsilons: &[f64]) -> Vec<Claim> {
         .flat_map(|trust| epsilons.windows(2).map(|pair| (of(trust, pair[1]), of(trust, pair[0]))));
     let most = epsilons.last().copied().unwrap_or(f64::NAN);
     let none = summary.algorithm(NONE);
+    let trials = none.map_or(0, |none| none.final_regret.trials);
     let limit = TRUST.iter().map(|trust| (of(trust, most), none));
     let stuck = summary.algorithms.iter().filter_map(|algorithm| {
         let stuck = algorithm.final_regret.stuck_trials.filter(|stuck| *stuck > 0)?;
@@ -138,7 +139,8 @@ fn judge(place: &Place, summary: &Summary, epsilons: &[f64]) -> Vec<Claim> {
     ];
     let claim = |(rule, broken): (&str, Vec<String>)| Claim {
         claim: format!("{}: {rule}", place.name),
-        verdict: Verdict::when(broken.is_empty()),
+        // The rule for losing states its own errors.
+        judgement: Judgement::stated(broken.is_empty(), trials),
         measured: match broken.is_empty() {
             true => "holds".into(),
             false => broken.join("; "),
@@ -201,6 +203,7 @@ fn table(summary: &Summary, epsilons: &[f64]) -> (Vec<String>, Vec<Vec<String>>)
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::papers::Verdict;
 
     /// A curator whose noise is that of a smaller epsilon, under the name of a larger one, is found out, and so is a learner that never learns.
     #[test]
@@ -223,7 +226,7 @@ mod tests {
             let summary = Experiment::parse(&text).unwrap().run(&folder, |_, _| ()).unwrap();
             std::fs::remove_dir_all(&folder).unwrap();
             let claims = judge(&place, &summary, &[1.0, 8.0]);
-            claims.iter().map(|c| c.verdict == Verdict::Reproduced).collect::<Vec<_>>()
+            claims.iter().map(|c| c.judgement.verdict == Verdict::Reproduced).collect::<Vec<_>>()
         };
         let right = line("joint 1", "joint", 1.0) + &line("joint 8", "joint", 8.0);
         let locals = line("local 1", "local", 1.0) + &line("local 8", "local", 8.0);

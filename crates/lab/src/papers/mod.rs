@@ -11,6 +11,7 @@ mod paper2;
 mod paper3;
 mod paper4;
 mod science;
+mod verdict;
 
 use std::{
     path::{Path, PathBuf},
@@ -22,6 +23,7 @@ use serde::Serialize;
 use crate::{Result, report};
 
 pub use page::pages;
+pub use verdict::{Judgement, Verdict};
 
 /// How much of a paper's scale is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,43 +34,14 @@ pub enum Extent {
     Full,
 }
 
-/// What became of a claim.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub enum Verdict {
-    /// Measured as claimed.
-    #[serde(rename = "reproduced")]
-    Reproduced,
-    /// Measured otherwise.
-    #[serde(rename = "not reproduced")]
-    NotReproduced,
-    /// Whatever was measured, the privacy the claim is made for is not there.
-    #[serde(rename = "privacy does not hold")]
-    PrivacyDoesNotHold,
-}
-
-impl Verdict {
-    /// Reproduced if so, else not.
-    pub fn when(reproduced: bool) -> Self {
-        if reproduced { Verdict::Reproduced } else { Verdict::NotReproduced }
-    }
-
-    /// In words.
-    pub fn text(self) -> &'static str {
-        match self {
-            Verdict::Reproduced => "reproduced",
-            Verdict::NotReproduced => "not reproduced",
-            Verdict::PrivacyDoesNotHold => "privacy does not hold",
-        }
-    }
-}
-
 /// A claim of a paper beside what was measured.
 #[derive(Debug, Clone, Serialize)]
 pub struct Claim {
     /// In the paper's sense, in our words.
     pub claim: String,
-    /// What became of it.
-    pub verdict: Verdict,
+    /// The verdict, and the trials that it rests on.
+    #[serde(flatten)]
+    pub judgement: Judgement,
     /// What we found.
     pub measured: String,
     /// What the paper or its restoration leads one to expect.
@@ -91,6 +64,8 @@ pub struct PaperExperiment {
     pub id: &'static str,
     /// What it shows.
     pub title: &'static str,
+    /// About how long it takes on two cores, in seconds: a quick run, and a full one.
+    pub seconds: (u32, u32),
     run: fn(&Stage) -> Result<Vec<Claim>>,
 }
 
@@ -99,114 +74,147 @@ pub const EXPERIMENTS: &[PaperExperiment] = &[
     PaperExperiment {
         id: "paper0/figure1",
         title: "regret under local, shuffle and joint privacy: published constants, then equal certificates",
+        seconds: (120, 1400),
         run: paper0::figure1,
     },
     PaperExperiment {
         id: "paper0/table1",
         title: "the least eigenvalue of the arms played, over trials and given the history",
+        seconds: (2, 60),
         run: paper0::table1,
     },
     PaperExperiment {
         id: "paper1/experiment1",
         title: "regret against dimension, not private",
+        seconds: (12, 180),
         run: paper1::experiment1,
     },
     PaperExperiment {
         id: "paper1/figure4",
         title: "regret of the private variants, with and without a gap",
+        seconds: (4, 200),
         run: paper1::figure4,
     },
     PaperExperiment {
         id: "paper1/figure5",
         title: "regret against the regulariser's shift",
+        seconds: (17, 600),
         run: paper1::figure5,
     },
     PaperExperiment {
         id: "paper2/scenario1",
         title: "many people without privacy, few with: regret with nobody, ten and everybody private",
+        seconds: (14, 45),
         run: paper2::scenario1,
     },
     PaperExperiment {
         id: "paper2/scenario2",
         title: "sparse gradients and noise for every attribute",
+        seconds: (15, 45),
         run: paper2::scenario2,
     },
     PaperExperiment {
         id: "paper2/bounds",
         title: "the theorems, printed and corrected, and the numeric bound against simulated regret",
+        seconds: (2, 10),
         run: paper2::bounds,
     },
     PaperExperiment {
         id: "paper3/figure2",
         title: "six privacy vectors where the best point is the sharpest corner",
+        seconds: (5, 50),
         run: paper3::figure2,
     },
     PaperExperiment {
         id: "paper3/figure3",
         title: "six privacy vectors, averaged over three setups (also Figure 1)",
+        seconds: (12, 150),
         run: paper3::figure3,
     },
     PaperExperiment {
         id: "paper3/theorem3",
         title: "the unimprovable privacy vector on random instances",
+        seconds: (1, 2),
         run: paper3::theorem3,
     },
     PaperExperiment {
         id: "paper3/certificate",
         title: "ours against the paper's at equal certificate",
+        seconds: (24, 180),
         run: paper3::certificate,
     },
     PaperExperiment {
         id: "paper4/regret",
         title: "regret with the paper's noise, with exact noise, and on every set",
+        seconds: (150, 600),
         run: paper4::regret,
     },
     PaperExperiment {
         id: "paper4/horizon",
         title: "an unknown horizon by doubling: what it costs in privacy and in regret",
+        seconds: (22, 90),
         run: paper4::horizon,
     },
     PaperExperiment {
         id: "paper4/choices",
         title: "the multiples behind our defaults, beside half and double of each",
+        seconds: (79, 300),
         run: paper4::choices,
     },
     PaperExperiment {
         id: "defaults/dominance",
         title: "our defaults: stronger trust never loses, more budget never hurts, no trial is stuck",
+        seconds: (150, 1500),
         run: defaults::dominance,
     },
     PaperExperiment {
         id: "defaults/rules",
         title: "every rule under every trust model in every environment at equal certificates",
+        seconds: (300, 1200),
         run: defaults::rules,
     },
     PaperExperiment {
         id: "defaults/outlook",
         title: "the number of people at which a plan becomes useful, beside learning curves on two data sets",
+        seconds: (30, 240),
         run: defaults::outlook,
     },
     PaperExperiment {
         id: "science/fixed_arms",
         title: "phased elimination and other learners in episodes beside the default, on fixed arms at equal certificates",
+        seconds: (106, 1560),
         run: science::fixed_arms,
     },
     PaperExperiment {
         id: "science/clicks",
         title: "clicks at rates of .5, .05 and .005: linear and logistic learners at equal certificates",
+        seconds: (108, 240),
         run: science::clicks,
     },
     PaperExperiment {
         id: "science/firefox",
         title: "interests by unary encoding, as Firefox's New Tab sends them, beside our randomisers at equal, half and a tenth of epsilon",
+        seconds: (90, 240),
         run: science::firefox,
     },
     PaperExperiment {
         id: "science/whitening",
         title: "features whitened, or divided by public or surveyed sizes, before they are randomised, beside the default",
+        seconds: (43, 1860),
         run: science::whitening_of_features,
     },
 ];
+
+impl PaperExperiment {
+    /// The times in words, "2 min quick, 30 min full".
+    pub fn time(&self) -> String {
+        let words = |seconds: u32| match seconds {
+            0..=89 => format!("{seconds} s"),
+            _ => format!("{} min", (seconds + 30) / 60),
+        };
+        format!("{} quick, {} full", words(self.seconds.0), words(self.seconds.1))
+    }
+}
 
 /// An experiment that was run.
 #[derive(Debug, Serialize)]

@@ -34,7 +34,7 @@ pub fn pages(extent: Extent, done: &[Reproduction]) -> BTreeMap<&'static str, St
         let _ = match extent {
             Extent::Quick => writeln!(
                 page,
-                ": few trials and short horizons, so a verdict may differ from that of `--full`.\n"
+                ": few trials and short horizons. A verdict names its trials, and may differ from that of `--full`.\n"
             ),
             Extent::Full => writeln!(page, ", at its full scale.\n"),
         };
@@ -51,7 +51,7 @@ pub fn pages(extent: Extent, done: &[Reproduction]) -> BTreeMap<&'static str, St
             for claim in &reproduction.claims {
                 let row = [
                     claim.claim.as_str(),
-                    claim.verdict.text(),
+                    &claim.judgement.text(),
                     claim.measured.as_str(),
                     claim.expected.as_str(),
                 ];
@@ -76,7 +76,7 @@ mod tests {
             id: experiment.id,
             claims: vec![Claim {
                 claim: "a | b".into(),
-                verdict: Verdict::when(false),
+                judgement: Judgement::stated(false, 8),
                 measured: "1".into(),
                 expected: "2".into(),
             }],
@@ -90,7 +90,7 @@ mod tests {
             let paper = experiment.id.split('/').next().unwrap();
             let page = &pages[paper];
             assert!(page.contains(&format!("reticent reproduce {} --full", experiment.id)));
-            assert!(page.contains("| a \\| b | not reproduced | 1 | 2 |"), "{page}");
+            assert!(page.contains("| a \\| b | not reproduced, 8 trials | 1 | 2 |"), "{page}");
         }
     }
 }

@@ -11,7 +11,7 @@ use reticent::{
     release::Mechanism,
 };
 
-use super::{Claim, Extent, Stage, Verdict};
+use super::{Claim, Extent, Judgement, Stage};
 use crate::{
     Error, Result,
     bandits::{
@@ -59,11 +59,6 @@ fn text(estimate: Estimate) -> String {
 
 fn regret(summary: &Summary, name: &str) -> Estimate {
     summary.algorithm(name).map_or(Estimate::of(&[]), |algorithm| algorithm.final_regret)
-}
-
-/// Whether a lies below b by more than two standard errors of the difference.
-fn below(a: Estimate, b: Estimate) -> bool {
-    b.mean - a.mean > 2.0 * a.standard_error.hypot(b.standard_error)
 }
 
 fn experiment(name: String, fresh_arms: bool, algorithm: Vec<Algorithm>) -> Experiment {
@@ -144,10 +139,8 @@ fn published(stage: &Stage) -> Result<Vec<Claim>> {
             others.iter().map(|name| format!("{name} {}", text(at(index, name)))).collect();
         format!("OnlineUCB {}; {}", text(online[index]), others.join(", "))
     };
-    let wins = |index: usize| {
-        ["JDP", "SDP-amp", "SDP-vec", "LDP"]
-            .iter()
-            .all(|name| below(online[index], at(index, name)))
+    let wins = |index: usize, others: &[&str]| {
+        Judgement::all(others.iter().map(|name| Judgement::below(online[index], at(index, name))))
     };
     let descent = at(2, "OnlineUCB, OGD");
     let exact: Vec<f64> = summaries
@@ -161,56 +154,51 @@ fn published(stage: &Stage) -> Result<Vec<Claim>> {
     Ok(vec![
         Claim {
             claim: "Figure 1(a), epsilon = 0.2: OnlineUCB outperforms LDP-LinUCB and is comparable to shuffle".into(),
-            verdict: Verdict::when(
-                below(online[0], at(0, "LDP")) && online[0].mean < 1.25 * at(0, "SDP-amp").mean,
-            ),
+            judgement: Judgement::all([
+                wins(0, &["LDP"]),
+                Judgement::times_below(1.0 / 1.25, online[0], at(0, "SDP-amp")),
+            ]),
             measured: row(0),
             expected: "below LDP, and within a quarter of SDP".into(),
         },
         Claim {
             claim: "Figure 1(b), epsilon = 1: OnlineUCB outperforms LDP, SDP and JDP".into(),
-            verdict: Verdict::when(wins(1)),
+            judgement: wins(1, &["JDP", "SDP-amp", "SDP-vec", "LDP"]),
             measured: row(1),
-            expected: "below all by more than two standard errors".into(),
+            expected: "below all by more than three standard errors".into(),
         },
         Claim {
             claim: "Figure 1(c), epsilon = 10: OnlineUCB outperforms LDP and SDP".into(),
-            verdict: Verdict::when(
-                ["LDP", "SDP-amp", "SDP-vec"].iter().all(|name| below(online[2], at(2, name))),
-            ),
+            judgement: wins(2, &["LDP", "SDP-amp", "SDP-vec"]),
             measured: row(2),
-            expected: "below all by more than two standard errors".into(),
+            expected: "below all by more than three standard errors".into(),
         },
         Claim {
             claim: "design notes: OnlineUCB at epsilon = 10 with the printed sigma".into(),
-            verdict: Verdict::when((350.0..=850.0).contains(&online[2].mean)),
+            judgement: Judgement::within(online[2], 350.0, 850.0),
             measured: format!("{:.0} +- {:.0}", online[2].mean, online[2].standard_error),
             expected: "350 to 850".into(),
         },
         Claim {
             claim: "Figure 1(c), epsilon = 10: OnlineUCB outperforms JDP".into(),
-            verdict: Verdict::when(below(online[2], at(2, "JDP"))),
+            judgement: wins(2, &["JDP"]),
             measured: format!(
                 "{} (with gradient descent {}) against {}",
                 text(online[2]),
                 text(descent),
                 text(at(2, "JDP"))
             ),
-            expected: "below by more than two standard errors".into(),
+            expected: "below by more than three standard errors".into(),
         },
         Claim {
             claim: "online gradient descent gives the same performance as Maler (epsilon = 10)".into(),
-            verdict: Verdict::when(!below(online[2], descent) && !below(descent, online[2])),
+            judgement: Judgement::same(online[2], descent, 0.5),
             measured: format!("Maler {}, descent {}", text(online[2]), text(descent)),
-            expected: "within two standard errors".into(),
+            expected: "within three standard errors, which are at most half of the regret".into(),
         },
         Claim {
             claim: "OnlineUCB is (epsilon, 0.1)-LDP with the printed sigma at epsilon = 0.2, 1 and 10".into(),
-            verdict: if exact.iter().all(|delta| *delta <= 0.1) {
-                Verdict::Reproduced
-            } else {
-                Verdict::PrivacyDoesNotHold
-            },
+            judgement: Judgement::privacy(exact.iter().all(|delta| *delta <= 0.1)),
             measured: format!("exact delta {:.4}, {:.4}, {:.3}", exact[0], exact[1], exact[2]),
             expected: "at most 0.1; .0009, .0066, .608 for rewards in [0, 1]".into(),
         },
@@ -401,7 +389,7 @@ fn equal_certificate(stage: &Stage, fresh_arms: bool) -> Result<Vec<Claim>> {
             let tree = regret(&summaries[1], "JDP, tree, rewards as they are");
             claims.push(Claim {
                 claim: "certified JDP at epsilon = 1, tuned".into(),
-                verdict: Verdict::when((tree.mean - 345.0).abs() <= 40.0),
+                judgement: Judgement::within(tree, 305.0, 385.0),
                 measured: format!(
                     "tree {}; BLT with centred rewards {}",
                     text(tree),
@@ -426,7 +414,7 @@ fn best_local(summary: &Summary, epsilon: f64, delta: f64, arms: &str, factor: f
         claim: format!(
             "at equal certificate ({epsilon}, {delta:e}), {arms} arms, the best local randomiser is {factor} times below OnlineUCB"
         ),
-        verdict: Verdict::when(factor * best.mean <= online.mean),
+        judgement: Judgement::times_below(factor, best, online),
         measured: format!(
             "{} ({name}) against {}: {:.1} times",
             text(best),

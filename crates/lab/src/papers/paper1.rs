@@ -2,13 +2,13 @@
 
 use reticent::{bandit::Rule, privacy::Mode, release::Schedule};
 
-use super::{Claim, Extent, Stage, Verdict};
+use super::{Claim, Extent, Judgement, Stage};
 use crate::{
     Result,
     bandits::{Algorithm, Bandits, Budget, EnvironmentToml, JointToml, LinUcbToml, Setting},
     constants::joint::PublishedNoise,
     environment::{GapParams, Rewards},
-    estimate::slope,
+    estimate::fitted_slope,
     experiment::ExperimentToml,
     figure::{Figure, Scale, Series},
     parallel::in_parallel,
@@ -63,14 +63,6 @@ fn text(estimate: Estimate) -> String {
     format!("{:.0} +- {:.0}", estimate.mean, estimate.standard_error)
 }
 
-/// How many standard errors a lies below b.
-fn below(a: Estimate, b: Estimate) -> f64 {
-    (b.mean - a.mean) / a.standard_error.hypot(b.standard_error)
-}
-
-/// Standard errors of a difference that two-sided chance reaches once in 20.
-const DISTINGUISHABLE: f64 = 2.0;
-
 /// D.2: regret over time of the private variants, without and with a gap.
 pub fn figure4(stage: &Stage) -> Result<Vec<Claim>> {
     let variants = || {
@@ -100,21 +92,22 @@ pub fn figure4(stage: &Stage) -> Result<Vec<Claim>> {
     let [nobody, gaussian, wishart, unshifted] =
         ["NonPrivate", "Gaussian", "Wishart", "WishartUnshifted"]
             .map(|name| (regret(&without, name), regret(&with, name)));
-    let apart = below(unshifted.1, wishart.1);
+    let error = unshifted.1.standard_error.hypot(wishart.1.standard_error);
+    let apart = (wishart.1.mean - unshifted.1.mean).abs() / error;
     Ok(vec![
         Claim {
             claim: "NonPrivate cannot be told from the x-axis".into(),
-            verdict: Verdict::when(
-                20.0 * nobody.0.mean < gaussian.0.mean && 20.0 * nobody.1.mean < gaussian.1.mean,
-            ),
+            judgement: Judgement::all([
+                Judgement::times_below(20.0, nobody.0, gaussian.0),
+                Judgement::times_below(20.0, nobody.1, gaussian.1),
+            ]),
             measured: format!("{} without a gap, {} with", text(nobody.0), text(nobody.1)),
             expected: "137 and 91 at n = 5e7".into(),
         },
         Claim {
             claim: "the Gaussian variant beats both Wishart variants".into(),
-            verdict: Verdict::when([wishart, unshifted].iter().all(|other| {
-                below(gaussian.0, other.0) > DISTINGUISHABLE
-                    && below(gaussian.1, other.1) > DISTINGUISHABLE
+            judgement: Judgement::all([wishart, unshifted].iter().flat_map(|other| {
+                [Judgement::below(gaussian.0, other.0), Judgement::below(gaussian.1, other.1)]
             })),
             measured: format!(
                 "no gap: {} against {} and {}; gap 0.1: {} against {} and {}",
@@ -129,20 +122,21 @@ pub fn figure4(stage: &Stage) -> Result<Vec<Claim>> {
         },
         Claim {
             claim: "without a gap WishartUnshifted is the worst".into(),
-            verdict: Verdict::when(below(wishart.0, unshifted.0) > DISTINGUISHABLE),
+            judgement: Judgement::below(wishart.0, unshifted.0),
             measured: format!("{} against {}", text(unshifted.0), text(wishart.0)),
             expected: "173k against 81k at n = 5e7".into(),
         },
         Claim {
             claim: "with a gap of 0.1 the two Wishart variants are indistinguishable".into(),
-            verdict: Verdict::when(apart.abs() <= DISTINGUISHABLE),
+            judgement: Judgement::same(unshifted.1, wishart.1, 0.5),
             measured: format!(
                 "{} against {}: {:.1} standard errors apart",
                 text(unshifted.1),
                 text(wishart.1),
-                apart.abs()
+                apart
             ),
-            expected: format!("at most {DISTINGUISHABLE} standard errors apart"),
+            expected: "at most 3 standard errors apart, which are at most half of the regret"
+                .into(),
         },
     ])
 }
@@ -203,16 +197,29 @@ fn published_minimum(mechanism: PublishedNoise, rounds: u64) -> Result<f64> {
 /// whole sweep, the second from the published shift upwards.
 fn shift_claims(name: &str, lines: &[(f64, Vec<Estimate>)]) -> [Claim; 2] {
     let published = SHIFTS.iter().position(|shift| *shift == 1.0).unwrap_or(0);
-    let largest = |regrets: &[Estimate]| regrets.iter().map(|e| e.mean).fold(0.0, f64::max);
-    let least = |regrets: &[Estimate]| regrets.iter().map(|e| e.mean).fold(f64::MAX, f64::min);
+    let by_mean = |one: &&Estimate, two: &&Estimate| one.mean.total_cmp(&two.mean);
+    let none = Estimate::of(&[]);
+    let largest = |regrets: &[Estimate]| regrets.iter().max_by(by_mean).copied().unwrap_or(none);
+    let least = |regrets: &[Estimate]| regrets.iter().min_by(by_mean).copied().unwrap_or(none);
     let (small, large) = (&lines[0].1, &lines[lines.len() - 1].1);
     let gap = lines[lines.len() - 1].0;
-    let spread = |regrets: &[Estimate]| largest(regrets) / least(regrets);
-    let rise = |regrets: &[Estimate]| largest(&regrets[published..]) / regrets[published].mean;
+    let spread = |regrets: &[Estimate]| largest(regrets).mean / least(regrets).mean;
+    let rise = |regrets: &[Estimate]| largest(&regrets[published..]).mean / regrets[published].mean;
+    // The claim that the rise is larger at the first gap than at the second, by the errors of its logarithm.
+    let more = |one: &[Estimate], two: &[Estimate]| {
+        let parts = [one, two].map(|regrets| [largest(&regrets[published..]), regrets[published]]);
+        let share = |e: Estimate| (e.standard_error / e.mean).powi(2);
+        let variance: f64 = parts.iter().flatten().map(|e| share(*e)).sum();
+        let trials = parts.iter().flatten().map(|e| e.trials).min().unwrap_or(0);
+        Judgement::positive((rise(one) / rise(two)).ln(), variance.sqrt(), trials)
+    };
     [
         Claim {
             claim: format!("{name}: tuning the shift matters for small gaps only"),
-            verdict: Verdict::when(spread(large) < 2.0 && spread(small) > 2.0),
+            judgement: Judgement::all([
+                Judgement::times_below(0.5, largest(large), least(large)),
+                Judgement::times_below(2.0, least(small), largest(small)),
+            ]),
             measured: format!(
                 "worst over best shift: {:.2} at gap 0, {:.2} at gap {gap}",
                 spread(small),
@@ -224,7 +231,10 @@ fn shift_claims(name: &str, lines: &[(f64, Vec<Estimate>)]) -> [Claim; 2] {
             claim: format!(
                 "{name}: with a large gap, too much regularisation does not raise regret appreciably"
             ),
-            verdict: Verdict::when(rise(large) < 2.0 && rise(small) > rise(large)),
+            judgement: Judgement::all([
+                Judgement::times_below(0.5, largest(&large[published..]), large[published]),
+                more(small, large),
+            ]),
             measured: format!(
                 "largest over published, from the published shift upwards: {:.2} at gap 0, {:.2} at gap {gap}",
                 rise(small),
@@ -307,10 +317,11 @@ pub fn experiment1(stage: &Stage) -> Result<Vec<Claim>> {
     for (colour, (name, _)) in laws.into_iter().enumerate() {
         let of = jobs.iter().zip(&regrets).rev().filter(|((_, law), _)| *law == colour);
         let points: Vec<(f64, f64)> = of.map(|((d, _), regret)| (*d as f64, *regret)).collect();
-        let slope = slope(&points);
+        let fitted = fitted_slope(&points);
+        let slope = fitted.mean;
         claims.push(Claim {
             claim: format!("regret grows about as d^2 ({name})"),
-            verdict: Verdict::when((1.5..2.5).contains(&slope)),
+            judgement: Judgement::within(fitted, 1.5, 2.5),
             measured: format!("slope {slope:.2} over d = 4..{}", dimensions[dimensions.len() - 1]),
             expected: "roughly 2; 1.93 with +-1 and 1.76 with Gaussian rewards at n = 1e5".into(),
         });

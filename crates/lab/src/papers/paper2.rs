@@ -6,7 +6,7 @@
 
 use reticent::online::{Geometry, Loss, Method, Prior};
 
-use super::{Claim, Extent, Stage, Verdict};
+use super::{Claim, Extent, Judgement, Stage};
 use crate::{
     Result,
     experiment::ExperimentToml,
@@ -132,12 +132,20 @@ pub fn scenario1(stage: &Stage) -> Result<Vec<Claim>> {
     let mut claims = Vec::new();
     let [nobody, few, all] = &columns[..] else { return Ok(claims) };
     for name in [SCENARIO_1[0].0, SCENARIO_1[1].0, SUM] {
-        let [nobody, few, all] = [nobody, few, all].map(|column| regret(column, name).mean);
+        let found = [nobody, few, all].map(|column| regret(column, name));
+        let [nobody, few, all] = found.map(|estimate| estimate.mean);
+        // Positive if the ten people cost less than a twentieth of what all cost.
+        let weights = [0.95, -1.0, 0.05];
+        let weighted =
+            |of: fn(&Estimate) -> f64| std::array::from_fn(|i| weights[i] * of(&found[i]));
+        let means: [f64; 3] = weighted(|estimate| estimate.mean);
+        let errors: [f64; 3] = weighted(|estimate| estimate.standard_error);
+        let error = errors.iter().map(|error| error * error).sum::<f64>().sqrt();
         claims.push(Claim {
             claim: format!(
                 "section 3.4: {name} pays for the ten people who want privacy, not as if all did"
             ),
-            verdict: Verdict::when(few - nobody < 0.05 * (all - nobody)),
+            judgement: Judgement::positive(means.iter().sum(), error, found[1].trials),
             measured: format!(
                 "{nobody:.0} without them, {few:.0} with them, {all:.0} if all were private"
             ),
@@ -147,7 +155,7 @@ pub fn scenario1(stage: &Stage) -> Result<Vec<Claim>> {
     let (knowing, zero) = (regret(few, SCENARIO_1[4].0), regret(few, SCENARIO_1[5].0));
     claims.push(Claim {
         claim: "a learner that counts on the largest noise in every round learns nothing once ten people want privacy".into(),
-        verdict: Verdict::when(knowing.mean > 0.95 * zero.mean),
+        judgement: Judgement::times_below(0.95, zero, knowing),
         measured: format!("{} against {} for playing 0", text(knowing), text(zero)),
         expected: "the regret of playing 0".into(),
     });
@@ -164,6 +172,7 @@ pub fn scenario1(stage: &Stage) -> Result<Vec<Claim>> {
 
 /// Whether the notes' numbers, whose standard error is 1 to 2 %, lie within three standard errors of ours.
 fn table_claim(name: &str, column: usize, step: f64, summary: &Summary) -> Claim {
+    let trials = regret(summary, PLAYING_0).trials;
     let mut off = Vec::new();
     let mut measured = Vec::new();
     for (row, expected) in SCENARIO_1 {
@@ -178,7 +187,7 @@ fn table_claim(name: &str, column: usize, step: f64, summary: &Summary) -> Claim
         SCENARIO_1.iter().map(|row| format!("{:.0}", row.1[column])).collect();
     Claim {
         claim: format!("design notes' table, {name}, steps of {step:.2}"),
-        verdict: Verdict::when(off.is_empty()),
+        judgement: Judgement::stated(off.is_empty(), trials),
         measured: if off.is_empty() {
             measured.join(", ")
         } else {
@@ -255,9 +264,10 @@ pub fn scenario2(stage: &Stage) -> Result<Vec<Claim>> {
     Ok(vec![
         Claim {
             claim: "design notes: Algorithm 3 with noise calibrated to l1 loses half of what it loses with an even split".into(),
-            verdict: Verdict::when(
+            judgement: Judgement::stated(
                 (even.mean - 4031.0).abs() < 3.0 * even.standard_error.hypot(80.0)
                     && (l1.mean - 1965.0).abs() < 3.0 * l1.standard_error.hypot(40.0),
+                even.trials.min(l1.trials),
             ),
             measured: format!(
                 "uniform features: {} and {}; popular ones: {} and {}",
@@ -267,15 +277,18 @@ pub fn scenario2(stage: &Stage) -> Result<Vec<Claim>> {
         },
         Claim {
             claim: "noise calibrated to l1 is better than an even split of the budget".into(),
-            verdict: Verdict::when(
-                l1.mean + 3.0 * l1.standard_error < even.mean && at(5, third).mean < 0.5 * at(4, third).mean,
-            ),
+            judgement: Judgement::all([
+                Judgement::below(l1, even),
+                Judgement::times_below(2.0, at(5, third), at(4, third)),
+            ]),
             measured: format!("{} against {}, {} against {}", text(l1), text(even), text(at(5, third)), text(at(4, third))),
             expected: "less".into(),
         },
         Claim {
             claim: "section 3.4: Algorithm 3 beats AdaGrad when D is guessed ten times too large".into(),
-            verdict: Verdict::when((0..columns.len()).all(|c| at(c, third).mean < at(c, "AdaGrad, 10 D").mean)),
+            judgement: Judgement::all(
+                (0..columns.len()).map(|c| Judgement::below(at(c, third), at(c, "AdaGrad, 10 D"))),
+            ),
             measured: format!(
                 "calibrated to l1: {} against {}; nobody private: {} against {}",
                 text(l1), text(at(1, "AdaGrad, 10 D")), text(at(3, third)), text(at(3, "AdaGrad, 10 D"))
@@ -284,15 +297,18 @@ pub fn scenario2(stage: &Stage) -> Result<Vec<Claim>> {
         },
         Claim {
             claim: "the sum of Algorithms 2 and 3 tracks the better of both".into(),
-            verdict: Verdict::when((0..columns.len()).all(|c| {
-                let best = at(c, third).mean.min(at(c, "Algorithm 2, improper").mean);
-                at(c, SUM).mean < 1.1 * best + 20.0
+            judgement: Judgement::all((0..columns.len()).map(|c| {
+                let [three, two] = [at(c, third), at(c, "Algorithm 2, improper")];
+                let best = if three.mean < two.mean { three } else { two };
+                let sum = at(c, SUM);
+                let error = sum.standard_error.hypot(1.1 * best.standard_error);
+                Judgement::positive(1.1 * best.mean + 20.0 - sum.mean, error, sum.trials)
             })),
             measured: (0..columns.len())
                 .map(|c| format!("{:.0} ({:.0}, {:.0})", at(c, SUM).mean, at(c, "Algorithm 2, improper").mean, at(c, third).mean))
                 .collect::<Vec<_>>()
                 .join("; "),
-            expected: "at most a tenth above the better".into(),
+            expected: "at most a tenth and 20 above the better".into(),
         },
     ])
 }

@@ -5,7 +5,7 @@ use reticent::{
     safe::{Confidence, Simplex},
 };
 
-use super::{Claim, Extent, Stage, Verdict};
+use super::{Claim, Extent, Judgement, Stage};
 use crate::{
     FastNoise, Result,
     constants::safe::Published,
@@ -80,10 +80,12 @@ fn measured(summary: &Summary, what: &str) -> f64 {
 }
 
 fn no_violation(summaries: &[Summary]) -> Claim {
+    let runs = summaries.iter().flat_map(|summary| &summary.algorithms);
+    let trials = runs.map(|algorithm| algorithm.final_regret.trials).min().unwrap_or(0);
     let violations: f64 = summaries.iter().map(|s| measured(s, "safety violations")).sum();
     Claim {
         claim: "mean responses stay in the safe set in every round of every run".into(),
-        verdict: Verdict::when(violations == 0.0),
+        judgement: Judgement::in_every_trial(violations == 0.0, trials),
         measured: format!("{violations} violations"),
         expected: "none".into(),
     }
@@ -105,7 +107,7 @@ fn privacy_claim(summary: &Summary) -> Claim {
         .collect();
     Claim {
         claim: "agent m's response is (2 / alpha_m, 0.9)-locally private".into(),
-        verdict: if broken.is_empty() { Verdict::Reproduced } else { Verdict::PrivacyDoesNotHold },
+        judgement: Judgement::privacy(broken.is_empty()),
         measured: if broken.is_empty() { "holds".into() } else { broken.join("; ") },
         expected: "delta 0.9; the classic formula is proved below epsilon = 1 only".into(),
     }
@@ -122,11 +124,7 @@ fn scale(extent: Extent) -> (u64, u64) {
 pub fn figure2(stage: &Stage) -> Result<Vec<Claim>> {
     let summary =
         stage.coordinate(1, scale(stage.extent), VECTORS.iter().map(published).collect())?;
-    let best = summary
-        .algorithms
-        .iter()
-        .min_by(|a, b| a.final_regret.mean.total_cmp(&b.final_regret.mean))
-        .map_or("", |algorithm| algorithm.name.as_str());
+    let regrets: Vec<Estimate> = summary.algorithms.iter().map(|a| a.final_regret).collect();
     let list: Vec<String> = summary
         .algorithms
         .iter()
@@ -138,7 +136,9 @@ pub fn figure2(stage: &Stage) -> Result<Vec<Claim>> {
     Ok(vec![
         Claim {
             claim: "a* = (1, 1/4, 1/2) has the least regret in setup 1".into(),
-            verdict: Verdict::when(best == name(&VECTORS[0])),
+            judgement: Judgement::all(
+                regrets[1..].iter().map(|other| Judgement::below(regrets[0], *other)),
+            ),
             measured: list.join("; "),
             expected: "a* least; our prototype did not find that either: (1/2, 1, 1/4) 8399, a* 9614 +- 1700".into(),
         },
@@ -191,21 +191,24 @@ pub fn figure3(stage: &Stage) -> Result<Vec<Claim>> {
     figure.write(stage.folder, "average")?;
     let finals: Vec<f64> =
         curves.iter().map(|curve| curve.last().map_or(f64::NAN, |point| point.1)).collect();
-    let least = (0..6).min_by(|&i, &j| finals[i].total_cmp(&finals[j])).unwrap_or(0);
     let most = (0..6).max_by(|&i, &j| finals[i].total_cmp(&finals[j])).unwrap_or(0);
+    let trials = summaries[0].algorithms[0].final_regret.trials;
+    let less = |one: usize, two: usize| {
+        Judgement::positive(finals[two] - finals[one], error(one).hypot(error(two)), trials)
+    };
     let list: Vec<String> = (0..6)
         .map(|i| format!("{} {:.4} +- {:.4}", name(&VECTORS[i]), finals[i], error(i)))
         .collect();
     Ok(vec![
         Claim {
             claim: "a* has the least average normalised regret".into(),
-            verdict: Verdict::when(least == 0),
+            judgement: Judgement::all((1..6).map(|other| less(0, other))),
             measured: list.join("; "),
             expected: "a* least, at 0.395 in our prototype".into(),
         },
         Claim {
             claim: "the opposite order (1/4, 1, 1/2) has the most".into(),
-            verdict: Verdict::when(most == 5),
+            judgement: Judgement::all((0..5).map(|other| less(other, 5))),
             measured: format!("{} at {:.4}", name(&VECTORS[most]), finals[most]),
             expected: "(1/4, 1, 1/2), at 0.467 in our prototype".into(),
         },
@@ -244,7 +247,7 @@ pub fn certificate(stage: &Stage) -> Result<Vec<Claim>> {
         let text = |e: &Estimate| format!("{:.0} +- {:.0}", e.mean, e.standard_error);
         claims.push(Claim {
             claim: format!("setup {setup}: ROFUL with tight widths has at most half the regret of OFU with the paper's, at equal certificate (ours, not the paper's)"),
-            verdict: Verdict::when(2.0 * regrets[2].mean <= regrets[0].mean),
+            judgement: Judgement::times_below(2.0, regrets[2], regrets[0]),
             measured: format!(
                 "OFU paper {}, OFU tight {}, ROFUL tight {}: ratio {:.2}",
                 text(&regrets[0]),
@@ -301,19 +304,19 @@ pub fn theorem3(stage: &Stage) -> Result<Vec<Claim>> {
     Ok(vec![
         Claim {
             claim: "r(a*) = U".into(),
-            verdict: Verdict::when(worst <= 1e-12),
+            judgement: Judgement::computed(worst <= 1e-12),
             measured: format!("|r(a*)/U - 1| <= {worst:.1e} over {instances} instances"),
             expected: "7e-16 in our prototype; at most 1e-12".into(),
         },
         Claim {
             claim: "no agent's privacy can be raised alone within U".into(),
-            verdict: Verdict::when(cheapest > 0.0),
+            judgement: Judgement::computed(cheapest > 0.0),
             measured: format!("one percent more noise for one agent exceeds U by {cheapest:.1e} or more, relatively"),
             expected: "above 0".into(),
         },
         Claim {
             claim: "infeasible exactly when U^3 < R^2 (max c/min c)^2 8 L^3 K^3 d M^(3/2) (2S/lambda + sqrt(4M-3))^3".into(),
-            verdict: Verdict::when(thresholds == instances),
+            judgement: Judgement::computed(thresholds == instances),
             measured: format!("feasible at the threshold and not 1e-9 below it in {thresholds} of {instances} instances"),
             expected: "all of them".into(),
         },

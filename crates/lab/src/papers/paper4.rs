@@ -10,7 +10,7 @@ use reticent::{
     release::Mechanism,
 };
 
-use super::{Claim, Extent, Stage, Verdict};
+use super::{Claim, Extent, Judgement, Stage, Verdict};
 use crate::{
     Result,
     experiment::ExperimentToml,
@@ -146,7 +146,7 @@ pub fn regret(stage: &Stage) -> Result<Vec<Claim>> {
     let mut claims = Vec::new();
     let mut rows = Vec::new();
     let mut closest = Vec::new();
-    let (mut learns, mut exact_epsilons, mut all_hold) = (f64::INFINITY, Vec::new(), true);
+    let (mut noisy, mut exact_epsilons, mut all_hold) = (Vec::new(), Vec::new(), true);
     for (dimension, rounds, expected) in EXPECTED {
         let name = format!("l1 ball, n = {dimension}, T = {rounds:e}");
         let algorithms: Vec<Algorithm> =
@@ -155,18 +155,14 @@ pub fn regret(stage: &Stage) -> Result<Vec<Claim>> {
         let summary = stage.losses(&name, rounds, lines, algorithms)?;
         let cells: Vec<Estimate> = summary.algorithms.iter().map(relative).collect();
         rows.push(row(&name, &cells));
-        learns = [1, 3, 4].iter().map(|&i| cells[i].mean).fold(learns, f64::min);
+        noisy.extend([1, 3, 4].map(|i| cells[i]));
         for algorithm in &summary.algorithms[1..5] {
             let Some(guarantee) = &algorithm.guarantee else { continue };
             all_hold &= guarantee.claimed().is_some_and(|claim| claim.holds());
             exact_epsilons.push(guarantee.epsilon());
         }
         if rounds == 1_000_000 {
-            let paper = cells[1..5].iter().map(|c| c.mean).fold(f64::INFINITY, f64::min);
-            let at_one = cells[1].mean.min(cells[3].mean);
-            let gap = |cell: &Estimate| cell.mean - cells[0].mean;
-            let factor = (at_one - cells[0].mean) / gap(&cells[6]).max(1e-9);
-            closest.push((dimension, factor, paper));
+            closest.push((dimension, times_closer(&cells)));
         }
         claims.push(table_claim(&name, &cells, &expected));
     }
@@ -176,12 +172,13 @@ pub fn regret(stage: &Stage) -> Result<Vec<Claim>> {
         let lines = LossToml::distance(set);
         let summary = stage.losses(&format!("as printed, {name}"), 1_000_000, lines, algorithms)?;
         let cells: Vec<Estimate> = summary.algorithms.iter().map(relative).collect();
-        learns = [1, 3, 4].iter().map(|&i| cells[i].mean).fold(learns, f64::min);
+        noisy.extend([1, 3, 4].map(|i| cells[i]));
         rows.push(row(&name, &cells));
     }
+    let learns = noisy.iter().map(|cell| cell.mean).fold(f64::INFINITY, f64::min);
     claims.insert(0, Claim {
         claim: "Theorem 1.1: with the paper's noise at eps = 1 (and its Gaussian at 10) the regret is below that of staying at the centre".into(),
-        verdict: Verdict::when(learns < 1.0),
+        judgement: least_below(&noisy, 1.0),
         measured: format!("the best of them, over eleven settings: {learns:.2} times the centre's"),
         expected: "not below 1 at any tested setting: the log factors and the sensitivity bound outweigh T^(-1/4)".into(),
     });
@@ -192,18 +189,17 @@ pub fn regret(stage: &Stage) -> Result<Vec<Claim>> {
         1,
         Claim {
             claim: "Lemmas 5.1 and 5.4: the noise gives the privacy claimed".into(),
-            verdict: if all_hold { Verdict::Reproduced } else { Verdict::PrivacyDoesNotHold },
+            judgement: Judgement::privacy(all_hold),
             measured: format!("exact epsilon {least:.4} to {most:.4} where 1 and 10 are claimed"),
             expected: "holds, with far more noise than needed".into(),
         },
     );
-    let within = closest.iter().all(|(_, factor, _)| *factor >= 5.0);
     claims.insert(2, Claim {
         claim: "exact calibration at eps = 1, T = 1e6 comes at least 5 times closer to the regret without privacy than the paper's noise".into(),
-        verdict: Verdict::when(within),
+        judgement: Judgement::all(closest.iter().map(|(_, closer)| closer.1)),
         measured: closest
             .iter()
-            .map(|(n, factor, _)| format!("n = {n}: {factor:.0} times"))
+            .map(|(n, (factor, _))| format!("n = {n}: {factor:.0} times"))
             .collect::<Vec<_>>()
             .join(", "),
         expected: "at least 5 times, n = 5 and 20".into(),
@@ -241,6 +237,28 @@ pub fn regret(stage: &Stage) -> Result<Vec<Claim>> {
     Ok(claims)
 }
 
+/// The claim that some estimate is below a limit: refuted if all are above it.
+fn least_below(estimates: &[Estimate], limit: f64) -> Judgement {
+    let parts: Vec<Judgement> =
+        estimates.iter().map(|e| Judgement::within(*e, f64::NEG_INFINITY, limit)).collect();
+    let found = parts.iter().find(|part| part.verdict == Verdict::Reproduced);
+    // Otherwise the gravest verdict would hide that one part is undecided.
+    let undecided = || parts.iter().find(|part| part.verdict == Verdict::CannotTell);
+    found.or_else(undecided).or(parts.first()).copied().unwrap_or(Judgement::stated(false, 0))
+}
+
+/// Distances to the regret without privacy: the paper's noise at eps = 1 over exact calibration, and the claim that the ratio is 5 or more.
+fn times_closer(cells: &[Estimate]) -> (f64, Judgement) {
+    let [none, exact] = [cells[0], cells[6]];
+    let paper = if cells[1].mean < cells[3].mean { cells[1] } else { cells[3] };
+    let factor = (paper.mean - none.mean) / (exact.mean - none.mean).max(1e-9);
+    // paper - none >= 5 (exact - none)
+    let error =
+        paper.standard_error.hypot(5.0 * exact.standard_error).hypot(4.0 * none.standard_error);
+    let difference = paper.mean - none.mean - 5.0 * (exact.mean - none.mean);
+    (factor, Judgement::positive(difference, error, none.trials))
+}
+
 fn row(name: &str, cells: &[Estimate]) -> Vec<String> {
     let cells = cells.iter().map(|cell| format!("{:.3}", cell.mean));
     std::iter::once(name.to_string()).chain(cells).collect()
@@ -272,7 +290,7 @@ fn table_claim(name: &str, cells: &[Estimate], expected: &[f64; 8]) -> Claim {
     let measured = cells.iter().map(|cell| format!("{:.3}", cell.mean)).collect::<Vec<_>>();
     Claim {
         claim: format!("design notes' table: {name}"),
-        verdict: Verdict::when(off.is_empty()),
+        judgement: Judgement::stated(off.is_empty(), cells[0].trials),
         measured: if off.is_empty() {
             measured.join(", ")
         } else {
@@ -285,6 +303,7 @@ fn table_claim(name: &str, cells: &[Estimate], expected: &[f64; 8]) -> Claim {
 /// Section 2: "doubling ... at the expense of adding an extra O(log T) factor in the privacy loss".
 pub fn horizon(stage: &Stage) -> Result<Vec<Claim>> {
     let (mut rows, mut epsilons, mut worst) = (Vec::new(), Vec::new(), 0.0_f64);
+    let mut pairs = Vec::new();
     for (name, set) in sets().into_iter().take(4) {
         let private = Some(Budget { epsilon: 1.0, delta: Some(DELTA) });
         let lines = |name: &str, privacy, first_epoch| {
@@ -304,6 +323,7 @@ pub fn horizon(stage: &Stage) -> Result<Vec<Claim>> {
         let guarantee = summary.algorithms[3].guarantee.as_ref();
         epsilons.extend(guarantee.map(reticent::privacy::Guarantee::epsilon));
         worst = worst.max(cells[3].mean / cells[2].mean);
+        pairs.push([cells[2], cells[3]]);
         rows.push(row(name, &cells));
     }
     let header = ["set, T = 1e6", "told", "not told", "told, eps 1", "not told, eps 1"];
@@ -313,13 +333,15 @@ pub fn horizon(stage: &Stage) -> Result<Vec<Claim>> {
     Ok(vec![
         Claim {
             claim: "section 2: doubling costs an extra factor O(log T) in the privacy loss".into(),
-            verdict: Verdict::when(most > 1.001),
+            judgement: Judgement::computed(most > 1.001),
             measured: format!("epsilon {most:.6} for the whole run, where each epoch has 1"),
             expected: "no factor: epochs hold disjoint losses".into(),
         },
         Claim {
             claim: "not knowing the horizon costs at most the 2.47 times of restarts at a regret of T^(3/4)".into(),
-            verdict: Verdict::when(worst < 2.47),
+            judgement: Judgement::all(
+                pairs.iter().map(|[told, not_told]| Judgement::times_below(1.0 / 2.47, *not_told, *told)),
+            ),
             measured: format!("at most {worst:.2} times the regret of being told, T = 1e6"),
             expected: "at most 1 / (1 - 2^(-3/4)) = 2.47 times".into(),
         },
@@ -336,7 +358,7 @@ pub fn choices(stage: &Stage) -> Result<Vec<Claim>> {
         ("half the step", 1.0, 0.5),
         ("twice the step", 1.0, 2.0),
     ];
-    let (mut rows, mut worst) = (Vec::new(), (1.0_f64, String::new()));
+    let (mut rows, mut parts, mut worst) = (Vec::new(), Vec::new(), (1.0_f64, String::new()));
     for (title, set) in sets() {
         let built = set.build()?;
         let shape = built.shape().clone();
@@ -364,6 +386,7 @@ pub fn choices(stage: &Stage) -> Result<Vec<Claim>> {
         let cells: Vec<Estimate> = summary.algorithms.iter().map(relative).collect();
         for (cell, algorithm) in cells.iter().zip(&summary.algorithms).skip(1) {
             let ratio = cells[0].mean / cell.mean;
+            parts.push(Judgement::times_below(0.9, cells[0], *cell));
             if ratio > worst.0 {
                 worst = (ratio, format!("{} on the {title}", algorithm.name));
             }
@@ -376,7 +399,7 @@ pub fn choices(stage: &Stage) -> Result<Vec<Claim>> {
     report::write(stage.folder, "table.md", markdown(&header, &rows))?;
     Ok(vec![Claim {
         claim: "no neighbouring choice beats the defaults by more than a tenth on any set".into(),
-        verdict: Verdict::when(worst.0 < 1.0 / 0.9),
+        judgement: Judgement::all(parts),
         measured: format!("the default has {:.3} times the regret of {}", worst.0, worst.1),
         expected: "defaults are compromises over sets: near the best, not the best".into(),
     }])
@@ -394,7 +417,7 @@ fn sign(stage: &Stage) -> Result<Claim> {
     let (corrected, printed) = (named(&summary, "corrected"), named(&summary, "printed"));
     Ok(Claim {
         claim: "line 14, which minimises 1/2 |x|^2 - <eta s, x>, goes down".into(),
-        verdict: Verdict::when(printed.mean < 1.0),
+        judgement: Judgement::within(printed, f64::NEG_INFINITY, 1.0),
         measured: format!("printed {}, corrected {}", text(printed), text(corrected)),
         expected: "printed 1.6 to 2.05 times the centre's regret, corrected 0.05 to 0.29".into(),
     })
@@ -402,7 +425,7 @@ fn sign(stage: &Stage) -> Result<Claim> {
 
 /// Every other set with the default learner.
 fn other_sets(stage: &Stage) -> Result<(Vec<Vec<String>>, Claim)> {
-    let mut rows = Vec::new();
+    let (mut rows, mut parts) = (Vec::new(), Vec::new());
     let mut worst = ("", 0.0_f64);
     for (name, set) in sets() {
         let mut algorithms = defaults();
@@ -422,13 +445,14 @@ fn other_sets(stage: &Stage) -> Result<(Vec<Vec<String>>, Claim)> {
         }
         row.push(format!("{:.1}", calls.mean));
         rows.push(row);
+        parts.push(Judgement::within(cells[1], f64::NEG_INFINITY, 0.6));
         if cells[1].mean > worst.1 {
             worst = (name, cells[1].mean);
         }
     }
     let claim = Claim {
         claim: "the default learner at eps = 1 learns on every set, inside it, T = 1e6".into(),
-        verdict: Verdict::when(worst.1 < 0.6),
+        judgement: Judgement::all(parts),
         measured: format!("worst: {} on the {}", format_args!("{:.3}", worst.1), worst.0),
         expected: "below 0.6 of the centre's regret".into(),
     };

@@ -3,7 +3,7 @@
 //! A learner is useful from the first round t on at which its loss a round, over (t/2, t], is no more than halfway between that of a learner which knows
 //! nothing (a curator at epsilon = 0.001) and what LinUCB reaches without privacy. The outlook is computed before any data are seen.
 
-use super::{Claim, Stage, Verdict, data};
+use super::{Claim, Judgement, Stage, data};
 use crate::{
     Experiment, Result,
     papers::Extent,
@@ -106,7 +106,7 @@ pub fn outlook(stage: &Stage) -> Result<Vec<Claim>> {
             rows.len() == PRIVATE.iter().map(|(_, epsilons)| epsilons.len()).sum::<usize>();
         claims.push(Claim {
             claim: format!("{name}: learners are useful from about as many people as named before"),
-            verdict: Verdict::when(complete && rows.iter().all(|row| row.3)),
+            judgement: Judgement::stated(complete && rows.iter().all(|row| row.3), trials as usize),
             measured: all.collect::<Vec<_>>().join("; "),
             expected: format!("within a factor of {FACTOR}"),
         });

@@ -1,6 +1,6 @@
 //! `defaults/rules`: every rule under every trust model in every environment at equal certificates, and whether one of them beats the default.
 
-use super::{Claim, MARGIN, ROUNDS, Stage, Verdict, loses, places};
+use super::{Claim, Judgement, MARGIN, ROUNDS, Stage, loses, places};
 use crate::{
     Experiment, Result,
     papers::Extent,
@@ -105,7 +105,7 @@ pub fn rules(stage: &Stage) -> Result<Vec<Claim>> {
         let found = beaten(&summary);
         claims.push(Claim {
             claim: format!("{}: no rule beats the default, `tuned`", place.name),
-            verdict: Verdict::when(found.is_empty()),
+            judgement: Judgement::stated(found.is_empty(), trials as usize),
             measured: if found.is_empty() { "none does".into() } else { found.join("; ") },
             expected: "no exception".into(),
         });

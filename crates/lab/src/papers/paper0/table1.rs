@@ -9,7 +9,7 @@ use reticent::{
 use crate::{
     Result,
     environment::{Environment, SphereParams},
-    papers::{Claim, Extent, Stage, Verdict},
+    papers::{Claim, Extent, Judgement, Stage},
     parallel::in_parallel,
     report::{self, Report},
 };
@@ -75,7 +75,7 @@ pub fn table1(stage: &Stage) -> Result<Vec<Claim>> {
         Claim {
             claim: "the least eigenvalue of the mean over trials of x x^T is O(1) in most rounds"
                 .into(),
-            verdict: Verdict::when(near),
+            judgement: Judgement::stated(near, experiments as usize),
             measured: format!(
                 "every share within 12 points of the printed one: {near}; see table1.md"
             ),
@@ -84,7 +84,7 @@ pub fn table1(stage: &Stage) -> Result<Vec<Claim>> {
         Claim {
             claim: "hence E[x x^T] given the history is well conditioned, as Corollary 3.6 needs"
                 .into(),
-            verdict: Verdict::when(given > 0.5 * across),
+            judgement: Judgement::stated(given > 0.5 * across, experiments as usize),
             measured: format!(
                 "fresh arms: {given:.5} at least, over trials it was {across:.4}; fixed arms: 0, one arm is played"
             ),

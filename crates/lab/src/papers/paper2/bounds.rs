@@ -7,7 +7,7 @@ use reticent::{
 
 use crate::{
     FastNoise, Result,
-    papers::{Claim, Extent, Stage, Verdict},
+    papers::{Claim, Extent, Judgement, Stage},
     report,
     summary::Estimate,
     trial::{mix, name_hash},
@@ -130,7 +130,7 @@ pub fn bounds(stage: &Stage) -> Result<Vec<Claim>> {
             "Lemma 5: the expected regret is at most the numeric bound E[F*(u)], {} simulated cases",
             cases.len()
         ),
-        verdict: Verdict::when(above == 0 && cases.len() == 288),
+        judgement: Judgement::stated(above == 0 && cases.len() == 288, trials as usize),
         measured: format!(
             "{above} above; closest at {:.2} of it: {}",
             closest.map_or(0.0, |case| case.regret.mean / case.bound.mean),
@@ -176,7 +176,7 @@ fn theorems(stage: &Stage) -> Result<Vec<Claim>> {
     report::write(stage.folder, "theorem_12.csv", &csv)?;
     let claim = |name: &str, tally: &Tally, expected: &str| Claim {
         claim: name.into(),
-        verdict: Verdict::when(tally.above == 0),
+        judgement: Judgement::computed(tally.above == 0),
         measured: tally.text(),
         expected: expected.into(),
     };

@@ -1,6 +1,6 @@
 //! Learners that are tuned alike: over grids of about the same size, on seeds that no result uses.
 
-use super::super::{Claim, Verdict};
+use super::super::{Claim, Judgement};
 use crate::{Experiment, Result, contest::Contestant, summary::Estimate};
 
 /// Results have seed 23.
@@ -48,15 +48,16 @@ pub(super) fn compared<'a>(
     places: impl Iterator<Item = (String, &'a Estimate, &'a Estimate)>,
     expected: &str,
 ) -> Claim {
-    let (mut won, mut found) = (0, Vec::new());
+    let (mut won, mut found, mut trials) = (0, Vec::new(), usize::MAX);
     for (place, one, two) in places {
         won += usize::from(beats(one, two));
+        trials = trials.min(one.trials).min(two.trials);
         let (median, tail) = (one.median / two.median, one.percentile_95 / two.percentile_95);
         found.push(format!("{place} {median:.2} ({tail:.2})"));
     }
     Claim {
         claim: format!("{name} loses less than {other} in the median and at 95 %, everywhere"),
-        verdict: Verdict::when(won == found.len()),
+        judgement: Judgement::stated(won == found.len(), trials),
         measured: format!(
             "in {won} of {}; median (95 % quantile) by the other's: {}",
             found.len(),
@@ -72,7 +73,7 @@ pub(super) fn certified(claim: &str, shares: impl Iterator<Item = f64>) -> Claim
     let (least, most) = shares.fold((f64::INFINITY, 0.0), extremes);
     Claim {
         claim: claim.into(),
-        verdict: Verdict::when(least > 0.99 && most <= 1.0),
+        judgement: Judgement::computed(least > 0.99 && most <= 1.0),
         measured: format!("by the accountant {least:.6} to {most:.6} of epsilon"),
         expected: "within 1 %".into(),
     }

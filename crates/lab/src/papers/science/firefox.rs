@@ -14,7 +14,7 @@ use self::{
     day::{DELTA, Day, Design, RELEASES, day, local_plan, shuffle_plan},
     unary::{INTERESTS, event, event_of_refreshes},
 };
-use super::super::{Claim, Extent, Stage, Verdict};
+use super::super::{Claim, Extent, Judgement, Stage};
 use crate::{
     Result,
     estimate::Estimate,
@@ -26,8 +26,6 @@ use crate::{
 
 /// Refreshes that are priced: one, a day of them every four hours, a month of one a day.
 const REFRESHES: [u64; 3] = [1, 6, 30];
-/// Standard errors of a difference from which on it is not chance.
-const ERRORS: f64 = 2.0;
 
 /// What one interest costs at delta = 0.
 fn epsilon_of_interest() -> Result<f64> {
@@ -190,7 +188,7 @@ fn price(interest: f64, server: &Row) -> Claim {
     let whole = INTERESTS as f64 * interest;
     Claim {
         claim: "spec: unary encoding costs about epsilon 5.96 an interest and 48 a refresh by basic composition, and exact composition changes little".into(),
-        verdict: Verdict::when(
+        judgement: Judgement::computed(
             (interest - 5.96).abs() < 0.01
                 && (whole - 48.0).abs() < 0.5
                 && refresh > 0.95 * whole
@@ -211,7 +209,7 @@ fn compare(what: &str, how: &str, row: &Row, today: &Row) -> Claim {
         claim: format!(
             "{what}, {how}, lose no more than unary encoding with choices by the server"
         ),
-        verdict: Verdict::when(gain.mean >= -ERRORS * gain.standard_error),
+        judgement: Judgement::positive(gain.mean, gain.standard_error, gain.trials),
         measured: format!(
             "{:.0} +- {:.0} against {:.0} +- {:.0}; click rates {:.2} % and {:.2} %, the best {:.2} %",
             own.mean,
@@ -222,7 +220,7 @@ fn compare(what: &str, how: &str, row: &Row, today: &Row) -> Claim {
             100.0 * today.mean(|day| day.click_rate),
             100.0 * row.mean(|day| day.best_rate),
         ),
-        expected: "no more, by two standard errors of the difference".into(),
+        expected: "less, by three standard errors of the difference".into(),
     }
 }
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use reticent::{bandit::Rule, privacy::TrustModel, release::Mechanism};
 
 use super::{
-    super::{Claim, Extent, Stage, Verdict},
+    super::{Claim, Extent, Judgement, Stage},
     blocks::InBlocks,
     contest::{SEED, beats, cell, certified, tune},
     episode_noise::EpisodeNoise,
@@ -328,10 +328,12 @@ fn claims(all: &[Measured]) -> Vec<Claim> {
         (SHUFFLE_OPTIMISM, SHUFFLE),
     ] {
         let (mut ratios, mut lost, mut means) = (Vec::new(), Vec::new(), 0);
+        let mut trials = usize::MAX;
         for measured in all {
             let (Some(one), Some(two)) = (measured.regret(name), measured.regret(other)) else {
                 continue;
             };
+            trials = trials.min(one.trials).min(two.trials);
             ratios.push(one.median / two.median.max(1.0));
             means += usize::from(one.mean < two.mean);
             if !beats(one, two) {
@@ -344,7 +346,7 @@ fn claims(all: &[Measured]) -> Vec<Claim> {
         let first = lost.first().map_or(String::new(), |first| format!(", first {first}"));
         claims.push(Claim {
             claim: format!("{name} loses less than {other} in the median and at 95 %, everywhere"),
-            verdict: Verdict::when(lost.is_empty()),
+            judgement: Judgement::stated(lost.is_empty(), trials),
             measured: format!(
                 "median regret {least:.2} to {most:.2} of the other's over {problems} problems; mean below in {means}; not below in median and tail in {}{first}",
                 lost.len()

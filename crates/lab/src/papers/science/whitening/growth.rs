@@ -1,7 +1,7 @@
 //! How regret grows with the number of people: slopes on logarithmic scales over the last tenfold, with intervals over trials.
 
 use super::{
-    super::super::{Claim, Extent, Stage, Verdict},
+    super::super::{Claim, Extent, Judgement, Stage},
     AXIS, Measured, ONE_CAP, ONLINE, PUBLIC, Problem, SURVEYED, Tuned, WHITENED,
     worlds::World,
 };
@@ -43,10 +43,11 @@ pub(super) fn growth(stage: &Stage, tuned: &Tuned) -> Result<Vec<Claim>> {
             let (low, high) = slope.interval_95.unwrap_or((slope.mean, slope.mean));
             format!("{name} {:.2} [{low:.2}, {high:.2}]", slope.mean)
         };
-        let mean = |name: &str| slopes.iter().find(|s| s.0 == name).map_or(f64::NAN, |s| s.1.mean);
+        let found = slopes.iter().find(|slope| slope.0 == WHITENED);
+        let whitened = found.map_or(Estimate::of(&[]), |slope| slope.1);
         claims.push(Claim {
             claim: format!("from {from:e} to {:e} people regret of the whitened learner grows no faster than the square root ({}, d = 5, epsilon = 4)", size.0, world.name()),
-            verdict: Verdict::when(mean(WHITENED) <= 0.55),
+            judgement: Judgement::within(whitened, f64::NEG_INFINITY, 0.55),
             measured: slopes.iter().map(words).collect::<Vec<_>>().join(", "),
             expected: "a mean slope of .55 or less on logarithmic scales".into(),
         });
