@@ -26,7 +26,7 @@ pub enum Error {
         /// What to do.
         remedy: String,
     },
-    /// The same event was asked for with another body.
+    /// The name is in use: that of an event with another body or under another key, that of a key.
     #[error("{0}")]
     Conflict(String),
     /// The event has closed.

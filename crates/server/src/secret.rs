@@ -85,6 +85,11 @@ impl Secret {
         half(self.hash(&[b"event", loop_name.as_bytes(), event.as_bytes()]))
     }
 
+    /// A request of a caller, who is named by the id of their key: the same request has another hash for every caller.
+    pub fn request(&self, caller: &str, request: &Digest) -> Digest {
+        self.hash(&[b"request", caller.as_bytes(), request])
+    }
+
     /// A value that tells whether this is the key, and nothing else.
     pub fn check_value(&self) -> CheckValue {
         half(self.hash(&[b"check"]))

@@ -49,7 +49,10 @@ pub async fn examine(
     is_shared: bool,
 ) -> Examined {
     let secret = |name: &str| Secret::in_file(&data.join(name)).unwrap();
-    let keys = Keys { events: secret("events.key"), people: secret("people.key") };
+    let keys = store.keys().await.unwrap().into_iter();
+    let callers = keys.filter(|key| key.roles.iter().any(|role| role == "decide"));
+    let callers = callers.filter_map(|key| Some((key.loop_name?, key.id))).collect();
+    let keys = Keys { events: secret("events.key"), people: secret("people.key"), callers };
     let file = ServiceFile::parse(file).unwrap();
     let mut loops = Vec::new();
     for plan in file.check().unwrap() {

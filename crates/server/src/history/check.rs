@@ -104,8 +104,9 @@ impl Checks<'_> {
         found: &mut Found,
     ) -> Option<&RankRequest> {
         let mut request = None;
+        let caller = self.keys.callers.get(&self.plan.name).map_or("", String::as_str);
         for attempt in &self.event.ranks {
-            let own = self.keys.events.hash(&[b"request", &request_digest(&attempt.request)]);
+            let own = self.keys.events.request(caller, &request_digest(&attempt.request));
             let same = own == *digest;
             match &attempt.reply {
                 Reply::Taken(told) => {

@@ -129,6 +129,8 @@ pub struct Keys {
     pub events: Secret,
     /// That of persons.
     pub people: Secret,
+    /// Id of the key that the callers of a loop send, by loop; a loop whose callers are in the process has none.
+    pub callers: BTreeMap<String, String>,
 }
 
 /// What must hold after every accident.

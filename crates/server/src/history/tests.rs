@@ -28,7 +28,8 @@ const LOOP: &str = r#"
 const TICK: u64 = 60_000;
 
 fn keys() -> Keys {
-    Keys { events: Secret::from_bytes([5; 32]), people: Secret::from_bytes([3; 32]) }
+    let (events, people) = (Secret::from_bytes([5; 32]), Secret::from_bytes([3; 32]));
+    Keys { events, people, callers: BTreeMap::new() }
 }
 
 fn plan() -> LoopPlan {
@@ -103,7 +104,7 @@ impl World {
 }
 
 async fn open(store: Arc<dyn Store>, clock: &Arc<ManualClock>) -> Arc<Service> {
-    let Keys { events, people } = keys();
+    let Keys { events, people, .. } = keys();
     let options = Options {
         plans: vec![plan()],
         store,

@@ -26,7 +26,10 @@ const PROBLEMS: [(&str, &str); 13] = [
     ("403", "The key has another role or loop"),
     ("404", "There is no such loop or event"),
     ("408", "The body came too slowly"),
-    ("409", "The event_id was used with another body"),
+    (
+        "409",
+        "The event_id is in use, with another body or under another key, or its person was erased",
+    ),
     ("410", "The event has closed"),
     ("413", "The body is too large"),
     ("415", "The body is not marked as JSON"),

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     App, Problem,
     body::read_json,
-    guard::{At, EventId},
+    guard::{At, EventId, Holder},
     problem::add_headers,
 };
 use crate::{
@@ -167,11 +167,12 @@ impl IntoResponse for PersonalizerError {
 pub(super) async fn rank(
     State(app): State<App>,
     Extension(At(each)): Extension<At>,
+    Extension(Holder(entry)): Extension<Holder>,
     request: Request,
 ) -> Result<Response, PersonalizerError> {
     let request: PersonalizerRank = read_json(&app, request).await?;
     let request = request.into_native();
-    let answer = app.service.rank(&each.plan.name, request).await?;
+    let answer = app.service.rank_for(&entry.grant.id, &each.plan.name, request).await?;
     let answer = PersonalizerAnswer {
         ranking: answer.ranking,
         event_id: answer.event_id,

@@ -73,7 +73,7 @@ fn words(status: StatusCode) -> (&'static str, &'static str, &'static str) {
         ),
         StatusCode::CONFLICT => (
             "urn:reticent:problem:conflict",
-            "The id was used with another body",
+            "The id is in use",
             "give every event an id of its own",
         ),
         StatusCode::GONE => (
@@ -138,7 +138,7 @@ impl Problem {
         self
     }
 
-    /// The same problem with its event, where it is about one: unknown, closed, or asked for with another body.
+    /// The same problem with its event, where it is about one: unknown, closed, or in use.
     pub(super) fn of_event(self, id: &str) -> Self {
         match self.status() {
             StatusCode::NOT_FOUND | StatusCode::GONE | StatusCode::CONFLICT => {

@@ -46,10 +46,11 @@ pub(super) struct RankResult {
 pub(super) async fn rank(
     State(app): State<App>,
     Extension(At(each)): Extension<At>,
+    Extension(Holder(entry)): Extension<Holder>,
     Body(request): Body<RankRequest>,
 ) -> Result<Json<RankAnswer>, Problem> {
     let id = request.event_id.clone().unwrap_or_default();
-    let answer = app.service.rank(&each.plan.name, request).await;
+    let answer = app.service.rank_for(&entry.grant.id, &each.plan.name, request).await;
     answer.map(Json).map_err(|error| Problem::from(error).of_event(&id))
 }
 
@@ -68,7 +69,8 @@ pub(super) async fn rank_batch(
     entry.ranks.take(app.limits.ranks, more, app.service.steady())?;
     let ids: Vec<String> =
         batch.requests.iter().map(|one| one.event_id.clone().unwrap_or_default()).collect();
-    let results = app.service.rank_all(&each.plan.name, batch.requests).await?;
+    let (caller, name) = (&entry.grant.id, &each.plan.name);
+    let results = app.service.rank_all_for(caller, name, batch.requests).await?;
     let result = |(result, id): (crate::Result<RankAnswer>, &String)| match result {
         Ok(answer) => RankResult { answer: Some(answer), problem: None },
         Err(error) => RankResult { answer: None, problem: Some(Problem::from(error).of_event(id)) },

@@ -13,8 +13,8 @@ use crate::{Error, Result, store::Digest};
 #[derive(Clone, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RankRequest {
-    /// The caller's name for the event, to send its reward under; made if it is missing. The same id with the same body again gets the stored
-    /// answer, with another body an error.
+    /// The caller's name for the event, to send its reward under; made if it is missing. The same id with the same body and the same key again gets the
+    /// stored answer; with another body or another key, and after its person was erased, an error.
     #[serde(default)]
     #[schema(min_length = 1, max_length = 512, pattern = "^[^\\x00-\\x1F\\x7F-\\x9F]+$")]
     pub event_id: Option<String>,

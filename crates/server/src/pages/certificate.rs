@@ -226,7 +226,7 @@ fn collected(plan: &LoopPlan) -> Markup {
         p.quiet {
             @match plan.params.retain {
                 Some(_) => "Whatever else is sent with a question is kept with it, and not learnt from.",
-                None => "Whatever else is sent is neither looked at nor kept.",
+                None => "Whatever else is sent is not learnt from. Of a whole question one keyed hash is kept, to tell repetitions.",
             }
         }
     }
@@ -245,7 +245,7 @@ fn kept(plan: &LoopPlan) -> Markup {
                     None => { "until the next release after the reward window (" (plan.params.reward.window) " and " (tick) ")" },
                 }
             }
-            dt { "event ids, answers" } dd { (remembered) " after the window; ids and questions as hashes, to tell repetitions" }
+            dt { "event ids, answers" } dd { (remembered) " after the window; ids, persons and questions as keyed hashes, to tell repetitions. Of an erased person only the ids stay" }
             @if let Ledger::Person { .. } = plan.ledger {
                 dt { "number of visits" } dd { "stays, beside a keyed hash, after erasure too: else erasing would give new visits" }
             }

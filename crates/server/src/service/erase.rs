@@ -28,7 +28,7 @@ impl Service {
         let mut remains = vec![
             "the keyed hash of the person with the number of their visits: without it, erasing would give new ones",
             "sums of closed events, in which nobody can be told apart any more and from which nobody can be taken out; releases made from them are covered by the certificate",
-            "stored answers, without a person, for a day after their events have closed, so that a repeated question is not a second event",
+            "keyed hashes of their event ids, without a person, a request or an answer, for a day after the events have closed, so that a repeated question is not a second event",
             match self.store.is_shared() {
                 false => {
                     "copies of rows in backups and in free pages of the store's file, until they are overwritten"

@@ -1,4 +1,8 @@
 //! Questions are answered: the event is committed before the answer leaves.
+//!
+//! **Repetitions.** An event id belongs to the key that asked first. A stored answer is given again for the same request under the same key, and for nothing
+//! else: another key gets one refusal whatever it sends, so that no caller can test what another one has sent. After an erasure every repetition gets the same
+//! refusal.
 
 use std::sync::Arc;
 
@@ -41,15 +45,35 @@ impl Seen {
 }
 
 impl Service {
-    /// Answers one question.
+    /// Answers one question of a caller within this process.
     pub async fn rank(&self, name: &str, request: RankRequest) -> Result<RankAnswer> {
-        let mut answers = self.rank_all(name, vec![request]).await?;
+        self.rank_for("", name, request).await
+    }
+
+    /// Answers one question of a caller, who is named by the id of their key.
+    pub async fn rank_for(
+        &self,
+        caller: &str,
+        name: &str,
+        request: RankRequest,
+    ) -> Result<RankAnswer> {
+        let mut answers = self.rank_all_for(caller, name, vec![request]).await?;
         answers.pop().unwrap_or_else(|| Err(Error::store("no answer was stored")))
     }
 
-    /// Answers many questions in one transaction. What is wrong with one of them does not touch the others.
+    /// Answers many questions of a caller within this process.
     pub async fn rank_all(
         &self,
+        name: &str,
+        requests: Vec<RankRequest>,
+    ) -> Result<Vec<Result<RankAnswer>>> {
+        self.rank_all_for("", name, requests).await
+    }
+
+    /// Answers many questions of a caller in one transaction. What is wrong with one of them does not touch the others.
+    pub async fn rank_all_for(
+        &self,
+        caller: &str,
         name: &str,
         requests: Vec<RankRequest>,
     ) -> Result<Vec<Result<RankAnswer>>> {
@@ -60,7 +84,7 @@ impl Service {
         self.check_room(each, requests.len() as u64)?;
         let mut events = Vec::with_capacity(requests.len());
         let mut prepare = |request| {
-            let (event, prepared) = self.prepare(each, request)?;
+            let (event, prepared) = self.prepare(caller, each, request)?;
             events.push(event);
             Ok(prepared)
         };
@@ -110,7 +134,12 @@ impl Service {
         Err(Error::TooMany { message, retry_after })
     }
 
-    fn prepare(&self, each: &Arc<Loop>, mut request: RankRequest) -> Result<(NewEvent, Prepared)> {
+    fn prepare(
+        &self,
+        caller: &str,
+        each: &Arc<Loop>,
+        mut request: RankRequest,
+    ) -> Result<(NewEvent, Prepared)> {
         if let Some(path) = &each.plan.params.person_from {
             request.take_person(path);
         }
@@ -128,7 +157,7 @@ impl Service {
             Some(_) => ExportedEvent::write(&request, &decision, now)?,
         };
         // Under a key: whoever has the store alone cannot try out names.
-        let digest = self.events.hash(&[b"request", &request_digest(&request)]);
+        let digest = self.events.request(caller, &request_digest(&request));
         let event = NewEvent {
             life: each.life,
             event: self.events.event(&plan.name, &event_id),
@@ -172,8 +201,9 @@ fn answer_stored(one: Prepared, stored: Ranked) -> Result<RankAnswer> {
         Ranked::Repeated { request, answer } if request == one.digest => {
             StoredAnswer::read(&answer)?.answer(&one.request, one.event_id)
         }
+        // One refusal for all reasons: which it is would tell something of the first request.
         Ranked::Repeated { .. } => Err(Error::Conflict(format!(
-            "event_id = {:?}: it was asked for with another body: give every event an id of its own",
+            "event_id = {:?}: it is in use, with another body or under another key, or its person was erased: give every event an id of its own",
             one.event_id
         ))),
     }

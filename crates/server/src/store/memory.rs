@@ -246,9 +246,13 @@ impl Store for MemoryStore {
     fn erase(&self, persons: Vec<PersonHash>, time: Time) -> Pending<Erased> {
         self.write(move |state| {
             let before = state.events.len();
-            state
-                .events
-                .retain(|_, event| event.person.is_none_or(|person| !persons.contains(&person)));
+            let is_erased =
+                |person: Option<PersonHash>| person.is_some_and(|person| persons.contains(&person));
+            state.events.retain(|_, event| !is_erased(event.person));
+            for known in state.ids.values_mut().filter(|known| is_erased(known.person)) {
+                (known.person, known.request) = (None, ERASED_REQUEST);
+                known.answer.clear();
+            }
             for person in persons {
                 state.erased.entry(person).or_insert(time);
             }

@@ -158,8 +158,8 @@ pub trait Store: Send + Sync + 'static {
         limit: usize,
     ) -> Pending<Vec<(Place, StoredEvent)>>;
 
-    /// Erases a person under all their hashes in all lives: open events contribute nothing, raw rows go, counts in the ledger stay. The hashes
-    /// are remembered, so that a restored copy can be erased again.
+    /// Erases a person under all their hashes in all lives: open events contribute nothing, raw rows go, and event ids stay with [`ERASED_REQUEST`] and no
+    /// answer, those of removed rows too. Counts in the ledger stay. The hashes are remembered, so that a restored copy can be erased again.
     fn erase(&self, persons: Vec<PersonHash>, time: Time) -> Pending<Erased>;
 
     /// The hashes of everybody who was erased, in order: for the witness.

@@ -54,8 +54,8 @@ pub enum Entry {
     Release(LifeId, ReleaseRecord),
     /// The visits of a person in a period.
     Visits(LifeId, u64, PersonHash, u32),
-    /// An event id with its request and its answer.
-    Remembered(LifeId, Place, EventHash, Digest, Vec<u8>),
+    /// An event id with its person, its request and its answer.
+    Remembered(LifeId, Place, EventHash, Option<PersonHash>, Digest, Vec<u8>),
     /// An event.
     Event(LifeId, Place, StoredEvent),
     /// A key.

@@ -26,6 +26,9 @@ pub type LifeId = u32;
 /// Idempotency keys that one event remembers: a repetition of an older one would count again.
 pub const MOST_REWARD_KEYS: usize = 64;
 
+/// The request that stands in place of that of an erased person: no request has this hash.
+pub const ERASED_REQUEST: Digest = [0; 32];
+
 /// Earlier keys of the people's hashes whose counts add up, at most.
 pub const MOST_EARLIER_KEYS: usize = 8;
 
@@ -81,7 +84,7 @@ pub struct NewEvent {
     pub life: LifeId,
     /// The keyed hash of its id.
     pub event: EventHash,
-    /// The hash of its request, to tell a repetition from another request.
+    /// The keyed hash of its request and of the caller's key, to tell a repetition from another request.
     pub request: Digest,
     /// The answer as it will be sent, or sent again.
     pub answer: Vec<u8>,
@@ -156,9 +159,9 @@ pub enum Ranked {
     },
     /// There was one with this id: its request and its answer.
     Repeated {
-        /// The hash of the request it was added with.
+        /// The hash of the request it was added with, or [`ERASED_REQUEST`].
         request: Digest,
-        /// The answer that was given.
+        /// The answer that was given; empty if its person was erased.
         answer: Vec<u8>,
     },
 }

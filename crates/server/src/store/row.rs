@@ -1,11 +1,14 @@
 //! Records as bytes: one byte for the version, then postcard.
 //!
-//! A record of another version is refused and never guessed at. `vectors/store` has the bytes of every version of every record; a change of a record
+//! A record of an unknown version is refused and never guessed at. `vectors/store` has the bytes of every version of every record; a change of a record
 //! raises its version and keeps the old file.
 
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{Error, Result};
+
+/// Reads what follows the version of a record.
+pub(crate) type Reader<R> = fn(&[u8]) -> Option<R>;
 
 /// Something that is written with a version.
 pub(crate) trait Record: Serialize + DeserializeOwned {
@@ -13,6 +16,11 @@ pub(crate) trait Record: Serialize + DeserializeOwned {
     const NAME: &'static str;
     /// The version that is written.
     const VERSION: u8 = 1;
+
+    /// Reader of a version that is not written any more.
+    fn reader_of(_version: u8) -> Option<Reader<Self>> {
+        None
+    }
 }
 
 /// The bytes of a record.
@@ -24,9 +32,22 @@ pub(crate) fn encode<R: Record>(record: &R) -> Result<Vec<u8>> {
 
 /// The record of these bytes.
 pub(crate) fn decode<R: Record>(bytes: &[u8]) -> Result<R> {
-    match postcard::take_from_bytes(check_version::<R>(bytes)?) {
-        Ok((record, [])) => Ok(record),
-        _ => Err(damaged::<R>()),
+    let earlier = bytes.split_first().and_then(|(version, rest)| {
+        let reader = R::reader_of(*version).filter(|_| *version != R::VERSION)?;
+        Some(reader(rest))
+    });
+    let record = match earlier {
+        Some(record) => record,
+        None => whole(check_version::<R>(bytes)?),
+    };
+    record.ok_or_else(damaged::<R>)
+}
+
+/// A value that takes all of these bytes.
+pub(crate) fn whole<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
+    match postcard::take_from_bytes(bytes) {
+        Ok((value, [])) => Some(value),
+        _ => None,
     }
 }
 
@@ -60,10 +81,24 @@ pub(crate) mod golden {
 
     use super::{Record, decode, encode};
 
+    fn path(name: &str, version: u8) -> PathBuf {
+        let path: PathBuf = [env!("CARGO_MANIFEST_DIR"), "../../vectors/store"].iter().collect();
+        path.join(format!("{name}.{version}.bin"))
+    }
+
+    /// The record in the file of a version that is not written any more.
+    pub(crate) fn earlier<R: Record>(version: u8) -> R {
+        assert!(version < R::VERSION);
+        let golden = fs::read(path(R::NAME, version)).unwrap();
+        for length in 0..golden.len() {
+            assert!(decode::<R>(&golden[..length]).is_err(), "{} without its end is read", R::NAME);
+        }
+        decode(&golden).unwrap()
+    }
+
     /// The bytes of a kind of state in its file, which must be those that are written now.
     pub(crate) fn file(name: &str, version: u8, written: &[u8]) -> Vec<u8> {
-        let path: PathBuf = [env!("CARGO_MANIFEST_DIR"), "../../vectors/store"].iter().collect();
-        let path = path.join(format!("{name}.{version}.bin"));
+        let path = path(name, version);
         if std::env::var_os("RETICENT_WRITE_VECTORS").is_some() {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(&path, written).unwrap();

@@ -12,3 +12,4 @@ mod logs;
 mod neighbours;
 mod personalizer;
 mod releases;
+mod repeated;

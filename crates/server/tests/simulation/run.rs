@@ -249,8 +249,8 @@ impl Simulation {
 
     /// Compares what clients know with the store.
     async fn check(&mut self, histories: &Histories) {
-        let (keys, setup) =
-            (Keys { events: events_key(), people: people_key() }, self.setup.clone());
+        let (events, people, setup) = (events_key(), people_key(), self.setup.clone());
+        let keys = Keys { events, people, callers: BTreeMap::new() };
         let store = setup.database.store();
         for plan in &setup.plans {
             let history = &histories[plan.name.as_str()];

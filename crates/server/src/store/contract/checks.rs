@@ -1,6 +1,7 @@
 //! The suite. A check gets an empty store and says what is wrong with it.
 
 use super::{
+    erasure::{an_erasure_leaves_the_budget, an_erasure_overwrites_requests_and_answers},
     sample::{self, CLOSED, charge, event, event_of, person, reward, step},
     snapshot::Snapshot,
 };
@@ -20,6 +21,8 @@ macro_rules! ensure {
         }
     };
 }
+
+pub(super) use ensure;
 
 macro_rules! suite {
     ($($check:ident),* $(,)?) => {
@@ -47,20 +50,24 @@ suite![
     lives_follow_each_other,
     only_what_is_released_is_collected,
     an_erasure_leaves_the_budget,
+    an_erasure_overwrites_requests_and_answers,
     a_refused_transaction_changes_nothing,
     keys_and_settings_are_kept,
     nothing_is_added_below_a_floor_that_never_goes_down,
 ];
 
-async fn begin(store: &dyn Store) -> crate::Result<LifeId> {
+pub(super) async fn begin(store: &dyn Store) -> crate::Result<LifeId> {
     Ok(store.begin_life(sample::life("home", 1)).await?.id)
 }
 
-async fn events(store: &dyn Store, life: LifeId) -> crate::Result<Vec<(Place, StoredEvent)>> {
+pub(super) async fn events(
+    store: &dyn Store,
+    life: LifeId,
+) -> crate::Result<Vec<(Place, StoredEvent)>> {
     store.kept_events(life, Place::default(), 1000).await
 }
 
-async fn learnt(store: &dyn Store, life: LifeId) -> crate::Result<usize> {
+pub(super) async fn learnt(store: &dyn Store, life: LifeId) -> crate::Result<usize> {
     Ok(events(store, life).await?.iter().filter(|(_, event)| event.learnt).count())
 }
 
@@ -313,7 +320,12 @@ async fn a_head_never_goes_back(store: &dyn Store) -> Checked {
     Ok(())
 }
 
-fn sample_step_folding(life: LifeId, epoch: u64, number: u64, folded: u64) -> crate::store::Step {
+pub(super) fn sample_step_folding(
+    life: LifeId,
+    epoch: u64,
+    number: u64,
+    folded: u64,
+) -> crate::store::Step {
     crate::store::Step { folded, ..step(life, epoch, number) }
 }
 
@@ -408,35 +420,6 @@ async fn only_what_is_released_is_collected(store: &dyn Store) -> Checked {
     let kept: Vec<u8> =
         events(store, life).await?.iter().map(|(_, event)| event.event[0]).collect();
     ensure!(kept == [4, 1], "open ones stay: {kept:?}");
-    Ok(())
-}
-
-async fn an_erasure_leaves_the_budget(store: &dyn Store) -> Checked {
-    let life = begin(store).await?;
-    let second = store.begin_life(sample::life("other", 1)).await?.id;
-    store.rank((0..3).map(|id| event_of(life, id, charge(1))).collect()).await?;
-    store
-        .rank(vec![event_of(life, 3, charge(2)), event_of(second, 1, charge(3)), event(life, 4)])
-        .await?;
-    let open = store.open_events(life).await?;
-    let erased = store.erase(vec![person(1), person(3)], 77).await?;
-    ensure!(erased.rows == 4, "{erased:?}");
-    ensure!(
-        events(store, life).await?.len() == 2 && events(store, second).await?.is_empty(),
-        "raw rows are gone"
-    );
-    ensure!(store.open_events(life).await? == open, "open events show nothing");
-    ensure!(
-        matches!(
-            store.rank(vec![event_of(life, 1, charge(1))]).await?[..],
-            [Ranked::Repeated { .. }]
-        ),
-        "ids stay"
-    );
-    store.rank(vec![event_of(life, 9, charge(1))]).await?;
-    ensure!(learnt(store, life).await? == 2, "an erasure does not refill the budget");
-    store.erase(vec![person(1)], 78).await?;
-    ensure!(store.erased().await? == [person(1), person(3)], "who was erased is remembered");
     Ok(())
 }
 

@@ -3,6 +3,7 @@
 //! | file | what it is |
 //! | --- | --- |
 //! | `checks` | the suite: one property a check |
+//! | `erasure` | its checks of erasure |
 //! | `planted` | stores with a mistake, each of which the suite must find |
 //! | `snapshot` | everything readable of a store, to compare |
 //! | `property` | random operations on the model, redb and PostgreSQL, with failures and reopening in between |
@@ -10,6 +11,7 @@
 //! | `sample` | records to test with |
 
 mod checks;
+mod erasure;
 mod moving;
 pub(crate) mod planted;
 mod property;

@@ -25,6 +25,10 @@ pub(crate) enum Mistake {
     CloseReopens,
     /// Erasing somebody gives them new visits.
     ErasureRefills,
+    /// What is remembered of an erased person's requests stays.
+    ErasureKeepsRequests,
+    /// What is remembered of an erased person's requests stays where the event's own row was removed before.
+    ErasureForgetsRowsOnly,
     /// A new life begins with an empty ledger.
     LedgerNotCarried,
     /// Events are removed before they are in a release.
@@ -48,6 +52,8 @@ pub(super) const MISTAKES: &[(Mistake, &str)] = &[
     (Mistake::NumberIgnored, "a_number_has_one_release"),
     (Mistake::CloseReopens, "a_closed_slot_stays_closed"),
     (Mistake::ErasureRefills, "an_erasure_leaves_the_budget"),
+    (Mistake::ErasureKeepsRequests, "an_erasure_overwrites_requests_and_answers"),
+    (Mistake::ErasureForgetsRowsOnly, "an_erasure_overwrites_requests_and_answers"),
     (Mistake::LedgerNotCarried, "lives_follow_each_other"),
     (Mistake::CollectsUnreleased, "only_what_is_released_is_collected"),
     (Mistake::BatchInParts, "a_refused_transaction_changes_nothing"),
@@ -170,6 +176,17 @@ impl Store for Planted {
             self.model
                 .with(|state| state.ledger.retain(|(_, _, person), _| !persons.contains(person)));
         }
+        self.model.with(|state| {
+            let rows = &state.events;
+            for ((life, _), known) in &mut state.ids {
+                let kept = !rows.contains_key(&(*life, known.place));
+                if self.has(Mistake::ErasureKeepsRequests)
+                    || (self.has(Mistake::ErasureForgetsRowsOnly) && kept)
+                {
+                    known.person = None;
+                }
+            }
+        });
         self.model.erase(persons, time)
     }
 

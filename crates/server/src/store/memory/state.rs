@@ -10,8 +10,9 @@ use crate::{
 
 /// An event id that is remembered, with the answer that was given.
 #[derive(Clone)]
-pub(super) struct Remembered {
-    pub(super) place: Place,
+pub(in crate::store) struct Remembered {
+    pub(in crate::store) place: Place,
+    pub(in crate::store) person: Option<PersonHash>,
     pub(super) request: Digest,
     pub(super) answer: Vec<u8>,
 }
@@ -23,7 +24,7 @@ pub(in crate::store) struct State {
     pub(in crate::store) heads: BTreeMap<LifeId, Head>,
     pub(super) numbers: BTreeMap<LifeId, u64>,
     pub(in crate::store) events: BTreeMap<(LifeId, Place), StoredEvent>,
-    pub(super) ids: BTreeMap<(LifeId, EventHash), Remembered>,
+    pub(in crate::store) ids: BTreeMap<(LifeId, EventHash), Remembered>,
     /// How many events were added to each slot.
     pub(super) added: BTreeMap<(LifeId, u64), u64>,
     pub(in crate::store) ledger: BTreeMap<(LifeId, u64, PersonHash), u32>,
@@ -84,7 +85,7 @@ impl State {
         *self.added.entry((new.life, slot)).or_default() += 1;
         self.ids.insert(
             (new.life, new.event),
-            Remembered { place, request: new.request, answer: new.answer },
+            Remembered { place, person: new.person, request: new.request, answer: new.answer },
         );
         let event = StoredEvent {
             event: new.event,

@@ -79,11 +79,11 @@ struct Fresh<'e> {
 
 const REMEMBER: &str = "
 with given as materialized (
-    select nextval('event_numbers') as number, life, event, slot, request, answer
-    from unnest($1::int4[], $2::bytea[], $3::int8[], $4::bytea[], $5::bytea[]) as t (life, event, slot, request, answer)
+    select nextval('event_numbers') as number, life, event, slot, person, request, answer
+    from unnest($1::int4[], $2::bytea[], $3::int8[], $4::bytea[], $5::bytea[], $6::bytea[]) as t (life, event, slot, person, request, answer)
 )
-insert into remembered (life, event, slot, number, request, answer)
-select life, event, slot, number, request, answer from given order by life, event
+insert into remembered (life, event, slot, number, person, request, answer)
+select life, event, slot, number, person, request, answer from given order by life, event
 on conflict (life, event) do nothing
 returning life, event, number";
 
@@ -174,9 +174,11 @@ async fn remember(
         slots.push(signed("slot", *slot)?);
     }
     let ids: Vec<&[u8]> = events.iter().map(|(event, _)| &event.event[..]).collect();
+    let people: Vec<Option<&[u8]>> =
+        events.iter().map(|(event, _)| event.person.as_ref().map(|hash| &hash[..])).collect();
     let requests: Vec<&[u8]> = events.iter().map(|(event, _)| &event.request[..]).collect();
     let answers: Vec<&[u8]> = events.iter().map(|(event, _)| &event.answer[..]).collect();
-    let written = rows(on, REMEMBER, &[&lives, &ids, &slots, &requests, &answers]).await?;
+    let written = rows(on, REMEMBER, &[&lives, &ids, &slots, &people, &requests, &answers]).await?;
     let written: HashMap<(i32, &[u8]), i64> =
         written.iter().map(|row| ((row.get(0), row.get(1)), row.get(2))).collect();
     let number = |index: usize| written.get(&(lives[index], ids[index])).copied();

@@ -6,7 +6,8 @@ use super::transaction::{Attempt, execute, one, rows};
 use crate::Error;
 
 /// All migrations in order: the first has number 1.
-const MIGRATIONS: &[&str] = &[include_str!("migrations/0001_first.sql")];
+const MIGRATIONS: &[&str] =
+    &[include_str!("migrations/0001_first.sql"), include_str!("migrations/0002_person_of_ids.sql")];
 
 /// The lock of migrations, within one schema.
 const LOCK: i32 = 0x7265_7469;

@@ -43,7 +43,7 @@ const KINDS: &[(&str, Reader)] = &[
         Ok(Entry::Visits(life(row, 0), unsigned(row.get(1)), hash(row.get(2))?, visits))
     }),
     (
-        "select life, slot, number, event, request, answer from remembered order by life, slot, number",
+        "select life, slot, number, event, person, request, answer from remembered order by life, slot, number",
         |row| {
             let place =
                 crate::store::Place { slot: unsigned(row.get(1)), number: unsigned(row.get(2)) };
@@ -51,8 +51,9 @@ const KINDS: &[(&str, Reader)] = &[
                 life(row, 0),
                 place,
                 hash(row.get(3))?,
-                hash(row.get(4))?,
-                row.get(5),
+                row.get::<_, Option<&[u8]>>(4).map(hash).transpose()?,
+                hash(row.get(5))?,
+                row.get(6),
             ))
         },
     ),
@@ -298,15 +299,16 @@ async fn write(on: &Transaction<'_>, entry: Entry) -> Attempt<()> {
             )
             .await?
         }
-        Entry::Remembered(life, place, event, request, answer) => {
+        Entry::Remembered(life, place, event, person, request, answer) => {
             execute(
                 on,
-                "insert into remembered (life, slot, number, event, request, answer) values ($1, $2, $3, $4, $5, $6)",
+                "insert into remembered (life, slot, number, event, person, request, answer) values ($1, $2, $3, $4, $5, $6, $7)",
                 &[
                     &life_number(life)?,
                     &signed("slot", place.slot)?,
                     &signed("number", place.number)?,
                     &&event[..],
+                    &person.as_ref().map(|person| &person[..]),
                     &&request[..],
                     &answer,
                 ],

@@ -10,11 +10,12 @@ use super::{
 };
 use crate::{
     clock::Time,
-    store::{Collect, Erased, LifeId, PersonHash},
+    store::{Collect, ERASED_REQUEST, Erased, LifeId, PersonHash},
 };
 
 /// Rows are looked for by their keys and removed by their addresses, which takes the same time whatever PostgreSQL knows of a table: before it has looked at a new loop it
-/// expects one row of it, and would join everything that is open with everything that goes. No row of a closed slot moves to another address.
+/// expects one row of it, and would join everything that is open with everything that goes. A row of a closed slot moves to another address only where an
+/// erasure overwrites it, and then goes with the next collection.
 pub(super) const OLD_EVENTS: &str = "delete from events where ctid = any(array(\
      select ctid from events where life = $1 and slot <= $2 and time < $3 order by slot, number limit $4))";
 pub(super) const OLD_IDS: &str = "delete from remembered where ctid = any(array(\
@@ -42,7 +43,15 @@ pub(super) async fn collect(
     Ok(rows + ids + releases)
 }
 
-/// Erases people: their raw rows go, and their hashes are remembered.
+/// What stays of an event id whose person is erased: see [`ERASED_REQUEST`].
+const FORGET_REQUESTS: &str =
+    "update remembered set person = null, request = $2, answer = ''::bytea where person = any($1)";
+
+/// Ids that were written before the column `person` was there, found by the rows of their events.
+const FORGET_EARLIER_REQUESTS: &str = "update remembered r set request = $2, answer = ''::bytea from events e \
+     where e.person = any($1) and r.person is null and (r.life, r.event) = (e.life, e.event)";
+
+/// Erases people: their raw rows and what is remembered of their requests go, and their hashes are remembered.
 pub(super) async fn erase(
     on: &Transaction<'_>,
     key: i32,
@@ -51,6 +60,9 @@ pub(super) async fn erase(
 ) -> Attempt<Erased> {
     check_living(on, key).await?;
     let persons: Vec<&[u8]> = persons.iter().map(|person| &person[..]).collect();
+    let request = &ERASED_REQUEST[..];
+    execute(on, FORGET_EARLIER_REQUESTS, &[&persons, &request]).await?;
+    execute(on, FORGET_REQUESTS, &[&persons, &request]).await?;
     let rows = execute(on, "delete from events where person = any($1)", &[&persons]).await?;
     execute(
         on,

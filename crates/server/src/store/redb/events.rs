@@ -119,7 +119,12 @@ impl Plan {
             features: new.features,
             raw: new.raw,
         };
-        let remembered = Remembered { event: new.event, request: new.request, answer: new.answer };
+        let remembered = Remembered {
+            event: new.event,
+            person: new.person,
+            request: new.request,
+            answer: new.answer,
+        };
         *self.slots.entry((life, place.slot)).or_default() += 1;
         self.ids.insert((life, new.event), self.events.len());
         self.events.push((

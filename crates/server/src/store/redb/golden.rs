@@ -8,7 +8,7 @@ use super::tables::{
 };
 use crate::store::{
     KeyRecord, Life, Place, ReleaseRecord, StoredEvent, WitnessHead, WitnessRecord,
-    row::golden::check,
+    row::golden::{check, earlier},
 };
 
 #[test]
@@ -26,7 +26,14 @@ fn records_have_golden_bytes() {
         features: vec![0.5, -0.25, f64::MIN_POSITIVE],
         raw: b"{}".to_vec(),
     });
-    check(&Remembered { event: [1; 16], request: [3; 32], answer: b"answer".to_vec() });
+    let remembered = Remembered {
+        event: [1; 16],
+        person: Some([2; 16]),
+        request: [3; 32],
+        answer: b"answer".to_vec(),
+    };
+    check(&remembered);
+    assert!(earlier::<Remembered>(1) == Remembered { person: None, ..remembered });
     let charged = JournalEntry { life: 1, event: [1; 16], place, charge: Some((20, [2; 16], 3)) };
     check(&JournalRow(vec![charged.clone(), JournalEntry { charge: None, ..charged }]));
     check(&CountRow(1000));

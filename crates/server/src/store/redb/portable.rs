@@ -125,6 +125,7 @@ fn export(transaction: &ReadTransaction, sender: &mut Sender) -> Attempt<()> {
             life,
             Place { slot, number },
             known.event,
+            known.person,
             known.request,
             known.answer,
         ));
@@ -260,7 +261,7 @@ impl Writing<'_> {
             Entry::Visits(life, period, person, count) => {
                 put(&mut tables.ledger, (life, period, &person), &CountRow(count))
             }
-            Entry::Remembered(life, place, event, request, answer) => {
+            Entry::Remembered(life, place, event, person, request, answer) => {
                 let closed = note_number(tables, life, place)?;
                 if place.slot > closed {
                     let key = (life, place.slot);
@@ -268,7 +269,7 @@ impl Writing<'_> {
                     tables.open.put(key, OpenRow(count.saturating_add(1)));
                 }
                 put(&mut tables.ids, (life, &event), &place)?;
-                let known = Remembered { event, request, answer };
+                let known = Remembered { event, person, request, answer };
                 put(&mut tables.remembered, place_key(life, place), &known)
             }
             Entry::Event(life, place, event) => {

@@ -11,8 +11,8 @@ use ::redb::{ReadTransaction, ReadableTable};
 
 use super::{
     tables::{
-        EVENTS, ErasedRow, EventPrefix, HEADS, PlaceKey, RELEASES, REMEMBERED, Remembered, get,
-        head, put,
+        EVENTS, ErasedRow, EventPrefix, HEADS, PlaceKey, RELEASES, REMEMBERED, Remembered,
+        RememberedPrefix, get, head, put,
     },
     writer::{Attempt, Group},
 };
@@ -114,34 +114,60 @@ pub(super) fn remove_garbage(group: &mut Group<'_>, garbage: Garbage) -> Attempt
     Ok(removed)
 }
 
+/// Places of a person's events.
+pub(super) struct Found {
+    /// With a row of their own.
+    events: Vec<PlaceKey>,
+    /// Of which the id is remembered, with a row or without.
+    ids: BTreeSet<PlaceKey>,
+}
+
 /// Looks for the rows of a person. Events that are added from now on count as after the erasure.
 pub(super) fn find_person(
     transaction: &ReadTransaction,
     persons: &BTreeSet<PersonHash>,
-) -> Attempt<Vec<PlaceKey>> {
-    let mut found = Vec::new();
+) -> Attempt<Found> {
+    let mut events = Vec::new();
     for row in transaction.open_table(EVENTS)?.range::<PlaceKey>(..)? {
         let (key, row) = row?;
         // A row that cannot be read may be anybody's, so that it goes too: it would contribute nothing.
         let prefix = row::decode_start::<StoredEvent, EventPrefix>(row.value());
         let person = prefix.map(|prefix| prefix.person);
         if person.map_or(true, |person| person.is_some_and(|person| persons.contains(&person))) {
-            found.push(key.value());
+            events.push(key.value());
         }
     }
-    Ok(found)
+    // Ids that an earlier version has written name nobody, and are found by the rows of their events.
+    let mut ids: BTreeSet<PlaceKey> = events.iter().copied().collect();
+    for row in transaction.open_table(REMEMBERED)?.range::<PlaceKey>(..)? {
+        let (key, row) = row?;
+        let known = row::decode_start::<Remembered, RememberedPrefix>(row.value());
+        if known.ok().and_then(|known| known.person).is_some_and(|who| persons.contains(&who)) {
+            ids.insert(key.value());
+        }
+    }
+    Ok(Found { events, ids })
 }
 
-/// Removes the rows that were found, and remembers whose they were. Counts and event ids stay: without them an erasure would refill the budget.
+/// Removes the rows that were found with what is remembered of their requests, and remembers whose they were. Counts and event ids stay: without them an
+/// erasure would refill the budget.
 pub(super) fn erase(
     group: &mut Group<'_>,
     persons: BTreeSet<PersonHash>,
-    found: Vec<PlaceKey>,
+    found: Found,
     time: Time,
 ) -> Attempt<Erased> {
     let mut rows = 0;
-    for key in found {
+    for key in found.events {
         rows += u64::from(group.tables.events.remove(key)?.is_some());
+    }
+    for key in found.ids {
+        // One that cannot be read answers every repetition with the same error.
+        let known = group.tables.remembered.get(key)?;
+        let known = known.and_then(|row| row::decode::<Remembered>(row.value()).ok());
+        if let Some(known) = known {
+            put(&mut group.tables.remembered, key, &known.erased())?;
+        }
     }
     for person in &persons {
         if group.tables.erased.get(person)?.is_none() {

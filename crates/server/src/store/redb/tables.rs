@@ -3,7 +3,7 @@
 //! | table | key | row | order of writing |
 //! | --- | --- | --- | --- |
 //! | events | life, slot, number | the event | as it comes |
-//! | remembered | life, slot, number | event id, request, answer | as it comes |
+//! | remembered | life, slot, number | event id, person, request, answer | as it comes |
 //! | journal | number of a group | what `behind` has not merged yet | as it comes |
 //! | ids | life, event id | place | random, behind |
 //! | ledger | life, period, person | visits | random, behind |
@@ -23,9 +23,9 @@ use super::writer::Attempt;
 use crate::{
     clock::Time,
     store::{
-        Digest, EventHash, Head, KeyRecord, Life, LifeId, PersonHash, Place, ReleaseRecord,
-        StoreId, StoredEvent, refusal,
-        row::{self, Record},
+        Digest, ERASED_REQUEST, EventHash, Head, KeyRecord, Life, LifeId, PersonHash, Place,
+        ReleaseRecord, StoreId, StoredEvent, refusal,
+        row::{self, Reader, Record},
     },
 };
 
@@ -83,8 +83,39 @@ impl HeadRow {
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Remembered {
     pub event: EventHash,
+    /// Who asked, for erasure: the event's own row may be gone.
+    pub person: Option<PersonHash>,
     pub request: Digest,
     pub answer: Vec<u8>,
+}
+
+/// Version 1 of [`Remembered`].
+#[derive(Deserialize)]
+struct FirstRemembered {
+    event: EventHash,
+    request: Digest,
+    answer: Vec<u8>,
+}
+
+impl Record for Remembered {
+    const NAME: &'static str = "remembered";
+    const VERSION: u8 = 2;
+
+    fn reader_of(version: u8) -> Option<Reader<Self>> {
+        let read: Reader<Self> = |bytes| {
+            let FirstRemembered { event, request, answer } = row::whole(bytes)?;
+            Some(Remembered { event, person: None, request, answer })
+        };
+        (version == 1).then_some(read)
+    }
+}
+
+impl Remembered {
+    /// What stays when its person is erased: the id, so that a repetition is not a second event.
+    pub(super) fn erased(self) -> Self {
+        let Remembered { event, .. } = self;
+        Remembered { event, person: None, request: ERASED_REQUEST, answer: Vec::new() }
+    }
 }
 
 /// The first fields of an event: those that decide whether its row goes.
@@ -93,6 +124,13 @@ pub(super) struct EventPrefix {
     _event: EventHash,
     pub person: Option<PersonHash>,
     pub time: Time,
+}
+
+/// The first fields of a remembered id.
+#[derive(Deserialize)]
+pub(super) struct RememberedPrefix {
+    _event: EventHash,
+    pub person: Option<PersonHash>,
 }
 
 /// An event of the journal.
@@ -137,7 +175,7 @@ macro_rules! records {
     ($($record:ty: $name:literal),* $(,)?) => { $(impl Record for $record { const NAME: &'static str = $name; })* };
 }
 records! {
-    StoredEvent: "event", Remembered: "remembered", JournalRow: "journal", Place: "place", CountRow: "count", OpenRow: "open", HeadRow: "head",
+    StoredEvent: "event", JournalRow: "journal", Place: "place", CountRow: "count", OpenRow: "open", HeadRow: "head",
     StateRow: "state", Life: "life", ReleaseRecord: "release", KeyRecord: "key", SettingRow: "setting", ErasedRow: "erased",
     IdentityRow: "identity",
 }
