@@ -267,6 +267,7 @@ pub async fn serve_until(
         tickers.spawn(Arc::clone(service.devices()).keep_ticking(each.plan.name.clone()));
     }
     tickers.spawn(Arc::clone(&service).keep_sweeping());
+    tickers.spawn(Arc::clone(&service).keep_noticing_suspensions());
     ready(address);
     serve(app, listener, tls, stop).await;
     service.stop();

@@ -13,11 +13,21 @@ use prometheus_client::{
 use super::keys::Grant;
 use crate::{clock::Time, service::Service};
 
+/// How the service is doing as a whole.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Flags {
+    /// Whether /readyz answers 200.
+    pub ready: bool,
+    /// Whether the store can be read.
+    pub readable: bool,
+    /// Whether the store takes what requests write.
+    pub writable: bool,
+}
+
 /// Everything that is shown as a gauge, at one moment.
 #[derive(Debug)]
 pub(super) struct Gauges {
-    ready: bool,
-    store_readable: bool,
+    flags: Flags,
     clock_doubted: bool,
     witness_apart: bool,
     loops: Vec<Ticking>,
@@ -43,7 +53,7 @@ impl Gauges {
         service: &Service,
         grant: &Grant,
         started: Time,
-        (ready, store_readable): (bool, bool),
+        flags: Flags,
     ) -> Self {
         let curated = service.loops().map(|each| {
             let answering = each.answering();
@@ -70,8 +80,7 @@ impl Gauges {
         });
         let loops = curated.chain(devices).filter(|each| grant.covers(&each.name)).collect();
         Gauges {
-            ready,
-            store_readable,
+            flags,
             clock_doubted: service.clock_doubt().is_some(),
             witness_apart: service.has_witness_apart(),
             loops,
@@ -102,8 +111,9 @@ fn seconds(time: Time) -> f64 {
 impl Collector for Gauges {
     fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
         let of_service = [
-            ("ready", "1 if /readyz answers 200", self.ready),
-            ("store_readable", "1 if the store can be read", self.store_readable),
+            ("ready", "1 if /readyz answers 200", self.flags.ready),
+            ("store_readable", "1 if the store can be read", self.flags.readable),
+            ("store_writable", "1 if the store takes what requests write", self.flags.writable),
             (
                 "clock_doubted",
                 "1 if the clock is not believed, so that nothing is closed or released",

@@ -10,14 +10,14 @@ use axum::{
 };
 use serde::Serialize;
 
-use super::{App, Problem, guard::Holder, openapi::Problems};
+use super::{App, Problem, gauges::Flags, guard::Holder, openapi::Problems};
 
 /// What `GET /readyz` says.
 #[derive(Serialize, utoipa::ToSchema)]
 pub(super) struct Readiness {
     /// Whether everything is as it should be.
     ready: bool,
-    /// What is not. People are answered all the same, unless the store cannot be read.
+    /// What is not. Requests are answered all the same, unless the store cannot be read or refuses what they write: `GET /readyz/requests` tells these apart.
     troubles: Vec<String>,
 }
 
@@ -33,6 +33,19 @@ pub(super) async fn healthz() -> &'static str {
     (status = 503, description = "Something is not", body = Readiness)))]
 pub(super) async fn readyz(State(app): State<App>) -> Response {
     let Health { troubles, .. } = health(&app).await;
+    answer(troubles)
+}
+
+/// Whether requests are answered: what a load balancer asks. Troubles that stop releases alone do not matter here.
+#[utoipa::path(get, path = "/readyz/requests", tag = "operation", responses(
+    (status = 200, description = "Requests are answered", body = Readiness),
+    (status = 503, description = "Requests are refused, or the service stops", body = Readiness)))]
+pub(super) async fn readyz_requests(State(app): State<App>) -> Response {
+    let Health { refusals, .. } = health(&app).await;
+    answer(refusals)
+}
+
+fn answer(troubles: Vec<String>) -> Response {
     let ready = troubles.is_empty();
     let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     (status, Json(Readiness { ready, troubles })).into_response()
@@ -40,20 +53,29 @@ pub(super) async fn readyz(State(app): State<App>) -> Response {
 
 /// How the service is doing.
 struct Health {
+    /// Why something is not as it should be, refusals included.
     troubles: Vec<String>,
-    store_readable: bool,
+    /// Why requests are refused.
+    refusals: Vec<String>,
+    flags: Flags,
 }
 
 async fn health(app: &App) -> Health {
-    let mut troubles = app.service.troubles();
+    let mut refusals = Vec::new();
     if app.stopping.load(Ordering::SeqCst) {
-        troubles.push("the service stops".into());
+        refusals.push("the service stops".into());
     }
-    let store_readable = app.service.store().setting("token key".into()).await.is_ok();
-    if !store_readable {
-        troubles.push("the store cannot be read".into());
+    let readable = app.service.store().setting("token key".into()).await.is_ok();
+    if !readable {
+        refusals.push("the store cannot be read".into());
     }
-    Health { troubles, store_readable }
+    let refused = app.service.write_trouble().await;
+    let writable = refused.is_none();
+    refusals.extend(refused);
+    let mut troubles = app.service.troubles();
+    troubles.extend(refusals.iter().cloned());
+    let flags = Flags { ready: troubles.is_empty(), readable, writable };
+    Health { troubles, refusals, flags }
 }
 
 /// Metrics: those of the key's loop that are public, and with an `admin` key all of them.
@@ -63,9 +85,8 @@ pub(super) async fn metrics(
     State(app): State<App>,
     Extension(Holder(entry)): Extension<Holder>,
 ) -> Result<Response, Problem> {
-    let Health { troubles, store_readable } = health(&app).await;
-    let health = (troubles.is_empty(), store_readable);
-    let text = app.metrics.text(&app.service, &entry.grant, health).map_err(|_| {
+    let Health { flags, .. } = health(&app).await;
+    let text = app.metrics.text(&app.service, &entry.grant, flags).map_err(|_| {
         Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "the metrics could not be written")
     })?;
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";

@@ -100,7 +100,7 @@ pub(super) async fn list(
     Extension(Holder(entry)): Extension<Holder>,
 ) -> Result<Json<LoopList>, Problem> {
     let seen = app.service.loops().filter(|each| entry.grant.covers(&each.plan.name));
-    let loops = seen.map(|each| app.service.view(each)).collect();
+    let loops = seen.map(|each| app.service.view(each, entry.grant.is_admin())).collect();
     let devices = app.service.devices();
     let seen = devices.loops().filter(|each| entry.grant.covers(&each.plan.name));
     let devices = seen.map(|each| devices.view(each)).collect::<Result<_, Error>>()?;

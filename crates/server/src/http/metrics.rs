@@ -2,8 +2,8 @@
 //!
 //! | who | what |
 //! | --- | --- |
-//! | `read`, of its own loop | answered questions, open events (open until their slot closes, rewarded or not), the number of the last release, and how the service and the loop are doing (`gauges`) |
-//! | `admin`, of all loops | also the times of questions, rewards and activations with their times, refused ones, clipped and unknown features, unusable rows, requests by status |
+//! | `read`, of its own loop | the number of the last release, and how the service and the loop are doing (`gauges`) |
+//! | `admin`, of all loops | also answered questions, open events, the times of questions, rewards and activations with their times, refused ones, clipped and unknown features, unusable rows, requests by status |
 
 use std::{
     collections::BTreeMap,
@@ -26,7 +26,7 @@ use prometheus_client::{
 };
 
 use super::{
-    gauges::Gauges,
+    gauges::{Flags, Gauges},
     guard::Call,
     keys::Grant,
     latency::{FIRST, LIMITS, Latencies, Totals},
@@ -127,19 +127,19 @@ impl Metrics {
         self.requests.get_or_create(&labels).inc();
     }
 
-    /// What the holder of a key may see. `health` says whether the service is ready, and whether its store can be read.
+    /// What the holder of a key may see.
     pub(super) fn text(
         &self,
         service: &Service,
         grant: &Grant,
-        health: (bool, bool),
+        flags: Flags,
     ) -> Result<String, fmt::Error> {
         let curator = grant.is_admin();
         let loops = service.loops().filter(|each| grant.covers(&each.plan.name));
         let loops = loops
             .filter_map(|each| Some((Arc::clone(each), self.times.get(&each.plan.name)?.clone())));
         let mut registry = Registry::with_prefix("reticent");
-        let gauges = Gauges::new(service, grant, self.started, health);
+        let gauges = Gauges::new(service, grant, self.started, flags);
         registry.register_collector(Box::new(gauges));
         registry.register_collector(Box::new(View { loops: loops.collect(), curator }));
         let devices = service.devices().loops().filter(|each| grant.covers(&each.plan.name));
@@ -224,10 +224,6 @@ impl fmt::Debug for View {
 
 impl Collector for View {
     fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
-        self.counter(&mut encoder, "ranks", "Questions answered", |each| &each.counts.ranks)?;
-        self.gauge(&mut encoder, "open_events", "Events whose window has not ended", |each| {
-            each.open_events()
-        })?;
         self.gauge(&mut encoder, "release", "The number of the last release", |each| {
             each.answering().served.number
         })?;
@@ -241,7 +237,13 @@ impl Collector for View {
 impl View {
     fn encode_for_curator(&self, encoder: &mut DescriptorEncoder) -> fmt::Result {
         type Count = fn(&Loop) -> &AtomicU64;
-        let counts: [(&str, &str, Count); 7] = [
+        let counts: [(&str, &str, Count); 9] = [
+            ("ranks", "Questions answered", |each| &each.counts.ranks),
+            (
+                "ranks_without_person",
+                "Questions without a person in a loop that counts persons: answered, and not learnt from",
+                |each| &each.counts.without_person,
+            ),
             ("apprentice_matches", "Decisions that the policy would have made too", |each| {
                 &each.counts.matches
             }),
@@ -261,6 +263,8 @@ impl View {
         for (name, help, count) in counts {
             self.counter(encoder, name, &format!("{help}: for the curator's eyes"), count)?;
         }
+        let help = "Events whose window has not ended: for the curator's eyes";
+        self.gauge(encoder, "open_events", help, |each| each.open_events())?;
         // Questions wait for the same writer as rewards, so that their times tell how many rewards come.
         let help = "Time of a question: for the curator's eyes";
         self.times(encoder, "rank", help, |times| &times.rank.histogram)?;

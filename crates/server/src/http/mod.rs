@@ -182,6 +182,7 @@ pub fn router(app: App) -> Router {
         ))
         .route("/healthz", get(health::healthz))
         .route("/readyz", get(health::readyz))
+        .route("/readyz/requests", get(health::readyz_requests))
         .route("/openapi.json", get(openapi::document));
     routes
         .merge(pages::routes(&app))

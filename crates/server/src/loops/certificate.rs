@@ -62,7 +62,7 @@ impl Condition {
         Condition { text: text.into(), enforcement: Enforcement::Enforced, by: by.into() }
     }
 
-    /// A condition for which somebody is trusted.
+    /// A condition that is assumed of an operator or of another party.
     pub fn trusted(text: impl Into<String>, by: &str) -> Self {
         Condition { text: text.into(), enforcement: Enforcement::Trusted, by: by.into() }
     }
@@ -74,7 +74,7 @@ impl Condition {
 pub enum Enforcement {
     /// The service.
     Enforced,
-    /// Nobody: somebody is trusted.
+    /// Not enforced: an assumption about the operator or another party, which pages call assumed.
     Trusted,
 }
 
@@ -125,21 +125,22 @@ impl Watch {
     pub fn conditions(&self) -> Vec<Condition> {
         let older = "an older copy of the store is not released from again without a charge";
         let mut conditions = vec![match self.witness {
-            Some(WitnessPlace::Apart) => enforced(
+            // Another filesystem of the same machine is in the same snapshot of it, and no number that the system tells is a boundary.
+            Some(WitnessPlace::Apart) => trusted(
                 older,
-                "the witness file on another filesystem, which is not restored with the data, and tokens that clients echo",
+                "the operator, who never restores the witness file together with the data: it is on another filesystem, which a snapshot of the machine includes; clients who echo tokens",
             ),
             Some(WitnessPlace::Unknown) => trusted(
                 older,
-                "the witness files of all processes, tokens that clients echo, and whoever restores copies: that no witness file is restored together with the database, and that a standby has everything when it is promoted",
+                "the operator, who never restores a witness file together with the database, and promotes a standby only when it has everything; clients who echo tokens",
             ),
             Some(WitnessPlace::Beside) => trusted(
                 older,
-                "clients who echo tokens, and whoever restores copies: the witness file is on the filesystem of the data, and may be restored with it",
+                "the operator, who restores copies: the witness file is on the filesystem of the data, and may be restored with it; clients who echo tokens",
             ),
             None => trusted(
                 older,
-                "clients who echo tokens, and whoever restores copies: no witness file is given (`--witness`)",
+                "the operator, who restores copies: no witness file is given (`--witness`); clients who echo tokens",
             ),
         }];
         if let Some(lost) = self.lost {
@@ -259,7 +260,7 @@ fn periods(plan: &LoopPlan, event: &Event, delta: f64) -> Result<Vec<Periods>> {
 fn ends(plan: &LoopPlan) -> Option<String> {
     let horizon = plan.params.learner.horizon?;
     let after = Span::milliseconds(horizon.saturating_mul(plan.tick));
-    let after = after.map_or_else(String::new, |span| format!(", after {span}"));
+    let after = after.map_or_else(String::new, |span| format!(", after {span} of service"));
     Some(format!(
         "learning ends with release {horizon}{after}: people are then answered by the last model, nothing more is learnt or released, and raw rows go with their windows"
     ))
@@ -278,7 +279,7 @@ fn conditions(plan: &LoopPlan, replays: u64, watch: Watch) -> Vec<Condition> {
     let mut conditions = vec![
         enforced(
             "releases are made by the clock, whoever comes and whatever they do",
-            "one step every tick, empty ones included",
+            "one step for every tick, empty ones included. Ticks that pass while the service is away or stopped share one step, whoever came: forgetting and a horizon count steps",
         ),
         enforced(
             "every event contributes once, when its window has ended: its reward, or the default one; late rewards change nothing",
@@ -338,8 +339,8 @@ fn conditions(plan: &LoopPlan, replays: u64, watch: Watch) -> Vec<Condition> {
     }
     conditions.extend([
         trusted(
-            "counts of questions are no secret: they say when somebody asked, and not who, what or whether anything was learnt from it",
-            "holders of read keys see them",
+            "that and when a person asks is seen by whoever carries the request, and counted for admin keys; what a read key sees depends on released numbers only",
+            "the operator of this service, of a proxy and of the network",
         ),
         trusted(
             "the operator and whoever holds an admin key see raw rows, counts of rewards and exports",

@@ -265,7 +265,7 @@ fn seen() -> Markup {
         h2 { "Who sees what" }
         dl.facts {
             dt { "a person" } dd { "the decisions made for them" }
-            dt { "read keys" } dd { "releases, what follows from them, counts of questions" }
+            dt { "read keys" } dd { "releases, and what follows from them" }
             dt { "admin keys, operator" } dd { "everything that is kept: the number above does not protect against them" }
         }
     }
@@ -284,7 +284,7 @@ pub(super) fn conditions(conditions: &[Condition]) -> Markup {
                 li {
                     @match condition.enforcement {
                         Enforcement::Enforced => span.mark.good { "enforced" },
-                        Enforcement::Trusted => span.mark.watch { "trusted" },
+                        Enforcement::Trusted => span.mark.watch { "assumed" },
                     }
                     span { (condition.text) span.quiet { " (" (with_code(&condition.by)) ")" } }
                 }
@@ -367,7 +367,7 @@ mod tests {
         let certificate = Certificate::of_plan(&plans[0], 0).unwrap();
         assert!(page.contains(&percent(certificate.best_guess)));
         assert_eq!(
-            page.matches("enforced</span>").count() + page.matches("trusted</span>").count(),
+            page.matches("enforced</span>").count() + page.matches("assumed</span>").count(),
             certificate.conditions.len()
                 + Certificate::of_plan(&plans[1], 0).unwrap().conditions.len()
         );

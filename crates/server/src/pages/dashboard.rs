@@ -29,7 +29,6 @@ pub(super) async fn parts(pages: &Pages, viewer: &Viewer, host: &str) -> Result<
         cards.push(super::device::card(pages, each, true)?);
     }
     let calls = pages.access.calls(viewer);
-    let calls: Vec<&Call> = calls.iter().filter(|call| call.public || viewer.admin).collect();
     Ok(html! {
         (legend(viewer))
         @if viewer.admin { (troubles(&pages.service.troubles())) }
@@ -37,7 +36,7 @@ pub(super) async fn parts(pages: &Pages, viewer: &Viewer, host: &str) -> Result<
         @if cards.is_empty() {
             section.card { h2 { "No loop" } p { "This key belongs to a loop that is not served at present. Use a key of another loop, or an admin key." } }
         }
-        (requests(&calls))
+        @if viewer.admin { (requests(&calls)) }
     })
 }
 
@@ -45,7 +44,7 @@ pub(super) async fn parts(pages: &Pages, viewer: &Viewer, host: &str) -> Result<
 pub(super) fn legend(viewer: &Viewer) -> Markup {
     html! {
         p.legend {
-            (public()) " made from releases, which the certificate covers, and counts of questions, which say when somebody asked: read keys see it. "
+            (public()) " made from releases, which the certificate covers: read keys see it. "
             @if viewer.admin { (curator()) " exact counts of what people did: no certificate covers them. Do not publish them." }
         }
     }
@@ -67,7 +66,7 @@ pub(super) async fn card(
     host: &str,
     link: bool,
 ) -> Result<Markup> {
-    let view = pages.service.view(each);
+    let view = pages.service.view(each, viewer.admin);
     let points = pages.histories.points(&pages.service, each).await?;
     let certificate = pages.histories.certificate(&pages.service, each).await?;
     let ledger = match viewer.admin {
@@ -76,8 +75,8 @@ pub(super) async fn card(
     };
     let plan = &each.plan;
     let now = pages.service.now();
-    // After a restart counts begin anew, and releases tell whether anybody came before.
-    let unasked = view.ranks == 0 && view.summary.mean_reward.is_none();
+    // After a restart counts begin anew, and releases show whether people came before.
+    let unasked = view.ranks == Some(0) && view.summary.mean_reward.is_none();
     Ok(html! {
         section.card id=(format!("loop-{}", plan.name)) data-part {
             div.title {
@@ -94,7 +93,7 @@ pub(super) async fn card(
             }
             h3 { "Releases and privacy " (public()) }
             (releases(plan, &view, &certificate, now, each.answering().served.over))
-            @if viewer.admin { (exact(each, ledger)) }
+            @if viewer.admin { (exact(each, &view, ledger)) }
         }
     })
 }
@@ -206,8 +205,6 @@ fn releases(
     html! {
         dl.tiles {
             (tile("Model version", &count(view.release), &released))
-            (tile("Questions answered", &count(view.ranks), "since the process began"))
-            (tile("Open events", &count(view.open_events), "their reward window has not ended"))
             (tile("Epsilon", &epsilon_text(guarantee.epsilon()), &format!("delta {:e}", guarantee.delta())))
             (tile("An attacker's best odds", &percent(certificate.best_guess), "instead of 50 %"))
         }
@@ -219,13 +216,18 @@ fn releases(
 }
 
 /// Exact counts.
-fn exact(each: &Loop, ledger: Option<LedgerCount>) -> Markup {
+fn exact(each: &Loop, view: &LoopView, ledger: Option<LedgerCount>) -> Markup {
     let counts = &each.counts;
     let read = |count: &std::sync::atomic::AtomicU64| count.load(Ordering::Relaxed);
     html! {
         div.exact {
             h3 { "What people did " (curator()) }
             dl.tiles {
+                (tile("Questions answered", &count(view.ranks.unwrap_or(0)), "since the process began"))
+                (tile("Open events", &count(view.open_events.unwrap_or(0)), "their reward window has not ended"))
+                @if let Ledger::Person { .. } = each.plan.ledger {
+                    (tile("Questions without a person", &count(read(&counts.without_person)), "answered, and not learnt from"))
+                }
                 @if let Some(LedgerCount { people, used_up }) = ledger {
                     (tile("People so far", &count(people), "in this period"))
                     (tile("Visits used up", &count(used_up), &share(used_up, people)))
@@ -249,19 +251,19 @@ fn share(part: u64, whole: u64) -> String {
     }
 }
 
-fn requests(calls: &[&Call]) -> Markup {
+fn requests(calls: &[Call]) -> Markup {
     let milliseconds =
         |time: Option<f64>| time.map_or("-".into(), |time| format!("within {time:.1} ms"));
     html! {
         section.card #calls data-part {
-            h2 { "Requests" }
+            h2 { "Requests " (curator()) }
             @if calls.is_empty() {
                 p.quiet { "No request has come over HTTP since the process began." }
             } @else {
                 div.scroll { table {
                     thead { tr { th { "call" } th.number { "requests" } th.number { "errors" } th.number { "median" } th.number { "p99" } } }
                     tbody { @for call in calls { tr {
-                        td.call-name { (call.name) " " @if call.public { (public()) } @else { (curator()) } }
+                        td.call-name { (call.name) }
                         td.number { (count(call.requests)) }
                         td.number { (call.errors.map_or("-".into(), count)) }
                         td.number { (milliseconds(call.median)) }

@@ -73,7 +73,7 @@ pub(super) fn live(source: &str, parts: Markup) -> Markup {
 
 /// The mark of numbers that a `read` key may see.
 pub(super) fn public() -> Markup {
-    html! { span.mark.good title="Functions of releases, which the certificate covers, and counts of questions, which say when somebody asked: anybody with a read key sees them." { "public" } }
+    html! { span.mark.good title="Functions of releases, which the certificate covers: anybody with a read key sees them." { "public" } }
 }
 
 /// The mark of numbers for administrators only.

@@ -13,7 +13,7 @@
 //! | `device` | the same for loops whose people's devices add the noise |
 //! | `docs` | the API, from its OpenAPI description |
 //!
-//! What a `read` key shows is a function of releases and of counts of questions. Everything else is for the curator's eyes: it is rendered for
+//! What a `read` key shows is a function of releases. Everything else is for the curator's eyes: it is rendered for
 //! `admin` keys only, and marked.
 
 mod begin;

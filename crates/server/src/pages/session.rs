@@ -52,8 +52,6 @@ impl Viewer {
 pub struct Call {
     /// What was called, such as "rank".
     pub name: String,
-    /// Whether a `read` key may see it. Calls with rewards and activations are for the curator's eyes.
-    pub public: bool,
     /// How many.
     pub requests: u64,
     /// How many were refused or failed.

@@ -8,6 +8,8 @@
 //! | `people` | keys of the people's hashes, and which of them the store needs |
 //! | `time` | the time that is believed |
 //! | `rollback` | a store that has gone back is noticed, accepted and charged |
+//! | `writing` | whether the store takes what requests write |
+//! | `suspension` | a process that was stopped logs it |
 //! | `witnessing` | what the witness's file holds, and lives that only it knows |
 //! | `replicas` | several processes on one store: what the others see of what one does |
 //! | `sweep` | rows of loops that have ended are removed |
@@ -15,7 +17,9 @@
 //! | `views` | certificates, summaries, exports |
 //! | `model` | what a loop has released, for another one to begin with |
 //! | `erase` | a person is erased |
+//! | `counts` | exact counts, for the curator's eyes |
 
+mod counts;
 mod erase;
 mod model;
 mod open;
@@ -24,11 +28,13 @@ mod rank;
 mod replicas;
 mod reward;
 mod rollback;
+mod suspension;
 mod sweep;
 mod tick;
 mod time;
 mod views;
 mod witnessing;
+mod writing;
 
 #[cfg(test)]
 mod tests;
@@ -41,6 +47,7 @@ use std::{
     },
 };
 
+pub use counts::Counts;
 pub use erase::ErasedAnswer;
 pub(crate) use model::stored_model;
 pub(crate) use people::{PEOPLE_CHECK, is_known_to_lack_keys, needed_keys};
@@ -120,6 +127,7 @@ pub struct Service {
     devices: Arc<Devices>,
     stopping: AtomicBool,
     tasks: Tasks,
+    writing: writing::Writing,
 }
 
 /// One loop as it is served.
@@ -137,6 +145,10 @@ pub struct Loop {
     /// One tick at a time.
     ticking: tokio::sync::Mutex<tick::Progress>,
     open: open::OpenEvents,
+    /// When the last closed slot ends.
+    closed_until: AtomicU64,
+    /// When it was last warned of questions without a person, by the steady clock.
+    warned: AtomicU64,
     /// Counts since the process began.
     pub counts: Counts,
 }
@@ -167,34 +179,6 @@ pub struct Answering {
     pub token: String,
 }
 
-/// Counts of one loop since the process began.
-#[derive(Debug, Default)]
-pub struct Counts {
-    /// Questions whose events were stored: public. One whose commit could not be confirmed is not among them.
-    pub ranks: AtomicU64,
-    /// Rewards that were taken, repetitions not: for the curator's eyes, because with a default of 0 they are the sum of rewards. One whose commit
-    /// could not be confirmed is not among them.
-    pub rewards: AtomicU64,
-    /// Rewards that were late or for unknown events: for the curator's eyes.
-    pub refused_rewards: AtomicU64,
-    /// Deferred events that were activated: for the curator's eyes.
-    pub activations: AtomicU64,
-    /// Features that were clipped: for the curator's eyes.
-    pub clipped: AtomicU64,
-    /// Features that were unknown, missing or of another type: for the curator's eyes.
-    pub unknown: AtomicU64,
-    /// In apprentice mode, decisions that the policy would have made in the same way: for the curator's eyes.
-    pub matches: AtomicU64,
-    /// Rows that could not be used at a release: for the curator's eyes.
-    pub unusable: AtomicU64,
-}
-
-impl Counts {
-    pub(crate) fn add(count: &AtomicU64, more: u64) {
-        count.fetch_add(more, Ordering::Relaxed);
-    }
-}
-
 impl Service {
     /// Carries out a transaction in a task of its own, and notes there what became of it: a caller who goes away ends neither.
     async fn carry_out<T: Send + 'static>(
@@ -207,7 +191,9 @@ impl Service {
             note(&outcome);
             Ok(outcome)
         };
-        self.tasks.carry_out(noted).await
+        let outcome = self.tasks.carry_out(noted).await;
+        self.writing.note(&outcome, self.clock.steady());
+        outcome
     }
 
     /// Opens every loop where its store left it, or begins a life for it.
@@ -271,6 +257,7 @@ impl Service {
             devices: Arc::new(devices),
             stopping: AtomicBool::new(false),
             tasks: Tasks::default(),
+            writing: writing::Writing::default(),
         };
         failpoint::pass("start: read");
         service.recall_halts().await?;
@@ -339,7 +326,7 @@ impl Service {
         troubles.extend(self.clock.doubt());
         for each in self.loops() {
             let stopped = each.halt_state().as_ref().map(|halt| halt.why.clone());
-            let of_loop = stopped.into_iter().chain(each.ticker.failure());
+            let of_loop = stopped.into_iter().chain(each.closed_ahead()).chain(each.ticker.failure());
             troubles.extend(of_loop.map(|why| format!("loop {}: {why}", each.plan.name)));
         }
         troubles.extend(self.devices.troubles());
@@ -426,6 +413,7 @@ impl Loop {
         let served = loops::served(&head, last)?;
         let answering = Answering::new(served, tokens, life.id);
         let ticker = Ticker::new(&plan.name, plan.tick);
+        let closed_until = AtomicU64::new(time::end_of_slot(&plan, head.closed));
         Ok(Loop {
             plan,
             life: life.id,
@@ -436,6 +424,8 @@ impl Loop {
             ticker,
             ticking: tokio::sync::Mutex::new(tick::Progress::new(clock.steady(), wait, settled)),
             open: open::OpenEvents::new(open),
+            closed_until,
+            warned: AtomicU64::new(0),
             counts: Counts::default(),
         })
     }
@@ -452,7 +442,7 @@ impl Loop {
     /// Why nothing is released at present.
     pub fn halted(&self) -> Option<String> {
         let halted = self.halt_state().as_ref().map(|halt| halt.why.clone());
-        halted.or_else(|| self.clock.doubt())
+        halted.or_else(|| self.clock.doubt()).or_else(|| self.closed_ahead())
     }
 
     /// Whether the last tick failed and is tried again.

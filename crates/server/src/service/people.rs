@@ -12,7 +12,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::time::JUMP;
+use super::time::{BEHIND, STEP};
 use crate::{
     Error, Result,
     clock::Time,
@@ -220,7 +220,7 @@ impl Counting {
     /// How much later than the next key's first use, in milliseconds, the last use of a key may have been: the next process may have begun under a clock
     /// that was believed and behind.
     fn margin(&self) -> u64 {
-        JUMP.saturating_add(self.params.tick_milliseconds().saturating_mul(2))
+        (BEHIND + STEP).saturating_add(self.params.tick_milliseconds().saturating_mul(2))
     }
 
     /// Whether visits count under a key that was used until then.

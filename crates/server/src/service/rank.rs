@@ -4,7 +4,7 @@
 //! else: another key gets one refusal whatever it sends, so that no caller can test what another one has sent. After an erasure every repetition gets the same
 //! refusal.
 
-use std::sync::Arc;
+use std::sync::{Arc, atomic::Ordering};
 
 use super::{Counts, Loop, Service, open::Slots};
 use crate::{
@@ -30,6 +30,8 @@ struct Prepared {
 /// What is counted of a question when its event is stored, and not again when it is repeated.
 #[derive(Clone, Copy)]
 struct Seen {
+    /// Whether a person is missing in a loop that counts persons, so that nothing is learnt from it.
+    without_person: bool,
     clipped: u64,
     unknown: u64,
     matched: bool,
@@ -38,6 +40,7 @@ struct Seen {
 impl Seen {
     fn count(self, counts: &Counts) {
         Counts::add(&counts.ranks, 1);
+        Counts::add(&counts.without_person, u64::from(self.without_person));
         Counts::add(&counts.clipped, self.clipped);
         Counts::add(&counts.unknown, self.unknown);
         Counts::add(&counts.matches, u64::from(self.matched));
@@ -97,6 +100,9 @@ impl Service {
                     if let Ranked::Added { slot } = one {
                         *slots.entry(*slot).or_default() += 1;
                         seen.count(&counted.counts);
+                        if seen.without_person {
+                            counted.warn_without_person();
+                        }
                     }
                 }
             };
@@ -105,7 +111,9 @@ impl Service {
             let _ = counted.open.make_certain(store.as_ref(), counted.life).await;
             stored
         });
-        let mut stored = stored.await?.into_iter();
+        let stored = stored.await;
+        self.writing.note(&stored, self.clock.steady());
+        let mut stored = stored?.into_iter();
         failpoint::pass("rank: committed");
         let answers = prepared.into_iter().map(|one| {
             let one = one?;
@@ -172,7 +180,9 @@ impl Service {
             raw,
         };
         let (clipped, unknown) = totals(&decision.report);
-        let seen = Seen { clipped, unknown, matched: decision.matched == Some(true) };
+        let matched = decision.matched == Some(true);
+        let without_person = event.person.is_none() && matches!(plan.ledger, Ledger::Person { .. });
+        let seen = Seen { without_person, clipped, unknown, matched };
         Ok((event, Prepared { request, digest, event_id, answer, seen }))
     }
 
@@ -190,6 +200,20 @@ impl Service {
             }
             // Under a foreign key every count would begin again at zero.
             (Ledger::Person { .. }, _) => Payer::NotLearnt,
+        }
+    }
+}
+
+/// Milliseconds between two warnings that questions come without a person, at least.
+const WARNED: u64 = 3_600_000;
+
+impl Loop {
+    /// Warns that questions come without a person: once an hour, whoever comes.
+    fn warn_without_person(&self) {
+        let now = self.clock.steady();
+        let due = |warned: u64| (warned == 0 || now >= warned + WARNED).then_some(now.max(1));
+        if self.warned.fetch_update(Ordering::Relaxed, Ordering::Relaxed, due).is_ok() {
+            tracing::warn!(r#loop = %self.plan.name, "questions come without `person` in a loop that counts persons (`visits`): they are answered, and nothing is learnt from them; send `person`, or leave `visits` out of the file");
         }
     }
 }

@@ -301,7 +301,7 @@ async fn an_apprentice_learns_from_every_event_and_its_matches_are_for_the_curat
     let each = world.service.find("home").unwrap();
     let matches = each.counts.matches.load(Ordering::Relaxed);
     assert!(matches > 0 && matches < CROWD as u64, "{matches}");
-    let public = serde_json::to_string(&world.service.view(each)).unwrap();
+    let public = serde_json::to_string(&world.service.view(each, false)).unwrap();
     assert!(!public.contains("match"), "{public}");
 }
 
@@ -422,7 +422,7 @@ async fn mean_rewards_of_the_policy_and_of_the_hold_out_are_in_the_release() {
     }
     world.ticks(3).await;
     let each = world.service.find("home").unwrap();
-    let summary = world.service.view(each).summary;
+    let summary = world.service.view(each, false).summary;
     let baseline = summary.baseline_reward.unwrap();
     assert!((baseline.value - 0.25).abs() < 0.02, "{baseline:?}");
     assert!(baseline.low < 0.25 && baseline.high > 0.25);

@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use super::{Answering, Counts, Loop, Service, time::JUMP};
+use super::{Answering, Counts, Loop, Service};
 use crate::{
     Result,
     clock::{Clock, Time},
@@ -72,13 +72,16 @@ pub(super) struct Progress {
     closed: u64,
     /// Whether slots have stayed open for a failure, and none was closed since: a store that fails now and then does not stop releases for ever.
     spared: bool,
+    /// Whether it was logged that slots are closed which lie in the future.
+    ahead: bool,
 }
 
 impl Progress {
     /// Nothing is closed before so many milliseconds have passed by the steady clock from now on; open events have been counted when slots up to `settled` were.
     pub(super) fn new(now: u64, wait: u64, settled: u64) -> Self {
         let not_before = now.saturating_add(wait);
-        Progress { not_before, counted: 0, settled, failing: None, closed: 0, spared: false }
+        let (spared, ahead) = (false, false);
+        Progress { not_before, counted: 0, settled, failing: None, closed: 0, spared, ahead }
     }
 
     /// Nothing more is closed before this moment of the steady clock.
@@ -120,6 +123,7 @@ impl Service {
         if steady.saturating_sub(since) > AWAY && !std::mem::replace(&mut progress.spared, true) {
             progress.wait(steady.saturating_add(grace(&each.plan)));
         }
+        each.see_closed(head.closed, &mut progress.ahead);
         self.follow(each, &head).await?;
         self.recount(each, &head, progress, now).await?;
         if each.halted().is_some() {
@@ -131,11 +135,6 @@ impl Service {
             return Ok(Ticked::Nothing);
         }
         let Some(due) = each.plan.slot(now).checked_sub(1) else { return Ok(Ticked::Nothing) };
-        if head.closed.saturating_mul(each.plan.tick) > now.saturating_add(2 * JUMP) {
-            let why = "slots that lie in the future are closed, because the clock was wrong when they were: nothing is released until then; begin a new generation of the loop, with another tick for instance";
-            each.halt(why.into(), None);
-            return Ok(Ticked::Halted);
-        }
         if due <= head.folded {
             return Ok(Ticked::Nothing);
         }

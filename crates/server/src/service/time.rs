@@ -1,25 +1,41 @@
 //! The time that is believed.
 //!
 //! Slots that are closed never open again, so that a clock that is wrong for a moment would end the windows of everybody for good. The clock is
-//! therefore compared with what is known: at a start with the latest time in the store and in the witness, later with the time that has passed. A clock
-//! that is ahead by more than a bound is not believed, and neither is one that has gone back: visits would be counted in a period that has ended, whose
-//! budget nobody has used. The service's time then goes on from what is known, nothing is closed, and /readyz says so. The clock is believed again when it
-//! has been set right, or when an operator has accepted it.
+//! therefore compared with what is known: at a start with the latest time in the store and in the witness, later with the time that has passed by the steady
+//! clock. A clock that has jumped, forward or back, by more than a bound is not believed: visits would be counted in another period than theirs. The service's
+//! time then goes on from what is known, nothing is closed, and the log, /readyz and the dashboard say so. The clock is believed again when it has been set
+//! right, or when an operator has accepted it.
+//!
+//! ```text
+//! offset(t) = wall(t) - steady(t)              constant for a clock that nobody sets
+//! believed:   |offset(t) - anchor(t)| <= STEP  the anchor follows the offset by 1 ms a second at most
+//! ```
+//!
+//! Steps of a clock that is corrected now and then are so believed up to `STEP` in all, and a minute more takes the anchor 17 hours: repeated steps do not add up.
 //!
 //! A store without any life has no time to compare with: the clock of the very first start is believed.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering};
 
-use super::{Service, tick::grace};
+use super::{Loop, Service, tick::grace};
 use crate::{
     Error, Result,
     clock::{Clock, Time, date_time},
-    config::{LoopParams, Trust},
+    config::{LoopParams, LoopPlan, Trust},
     store::Store,
 };
 
-/// A clock that is so far from the time that should have passed, in milliseconds, is not believed.
-pub(super) const JUMP: u64 = 3_600_000;
+/// Steps of a running clock that are believed, in all, in milliseconds.
+pub(super) const STEP: u64 = 60_000;
+
+/// A step of a running clock that is logged though it is believed, in milliseconds.
+const LOGGED: u64 = 5_000;
+
+/// The anchor follows the clock by a millisecond in so many.
+const FOLLOWS: u64 = 1_000;
+
+/// A clock that is further behind the latest time that is known at a start, in milliseconds, is not believed.
+pub(super) const BEHIND: u64 = 3_600_000;
 
 /// A service that seems to have been away for longer than this, in milliseconds, is not believed without an operator.
 const AWAY: u64 = 86_400_000;
@@ -30,11 +46,37 @@ pub(super) struct BelievedClock {
     state: Mutex<State>,
 }
 
+#[derive(Clone, Copy)]
 struct State {
+    /// The time that is believed.
     time: Time,
     steady: u64,
+    /// The time by the steady clock and the offset that is taken for right.
+    anchor: Time,
+    /// Until when the anchor has followed, by the steady clock.
+    followed: u64,
     /// What the clock says, where it is not believed.
     doubted: Option<Time>,
+}
+
+impl State {
+    fn at(time: Time, steady: u64, doubted: Option<Time>) -> Self {
+        State { time, steady, anchor: time, followed: steady, doubted }
+    }
+
+    /// The state when the clocks show this.
+    fn after(self, wall: Time, steady: u64) -> Self {
+        let passed = steady.saturating_sub(self.steady);
+        let (mut anchor, mut followed) = (self.anchor.saturating_add(passed), self.followed);
+        if wall.abs_diff(anchor) > STEP {
+            let time = self.time.saturating_add(passed);
+            return State { time, steady, anchor, followed, doubted: Some(wall) };
+        }
+        let most = steady.saturating_sub(followed) / FOLLOWS;
+        followed = followed.saturating_add(most * FOLLOWS);
+        anchor = wall.clamp(anchor.saturating_sub(most), anchor.saturating_add(most));
+        State { time: wall, steady, anchor, followed, doubted: None }
+    }
 }
 
 impl BelievedClock {
@@ -42,38 +84,42 @@ impl BelievedClock {
     pub(super) fn new(clock: Arc<dyn Clock>, latest: Option<Time>) -> Self {
         let (wall, steady) = (clock.now(), clock.steady());
         let wrong = latest.filter(|latest| {
-            wall > latest.saturating_add(AWAY) || wall.saturating_add(JUMP) < *latest
+            wall > latest.saturating_add(AWAY) || wall.saturating_add(BEHIND) < *latest
         });
-        let (time, doubted) = (wrong.unwrap_or(wall), wrong.map(|_| wall));
-        BelievedClock { clock, state: Mutex::new(State { time, steady, doubted }) }
+        let state = State::at(wrong.unwrap_or(wall), steady, wrong.map(|_| wall));
+        BelievedClock { clock, state: Mutex::new(state) }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The state of this moment.
+    /// The state of this moment. A change of what is believed is logged.
     fn look(&self) -> MutexGuard<'_, State> {
         let mut state = self.state();
         let (wall, steady) = (self.clock.now(), self.clock.steady());
-        let passed = steady.saturating_sub(state.steady);
-        let expected = state.time.saturating_add(passed);
-        let wrong = wall.abs_diff(expected) > JUMP;
-        let time = if wrong { expected } else { wall };
-        *state = State { time, steady, doubted: wrong.then_some(wall) };
+        let before = *state;
+        *state = before.after(wall, steady);
+        let expected = before.time.saturating_add(steady.saturating_sub(before.steady));
+        match (before.doubted, state.doubted) {
+            (None, Some(wall)) => tracing::error!("{}", doubt(&state, wall)),
+            (Some(_), None) => {
+                tracing::warn!("the clock is right again, and says {}", date_time(wall));
+            }
+            (None, None) if wall.abs_diff(expected) >= LOGGED => {
+                let direction = if wall > expected { "forward" } else { "back" };
+                let seconds = wall.abs_diff(expected) / 1000;
+                tracing::warn!("the clock was set {direction} by {seconds} s, which is followed");
+            }
+            _ => {}
+        }
         state
     }
 
     /// Why nothing is closed, if the clock is not believed.
     pub(super) fn doubt(&self) -> Option<String> {
         let state = self.look();
-        let wall = date_time(state.doubted?);
-        Some(format!(
-            "the clock says {wall}, and the latest time that is known is {}: nothing is closed or released. Set the clock right; if it is, \
-             `reticent store accept-time --data DIR --date {}` goes on with it",
-            date_time(state.time),
-            wall.get(..10).unwrap_or(&wall)
-        ))
+        Some(doubt(&state, state.doubted?))
     }
 
     /// Believes the clock, if it is doubted and its date is this one.
@@ -88,9 +134,20 @@ impl BelievedClock {
             let remedy = format!("the clock says {said}: give its date if it is right");
             return Err(Error::invalid("date", date, remedy));
         }
-        *state = State { time: wall, steady: state.steady, doubted: None };
+        *state = State::at(wall, state.steady, None);
         Ok(wall)
     }
+}
+
+/// Why a clock that says this is not believed.
+fn doubt(state: &State, wall: Time) -> String {
+    let wall = date_time(wall);
+    format!(
+        "the clock says {wall}, and by the latest time that is known and what has passed since it is {}: nothing is closed or released. Set the clock right; \
+         if it is, `reticent store accept-time --data DIR --date {}` goes on with it",
+        date_time(state.time),
+        wall.get(..10).unwrap_or(&wall)
+    )
 }
 
 impl Clock for BelievedClock {
@@ -123,6 +180,35 @@ pub(super) async fn latest(store: &dyn Store) -> Result<Option<Time>> {
         latest = latest.max(Some(closed.max(life.began))).max(life.ended);
     }
     Ok(latest)
+}
+
+/// When a slot of this number ends.
+pub(super) fn end_of_slot(plan: &LoopPlan, slot: u64) -> Time {
+    slot.saturating_add(1).saturating_mul(plan.tick)
+}
+
+impl Loop {
+    /// Why nothing is released, where slots that lie in the future are closed: an earlier process believed a clock that was ahead at its start.
+    pub(super) fn closed_ahead(&self) -> Option<String> {
+        let until = self.closed_until.load(Ordering::SeqCst);
+        (until > self.clock.now().saturating_add(STEP)).then(|| {
+            format!(
+                "slots up to {} are closed, which lies in the future: the clock was ahead when they were. Nothing is released before then; to go on earlier, begin a \
+                 new generation of the loop, with another tick for instance",
+                date_time(until)
+            )
+        })
+    }
+
+    /// Notes the last closed slot, and logs it once if it lies in the future.
+    pub(super) fn see_closed(&self, slot: u64, logged: &mut bool) {
+        self.closed_until.store(end_of_slot(&self.plan, slot), Ordering::SeqCst);
+        let ahead = self.closed_ahead();
+        let known = std::mem::replace(logged, ahead.is_some());
+        if let Some(why) = ahead.filter(|_| !known) {
+            tracing::error!(r#loop = %self.plan.name, "releases stop: {why}");
+        }
+    }
 }
 
 impl Service {

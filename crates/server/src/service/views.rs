@@ -20,15 +20,17 @@ use reticent::features::Value;
 /// Records that are looked at in one step.
 const LOOKED_AT: u64 = 16;
 
-/// A loop as the dashboard and `GET /v1/loops` show it: functions of releases and counts of questions, which are public.
+/// A loop as the dashboard and `GET /v1/loops` show it: functions of releases, and for admin keys counts of questions.
 #[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
 pub struct LoopView {
     /// Its name.
     pub name: String,
-    /// Questions answered since the process began.
-    pub ranks: u64,
-    /// Events whose window has not ended.
-    pub open_events: u64,
+    /// Questions answered since the process began; for admin keys only, because a count shows whether a person has asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ranks: Option<u64>,
+    /// Events whose window has not ended; for admin keys only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub open_events: Option<u64>,
     /// The number of the last release.
     pub release: u64,
     /// When it was made, in milliseconds since 1970.
@@ -224,14 +226,15 @@ impl Service {
         Ok(records.first().is_some_and(made) && curator.began_with(&self.cost_of(life.id).await?))
     }
 
-    /// A loop as everybody with a `read` key may see it.
-    pub fn view(&self, each: &Loop) -> LoopView {
+    /// A loop as holders of a key see it, with counts of questions for admin keys.
+    pub fn view(&self, each: &Loop, admin: bool) -> LoopView {
+        let ranks = each.counts.ranks.load(std::sync::atomic::Ordering::Relaxed);
         let answering = each.answering();
         let served = &answering.served;
         LoopView {
             name: each.plan.name.clone(),
-            ranks: each.counts.ranks.load(std::sync::atomic::Ordering::Relaxed),
-            open_events: each.open_events(),
+            ranks: admin.then_some(ranks),
+            open_events: admin.then(|| each.open_events()),
             release: served.number,
             released: served.time,
             tick: each.plan.tick,

@@ -15,7 +15,7 @@
 //! forward:  as many as a batch has -> random order -> members, order and number committed -> sent, as the same bytes until the server has them
 //! ```
 //!
-//! **Once.** The store remembers outer ids for as long as reports on their model are taken, and the state says up to which place reports are in batches: it is
+//! **Once.** The store remembers outer ids, and what is sealed, for as long as reports on their model are taken, and the state says up to which place reports are in batches: it is
 //! committed together with the batch. One batch is under way at a time, so that the server's next number says whether the last one has arrived.
 //!
 //! **Slots.** A report that comes while model n is the last known belongs to slot n + 1; slots up to n are closed when model n becomes known. A report of slot s was

@@ -1,5 +1,9 @@
 //! Reports of devices are taken, each once.
 //!
+//! A report is recognised by its outer id and by what is sealed, both for as long as reports on its model are taken: the sealed bytes under another outer id are no
+//! report more. What is sealed is marked first, with the outer id that it belongs to, in a row without contents that no batch holds; a process that dies
+//! between the two takes the same report when it is sent again.
+//!
 //! A refusal that is for good (410, 422) makes a device drop its report. It is given only for what the device did; what the shuffler does not know yet, or cannot do at
 //! present, is answered with 503, and the device keeps its report. A report of another protocol than the shuffler and the server have is refused for good: devices
 //! compare both answers before they count a report, so that it is of an earlier generation, or its device did not compare.
@@ -13,8 +17,8 @@ use crate::{
     Error, Result,
     devices::Taken,
     sealed::PublicKey,
-    secret::hex,
-    store::{Digest, NewEvent, Payer, Ranked},
+    secret::{digest, hex},
+    store::{Digest, EventHash, LifeId, NewEvent, Payer, Ranked},
 };
 
 /// Reports of one loop that wait, at most.
@@ -53,35 +57,34 @@ impl Shuffler {
                 )),
             });
         }
+        let sealed_id = sealed_id(&envelope.sealed);
         let contents = match each.plan.sums() {
             false => envelope.sealed,
             true => self.read(each, envelope.id, envelope.sealed).await?,
         };
         let sender = self.sender(name, address);
         let waiting = Waiting::new(sender, envelope.id, key_id, contents);
-        let event = NewEvent {
-            life,
-            event: envelope.id,
-            request: Digest::default(),
-            answer: Vec::new(),
-            person: None,
-            payer: Payer::Decision,
-            slot: heard.model.saturating_add(1),
-            // When it came is not needed, and not kept.
-            time: 0,
-            deferred: false,
-            features: Vec::new(),
-            raw: waiting.write()?,
-        };
+        let slot = heard.model.saturating_add(1);
+        let binding = digest(&[b"outer id", &envelope.id]);
+        let mark = row(life, slot, sealed_id, binding, Vec::new());
+        let report = row(life, slot, envelope.id, Digest::default(), waiting.write()?);
         let _storing = each.storing.read().await;
         if each.state().ids.contains(&envelope.id) {
             return Ok(Taken::Duplicate);
         }
         let mut reserved = each.reserve(sender)?;
-        let floor = floor_name(life);
-        let mut stored = self.store.rank_above(floor, vec![(envelope.model, event)]).await?;
+        let store = async |row| {
+            let rows = vec![(envelope.model, row)];
+            Ok::<_, Error>(self.store.rank_above(floor_name(life), rows).await?.pop().flatten())
+        };
+        // First what is sealed, so that whatever becomes of the report it is under one outer id only.
+        let stored = match store(mark).await? {
+            Some(Ranked::Repeated { request, .. }) if request == binding => store(report).await?,
+            Some(Ranked::Added { .. }) => store(report).await?,
+            other => other,
+        };
         reserved.settled = true;
-        match stored.pop().flatten() {
+        match stored {
             Some(Ranked::Added { .. }) => {
                 each.state().ids.insert(envelope.id);
                 Ok(Taken::Taken)
@@ -118,6 +121,31 @@ impl Shuffler {
     /// A sender as it is counted.
     fn sender(&self, name: &str, address: &str) -> [u8; 16] {
         self.senders.event(name, address)
+    }
+}
+
+/// What sealed bytes are recognised by, whatever the head of their envelope says.
+fn sealed_id(sealed: &[u8]) -> EventHash {
+    let mut id = EventHash::default();
+    id.copy_from_slice(&digest(&[b"sealed report", sealed])[..16]);
+    id
+}
+
+/// A row as the store has it: a report that waits, or the mark of what is sealed in one.
+fn row(life: LifeId, slot: u64, event: EventHash, request: Digest, raw: Vec<u8>) -> NewEvent {
+    NewEvent {
+        life,
+        event,
+        request,
+        answer: Vec::new(),
+        person: None,
+        payer: Payer::Decision,
+        slot,
+        // When it came is not needed, and not kept.
+        time: 0,
+        deferred: false,
+        features: Vec::new(),
+        raw,
     }
 }
 

@@ -60,6 +60,11 @@ impl Waiting {
         postcard::to_stdvec(self).map_err(Error::store)
     }
 
+    /// Whether a row marks what is sealed in a report, and is none itself.
+    fn is_mark(row: &StoredEvent) -> bool {
+        row.raw.is_empty() && !row.is_unreadable()
+    }
+
     /// The report of a row; none if it is damaged.
     fn read(row: &StoredEvent) -> Option<Self> {
         let waiting = postcard::from_bytes::<Waiting>(&row.raw).ok();
@@ -88,7 +93,7 @@ pub(super) async fn count(
     let mut counted = Counted::default();
     let mut rows = Rows { store, life, after };
     while let Some(page) = rows.next().await? {
-        for (_, row) in &page {
+        for (_, row) in page.iter().filter(|(_, row)| !Waiting::is_mark(row)) {
             match Waiting::read(row).filter(|report| key_id.is_none_or(|id| id == report.key_id)) {
                 Some(report) => {
                     counted.ids.insert(report.id);
@@ -121,7 +126,7 @@ pub(super) async fn pick(
     let mut picked = Picked { reports: Vec::new(), last: after, passed_over: 0 };
     let mut rows = Rows { store, life, after };
     while let Some(page) = rows.next().await? {
-        for (place, row) in &page {
+        for (place, row) in page.iter().filter(|(_, row)| !Waiting::is_mark(row)) {
             match Waiting::read(row).filter(|report| key_id.is_none_or(|id| id == report.key_id)) {
                 Some(report) => picked.reports.push(report),
                 None => picked.passed_over += 1,

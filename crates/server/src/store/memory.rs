@@ -130,14 +130,13 @@ impl Store for MemoryStore {
             rewards.iter().try_for_each(|reward| state.head(reward.life).map(drop))?;
             let take = |reward: NewReward| {
                 state.change(reward.life, reward.event, |event| {
-                    let repeated = reward.key.is_some_and(|key| event.reward_keys.contains(&key));
-                    if repeated || (!reward.sum && event.reward.is_some()) {
+                    let full = event.reward_keys.len() >= MOST_REWARD_KEYS;
+                    let known = |key| full || event.reward_keys.contains(&key);
+                    if reward.key.is_some_and(known) || (!reward.sum && event.reward.is_some()) {
                         return false;
                     }
                     event.reward = Some(event.reward.unwrap_or(0).saturating_add(reward.units));
                     event.reward_keys.extend(reward.key);
-                    let surplus = event.reward_keys.len().saturating_sub(MOST_REWARD_KEYS);
-                    event.reward_keys.drain(..surplus);
                     true
                 })
             };

@@ -23,8 +23,9 @@ pub type Digest = [u8; 32];
 /// The number of a life: one generation of one loop.
 pub type LifeId = u32;
 
-/// Idempotency keys that one event remembers: a repetition of an older one would count again.
-pub const MOST_REWARD_KEYS: usize = 64;
+/// Idempotency keys that one event takes, and remembers as long as rewards change it. Rewards under further ones change nothing: were an older key forgotten for
+/// them, its repetition would count a second time.
+pub const MOST_REWARD_KEYS: usize = 1024;
 
 /// The request that stands in place of that of an erased person: no request has this hash.
 pub const ERASED_REQUEST: Digest = [0; 32];
@@ -119,7 +120,7 @@ pub struct StoredEvent {
     pub active: bool,
     /// The sum of its rewards in units of 2^-32, if one came.
     pub reward: Option<i64>,
-    /// Hashes of the idempotency keys of its latest rewards, [`MOST_REWARD_KEYS`] at most.
+    /// Hashes of the idempotency keys of its rewards, [`MOST_REWARD_KEYS`] at most.
     pub reward_keys: Vec<u64>,
     /// Features of the action.
     pub features: Vec<f64>,
@@ -191,19 +192,14 @@ pub struct NewReward {
 }
 
 impl NewReward {
-    /// Adds it to the sum and the keys of an open event, unless it was added before or another one was first.
+    /// Adds it to the sum and the keys of an open event, unless it was added before, another one was first, or no key can be remembered any more.
     pub(super) fn add_to(&self, sum: &mut Option<i64>, keys: &mut Vec<u64>) -> Outcome {
-        let repeated = self.key.is_some_and(|key| keys.contains(&key));
-        if repeated || (!self.sum && sum.is_some()) {
+        let known = |key| keys.len() >= MOST_REWARD_KEYS || keys.contains(&key);
+        if self.key.is_some_and(known) || (!self.sum && sum.is_some()) {
             return Outcome::Unchanged;
         }
         *sum = Some(sum.unwrap_or(0).saturating_add(self.units));
-        if let Some(key) = self.key {
-            if keys.len() >= MOST_REWARD_KEYS {
-                keys.remove(0);
-            }
-            keys.push(key);
-        }
+        keys.extend(self.key);
         Outcome::Taken
     }
 }
@@ -213,7 +209,7 @@ impl NewReward {
 pub enum Outcome {
     /// It was taken.
     Taken,
-    /// Nothing changed: it was taken before, an earlier reward counts in its place, or the event's row was erased. Callers get the same answer as if it was
+    /// Nothing changed: it was taken before, an earlier reward counts in its place, the event has as many idempotency keys as it takes, or its row was erased. Callers get the same answer as if it was
     /// taken.
     Unchanged,
     /// The event has closed.

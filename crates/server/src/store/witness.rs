@@ -131,7 +131,7 @@ impl Witness {
         }
     }
 
-    /// The same beside the folder of the data: whether it is on another filesystem, and not put back together with a copy of it.
+    /// The same beside the folder of the data: whether it is on another filesystem. A copy of that alone does not bring it back; a snapshot of the machine does.
     pub fn beside(self, data: &Path) -> Self {
         let own = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let place = match (device(own.unwrap_or(Path::new("."))), device(data)) {

@@ -17,15 +17,19 @@ async fn a_rewarded_event_is_released_when_its_window_has_passed() {
     server.reward("e1", 1.0).await.expect(204);
     assert_eq!(server.pass(5_000).await, Ticked::Nothing);
     assert_eq!(server.pass(10_000).await, Ticked::Released(1));
-    let open = server.get(&server.read_key, "/v1/loops").await.expect(200).json();
+    let open = server.get(&server.admin_key, "/v1/loops").await.expect(200).json();
+    let view = &open["loops"][0];
     assert_eq!(
-        (&open["loops"][0]["open_events"], &open["loops"][0]["release"]),
-        (&1.into(), &1.into())
+        (&view["ranks"], &view["open_events"], &view["release"]),
+        (&1.into(), &1.into(), &1.into())
     );
+    let public = server.get(&server.read_key, "/v1/loops").await.expect(200).json();
+    let view = public["loops"][0].as_object().unwrap();
+    assert!(!view.contains_key("ranks") && !view.contains_key("open_events"), "{view:?}");
     for release in 2..9 {
         assert_eq!(server.pass(10_000).await, Ticked::Released(release));
     }
-    let view = server.get(&server.read_key, "/v1/loops").await.expect(200).json();
+    let view = server.get(&server.admin_key, "/v1/loops").await.expect(200).json();
     assert_eq!(view["loops"][0]["open_events"], 0);
     server.reward("e1", 1.0).await.expect(410);
     let answer = server.get(&server.read_key, "/v1/loops/home/certificate").await.expect(200);

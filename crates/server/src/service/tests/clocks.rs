@@ -21,6 +21,71 @@ async fn a_clock_that_jumps_forward_closes_nothing() {
     world.assert_learnt(2.0, 1.0);
 }
 
+/// The clock of a machine was 40 minutes ahead for six seconds: forty slots closed for good, nothing was released until it had come to them again, and
+/// nothing said so.
+#[tokio::test]
+async fn a_clock_that_is_ahead_by_less_than_an_hour_closes_nothing_and_is_told() {
+    let world = World::new(&file(EXACT, "")).await;
+    world.rank("one", None).await;
+    world.ticks(1).await;
+    world.clock.jump(START + TICK + 40 * 60_000);
+    for _ in 0..6 {
+        world.clock.pass(1000);
+        assert_eq!(world.service.tick("home").await.unwrap(), Ticked::Halted);
+    }
+    let trouble = world.service.troubles().remove(0);
+    assert!(trouble.contains("accept-time --data DIR --date"), "{trouble}");
+    assert!(world.service.clock_doubt().is_some());
+    world.clock.jump(START + TICK + 6000);
+    assert!(world.service.troubles().is_empty() && world.service.clock_doubt().is_none());
+    world.reward("one", 1.0).await.unwrap();
+    world.ticks(3).await;
+    assert_eq!(world.number(), 4);
+    world.assert_learnt(1.0, 1.0);
+}
+
+/// Each of them is believed, and together they are not.
+#[tokio::test]
+async fn repeated_steps_of_a_clock_do_not_add_up() {
+    let world = World::new(&file(EXACT, "")).await;
+    world.ticks(1).await;
+    for step in 1..=10 {
+        world.clock.jump(START + TICK + step * 20_000);
+        assert_eq!(world.service.clock_doubt().is_some(), step > 3, "after {step} steps");
+        assert!(world.service.now() <= START + TICK + 60_000, "after {step} steps");
+    }
+    // A clock that is a little slower than the steady one is followed however long it runs: 20 s of 20,000.
+    let world = World::new(&file(EXACT, "")).await;
+    for _ in 0..10_000 {
+        world.clock.pass(2_000);
+        world.clock.jump(world.clock.now() - 2);
+        assert!(world.service.clock_doubt().is_none());
+    }
+}
+
+/// A start under a clock that is some hours ahead believes it. What it has closed stays closed, which is told until the time has come.
+#[tokio::test]
+async fn slots_that_a_start_under_a_wrong_clock_has_closed_are_told_until_they_have_passed() {
+    let text = file(EXACT, "");
+    let mut world = World::new(&text).await;
+    world.ticks(1).await;
+    world.clock.jump(START + 40 * 60_000);
+    world.again(&text).await;
+    world.ticks(2).await;
+    world.clock.jump(START + 2 * TICK);
+    world.again(&text).await;
+    let each = Arc::clone(world.service.find("home").unwrap());
+    assert!(each.halted().unwrap().contains("the future"), "before the first tick");
+    world.clock.pass(TICK);
+    assert_eq!(world.service.tick("home").await.unwrap(), Ticked::Halted);
+    assert!(world.service.troubles()[0].contains("the future"));
+    world.ticks(40).await;
+    assert!(each.halted().is_none() && world.service.troubles().is_empty());
+    let number = world.number();
+    world.ticks(1).await;
+    assert_eq!(world.number(), number + 1);
+}
+
 #[tokio::test]
 async fn slots_that_were_closed_under_a_wrong_clock_are_told() {
     let text = file(EXACT, "");

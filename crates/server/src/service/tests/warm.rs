@@ -50,7 +50,7 @@ async fn a_public_prior_is_known_from_the_start_and_costs_nothing() {
         // Nobody has come: examples are not in what is said about people.
         world.ticks(3).await;
         let each = world.service.find("home").unwrap();
-        assert_eq!(world.service.view(each).summary.mean_reward, None);
+        assert_eq!(world.service.view(each, false).summary.mean_reward, None);
     }
     for (examples, field) in [
         (vec![example("weather", 0.5)], "examples[0].action.topic"),

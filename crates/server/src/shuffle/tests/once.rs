@@ -153,7 +153,8 @@ async fn a_batch_holds_reports_that_are_sealed_to_one_key() {
     // The others are given up with it, and nothing waits for ever.
     world.restart().await;
     assert_eq!(world.forward().await.unwrap(), Forwarded::Waiting);
-    assert_eq!(world.each().state().consumed.number, 5);
+    // Two rows of each of five reports: the mark of what is sealed, and the report.
+    assert_eq!(world.each().state().consumed.number, 10);
 }
 
 #[tokio::test]
@@ -178,6 +179,52 @@ async fn a_damaged_row_stops_nothing() {
     world.take_new(1).await;
     assert_eq!(world.forward().await.unwrap(), Forwarded::Sent(0));
     assert_eq!(world.server.batches().concat().len(), 2);
+}
+
+/// Whoever has the bytes cannot send them again under another salt or model, before and after their batch has left and the process has ended: the server
+/// would see one ciphertext several times.
+#[tokio::test]
+async fn sealed_bytes_are_taken_under_one_outer_id_only() {
+    let mut world = World::new("sealed", 2, 2).await;
+    let envelope = world.envelope();
+    assert_eq!(world.take(&envelope, "10.0.0.1").await.unwrap(), Taken::Taken);
+    let others = |model| {
+        [7, 8].map(|salt| {
+            let other = Envelope { salt: [salt; 16], model, ..envelope.clone() };
+            world.each().subject.read(&other.bytes()).unwrap()
+        })
+    };
+    let (same_model, later_model) = (others(0), others(1));
+    for other in &same_model {
+        assert_ne!(other.id, envelope.id);
+        assert_eq!(world.take(other, "10.0.0.2").await.unwrap(), Taken::Duplicate);
+    }
+    assert_eq!(world.each().waiting(), 1);
+    world.restart().await;
+    assert_eq!(world.take(&same_model[0], "10.0.0.2").await.unwrap(), Taken::Duplicate);
+    assert_eq!(world.take(&envelope, "10.0.0.2").await.unwrap(), Taken::Duplicate);
+    world.take_new(1).await;
+    assert_eq!(world.forward().await.unwrap(), Forwarded::Sent(0));
+    world.tick(1).await;
+    for other in same_model.iter().chain(&later_model) {
+        assert_eq!(world.take(other, "10.0.0.3").await.unwrap(), Taken::Duplicate);
+    }
+    assert_eq!((world.each().waiting(), world.server.batches().concat().len()), (0, 2));
+}
+
+/// The process dies between the mark of what is sealed and the report: the same bytes again are taken.
+#[tokio::test]
+async fn a_report_whose_mark_alone_was_stored_is_taken_when_it_comes_again() {
+    let mut world = World::new("sealed", 2, 2).await;
+    let envelope = world.envelope();
+    for after in [0, 1] {
+        world.store.fail_after(after, Fault::Before);
+        assert!(world.take(&envelope, "10.0.0.1").await.is_err());
+    }
+    world.restart().await;
+    assert_eq!(world.take(&envelope, "10.0.0.1").await.unwrap(), Taken::Taken);
+    assert_eq!(world.take(&envelope, "10.0.0.1").await.unwrap(), Taken::Duplicate);
+    assert_eq!(world.each().waiting(), 1);
 }
 
 /// Whoever has the bytes cannot send them again as a report on a newer model.

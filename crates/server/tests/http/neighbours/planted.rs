@@ -2,7 +2,7 @@
 
 use std::sync::{
     Arc,
-    atomic::{AtomicI64, Ordering},
+    atomic::{AtomicI64, AtomicU64, Ordering},
 };
 
 use axum::{
@@ -13,10 +13,23 @@ use axum::{
     middleware::{Next, from_fn},
     response::{IntoResponse, Response},
 };
-use reticent_server::service::Service;
+use reticent_server::service::{Counts, Service};
 
 /// Adds the number of rewards to the metrics of every key.
 pub fn reward_count_in_metrics(routes: Router, service: Arc<Service>) -> Router {
+    count_in_metrics(routes, service, |counts| &counts.rewards)
+}
+
+/// Adds the number of questions to the metrics of every key.
+pub fn rank_count_in_metrics(routes: Router, service: Arc<Service>) -> Router {
+    count_in_metrics(routes, service, |counts| &counts.ranks)
+}
+
+fn count_in_metrics(
+    routes: Router,
+    service: Arc<Service>,
+    count: fn(&Counts) -> &AtomicU64,
+) -> Router {
     routes.layer(from_fn(move |request: Request, next: Next| {
         let service = Arc::clone(&service);
         async move {
@@ -25,8 +38,8 @@ pub fn reward_count_in_metrics(routes: Router, service: Arc<Service>) -> Router 
             if !metrics {
                 return response;
             }
-            let rewards = service.find("home").unwrap().counts.rewards.load(Ordering::Relaxed);
-            append(response, &format!("reticent_rewards_total{{loop=\"home\"}} {rewards}\n")).await
+            let count = count(&service.find("home").unwrap().counts).load(Ordering::Relaxed);
+            append(response, &format!("reticent_planted_total{{loop=\"home\"}} {count}\n")).await
         }
     }))
 }

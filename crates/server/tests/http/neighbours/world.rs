@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use reticent_server::{clock::ManualClock, http::HttpLimits, loops::Limits, store::MemoryStore};
 
-use super::seen::{Masks, everything, masked};
+use super::seen::{everything, masked};
 use crate::common::{Answer, Plant, START, Server, Setup};
 
 /// Milliseconds of a slot.
@@ -103,13 +103,12 @@ pub struct Serving {
     pub planted: Option<Plant>,
     /// Whether the world has little room for open events, so that a crowd at its end is refused.
     pub tight: bool,
-    pub masks: Masks,
 }
 
 impl Serving {
     /// As the service is.
     pub fn honest() -> Self {
-        Serving { ticks: Ticks::ByClock, planted: None, tight: true, masks: Masks::default() }
+        Serving { ticks: Ticks::ByClock, planted: None, tight: true }
     }
 }
 
@@ -140,17 +139,17 @@ pub async fn transcript(script: &Script, serving: Serving) -> Vec<String> {
         for number in 0..crowd {
             let id = format!("other-{slot}-{number}");
             let answer = ask(&server, &id, Some(&id), "computer", 40.0, number == 1).await;
-            lines.push(masked(&format!("slot {slot}: {id}"), &answer, serving.masks));
+            lines.push(masked(&format!("slot {slot}: {id}"), &answer));
         }
         act(&server, script, slot).await;
         for number in 0..2 {
             let id = format!("other-{slot}-{number}");
             for answer in [server.reward(&id, 0.5).await, activate(&server, &id).await] {
-                lines.push(masked(&format!("slot {slot}: {id}"), &answer, serving.masks));
+                lines.push(masked(&format!("slot {slot}: {id}"), &answer));
             }
         }
         // Before the slot ends and after it: a tick hides what happened to the slots that it closes.
-        lines.extend(everything(&server, slot, serving.masks).await);
+        lines.extend(everything(&server, slot).await);
         clock.pass(TICK);
         let home = server.service.find("home").unwrap();
         let rewards = home.counts.rewards.load(std::sync::atomic::Ordering::Relaxed);
@@ -162,7 +161,7 @@ pub async fn transcript(script: &Script, serving: Serving) -> Vec<String> {
             rewarded = rewards;
             server.service.tick("home").await.unwrap();
         }
-        lines.extend(everything(&server, slot, serving.masks).await);
+        lines.extend(everything(&server, slot).await);
     }
     lines
 }
