@@ -46,7 +46,7 @@ fn a_check_prints_every_loops_certificate_and_serves_nothing() {
         "loop home",
         "loop search",
         "[enforced]",
-        "[trusted]",
+        "[assumed]",
         "12 periods",
         "outlook",
         "search: protects decisions",

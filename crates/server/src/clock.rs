@@ -2,7 +2,7 @@
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
-    time::{Instant, SystemTime, UNIX_EPOCH},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use crate::failpoint;
@@ -12,9 +12,9 @@ pub type Time = u64;
 
 /// A time as people read it.
 pub fn date_time(time: Time) -> String {
-    let time = UNIX_EPOCH.checked_add(std::time::Duration::from_millis(time));
+    let time = UNIX_EPOCH.checked_add(Duration::from_millis(time));
     // The format ends with year 9999, and panics after it.
-    let last = std::time::Duration::from_secs(253_402_300_799);
+    let last = Duration::from_secs(253_402_300_799);
     match time.filter(|time| time.duration_since(UNIX_EPOCH).is_ok_and(|since| since < last)) {
         Some(time) => humantime::format_rfc3339_seconds(time)
             .to_string()
@@ -29,20 +29,35 @@ pub trait Clock: Send + Sync + 'static {
     /// The time of day, which may jump.
     fn now(&self) -> Time;
 
-    /// Milliseconds since some moment, which never jump.
+    /// Milliseconds since some moment, which never jump; the time for which the machine was suspended is among them where the system counts it.
     fn steady(&self) -> u64;
 }
 
 /// The system's clock.
 #[derive(Debug)]
 pub struct SystemClock {
-    started: Instant,
+    started: Duration,
 }
 
 impl Default for SystemClock {
     fn default() -> Self {
-        SystemClock { started: Instant::now() }
+        SystemClock { started: since_boot() }
     }
+}
+
+/// The time since the machine was started, suspensions included.
+#[cfg(target_os = "linux")]
+fn since_boot() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    let (seconds, nanoseconds) = (time.tv_sec.try_into(), time.tv_nsec.try_into());
+    Duration::new(seconds.unwrap_or(0), nanoseconds.unwrap_or(0))
+}
+
+/// The time since the first call.
+#[cfg(not(target_os = "linux"))]
+fn since_boot() -> Duration {
+    static FIRST: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
+    FIRST.get_or_init(std::time::Instant::now).elapsed()
 }
 
 impl Clock for SystemClock {
@@ -54,7 +69,7 @@ impl Clock for SystemClock {
     }
 
     fn steady(&self) -> u64 {
-        self.started.elapsed().as_millis() as u64
+        since_boot().saturating_sub(self.started).as_millis() as u64
     }
 }
 
@@ -90,5 +105,21 @@ impl Clock for ManualClock {
 
     fn steady(&self) -> u64 {
         self.steady.load(Ordering::SeqCst)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_steady_clock_of_the_system_counts_what_passes() {
+        let clock = SystemClock::default();
+        let (wall, steady) = (clock.now(), clock.steady());
+        std::thread::sleep(Duration::from_millis(30));
+        let (later, passed) = (clock.now(), clock.steady() - steady);
+        // Both clocks agree but for the time between two calls, however busy the machine is.
+        assert!((30..60_000).contains(&passed), "{passed} ms");
+        assert!((later - wall).abs_diff(passed) < 5_000, "{} {passed}", later - wall);
     }
 }

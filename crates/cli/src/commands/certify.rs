@@ -16,8 +16,7 @@ use reticent_server::{
     config::{DevicePlan, LoopOutlook, LoopPlan, ServiceFile},
     devices,
     loops::{
-        Certificate, Enforcement, HeadName, Rollback, Together, VerifiedChain, VerifiedRollback,
-        verify_chain,
+        Certificate, HeadName, Rollback, Together, VerifiedChain, VerifiedRollback, verify_chain,
     },
     pages::file_page,
 };
@@ -173,10 +172,7 @@ impl Loops {
                 ));
             }
             for condition in &certificate.conditions {
-                let word = match condition.enforcement {
-                    Enforcement::Enforced => "enforced",
-                    Enforcement::Trusted => "trusted",
-                };
+                let word = condition.enforcement.word();
                 lines.push(format!("  {word:<12} {} ({})", condition.text, condition.by));
             }
             lines.extend(certificate.ends.iter().map(|ends| format!("  end          {ends}")));

@@ -14,7 +14,7 @@ use reticent_server::{
     data::Data,
     demo,
     http::HttpLimits,
-    loops::{Certificate, Enforcement, Limits, Together},
+    loops::{Certificate, Limits, Together},
     run::RunOptions,
     secret::Secret,
     service::{Options, Service},
@@ -272,10 +272,7 @@ fn describe(checked: &AllChecked) -> String {
             reticent_page::percent(*best_guess)
         );
         for condition in &certificate.conditions {
-            let state = match condition.enforcement {
-                Enforcement::Enforced => "enforced",
-                Enforcement::Trusted => "trusted",
-            };
+            let state = condition.enforcement.word();
             let _ = writeln!(text, "  [{state}] {}: {}", condition.text, condition.by);
         }
         for several in &certificate.periods {

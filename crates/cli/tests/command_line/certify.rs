@@ -14,7 +14,7 @@ fn a_file_of_loops_is_certified_and_printed_as_a_page() {
     for words in [
         "loop home",
         "enforced     at most 10 visits",
-        "trusted      one string",
+        "assumed      one string",
         "periods      12: epsilon",
         "for all visits of one person in one period of every loop",
         "all loops together",

@@ -49,12 +49,7 @@ struct Ticking {
 
 impl Gauges {
     /// The loops that a key is for, and the service. Before the first release of a loop its time is that at which the service was `started`.
-    pub(super) fn new(
-        service: &Service,
-        grant: &Grant,
-        started: Time,
-        flags: Flags,
-    ) -> Self {
+    pub(super) fn new(service: &Service, grant: &Grant, started: Time, flags: Flags) -> Self {
         let curated = service.loops().map(|each| {
             let answering = each.answering();
             let served = &answering.served;

@@ -78,6 +78,16 @@ pub enum Enforcement {
     Trusted,
 }
 
+impl Enforcement {
+    /// The word that people read.
+    pub fn word(self) -> &'static str {
+        match self {
+            Enforcement::Enforced => "enforced",
+            Enforcement::Trusted => "assumed",
+        }
+    }
+}
+
 /// What several periods give.
 #[derive(Debug, Clone, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct Periods {

@@ -282,10 +282,11 @@ pub(super) fn conditions(conditions: &[Condition]) -> Markup {
         ul.checklist {
             @for condition in conditions {
                 li {
-                    @match condition.enforcement {
-                        Enforcement::Enforced => span.mark.good { "enforced" },
-                        Enforcement::Trusted => span.mark.watch { "assumed" },
-                    }
+                    @let class = match condition.enforcement {
+                        Enforcement::Enforced => "mark good",
+                        Enforcement::Trusted => "mark watch",
+                    };
+                    span class=(class) { (condition.enforcement.word()) }
                     span { (condition.text) span.quiet { " (" (with_code(&condition.by)) ")" } }
                 }
             }

@@ -326,7 +326,8 @@ impl Service {
         troubles.extend(self.clock.doubt());
         for each in self.loops() {
             let stopped = each.halt_state().as_ref().map(|halt| halt.why.clone());
-            let of_loop = stopped.into_iter().chain(each.closed_ahead()).chain(each.ticker.failure());
+            let of_loop =
+                stopped.into_iter().chain(each.closed_ahead()).chain(each.ticker.failure());
             troubles.extend(of_loop.map(|why| format!("loop {}: {why}", each.plan.name)));
         }
         troubles.extend(self.devices.troubles());

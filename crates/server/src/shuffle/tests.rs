@@ -440,7 +440,8 @@ async fn an_older_copy_of_the_store_sends_nothing() {
             .await
             .unwrap()
             .len(),
-        2
+        // Of each of two reports the mark of what is sealed, and itself.
+        4
     );
 }
 

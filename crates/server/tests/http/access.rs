@@ -1,8 +1,11 @@
 //! Keys, roles, loops, headers, the OpenAPI document, metrics.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
-use reticent_server::http::{Role, openapi};
+use reticent_server::{
+    http::{Role, openapi},
+    store::{Fault, MemoryStore},
+};
 
 use crate::common::{LOOPS, START, Server, Setup, question};
 
@@ -280,9 +283,36 @@ async fn gauges_follow_releases_readiness_and_the_clock() {
             &released,
         ],
     );
-    // Nobody believes a clock that is two days ahead.
+    // The service does not believe a clock that is two days ahead, and answers requests all the same.
     server.clock.jump(START + 2 * 86_400_000);
     let doubted =
         ["reticent_ready 0", "reticent_clock_doubted 1", "reticent_halted{loop=\"home\"} 1"];
     expect(&metrics().await, &doubted);
+    server.send("GET", "/readyz", &[], "").await.expect(503);
+    let answers = server.send("GET", "/readyz/requests", &[], "").await.expect(200).json();
+    assert_eq!(answers, serde_json::json!({"ready": true, "troubles": []}));
+}
+
+/// A store that refuses writes, as a full disk does: the process lives, and is not ready.
+#[tokio::test]
+async fn readiness_follows_what_a_request_would_meet() {
+    let store = Arc::new(MemoryStore::new([7; 16]));
+    let server = Server::set_up(Setup { store: store.clone(), ..Setup::default() }).await;
+    store.fail_next(Fault::Before);
+    for path in ["/readyz", "/readyz/requests"] {
+        let answer = server.send("GET", path, &[], "").await.expect(503).json();
+        let trouble = answer["troubles"][0].as_str().unwrap();
+        assert!(trouble.contains("refuses what requests write"), "{trouble}");
+    }
+    let metrics = server.get(&server.read_key, "/metrics").await.expect(200).body;
+    assert!(metrics.contains("reticent_store_writable 0\n"), "{metrics}");
+    server.send("GET", "/healthz", &[], "").await.expect(200);
+    // A request that meets it shows it at once, though the last probe was well.
+    server.clock.pass(1_000);
+    server.send("GET", "/readyz", &[], "").await.expect(200);
+    store.fail_next(Fault::Before);
+    server.rank("e1", "anna").await.expect(503);
+    server.send("GET", "/readyz/requests", &[], "").await.expect(503);
+    server.rank("e1", "anna").await.expect(200);
+    server.send("GET", "/readyz/requests", &[], "").await.expect(200);
 }

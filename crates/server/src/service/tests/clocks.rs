@@ -1,6 +1,6 @@
 //! Clocks that are wrong: nothing is closed that could not be opened again.
 
-use super::*;
+use super::{generations::Captured, *};
 
 const DAY: u64 = 86_400_000;
 
@@ -23,11 +23,13 @@ async fn a_clock_that_jumps_forward_closes_nothing() {
 
 /// The clock of a machine was 40 minutes ahead for six seconds: forty slots closed for good, nothing was released until it had come to them again, and
 /// nothing said so.
-#[tokio::test]
+#[tokio::test(flavor = "current_thread")]
 async fn a_clock_that_is_ahead_by_less_than_an_hour_closes_nothing_and_is_told() {
+    let (logged, _guard) = Captured::begin();
     let world = World::new(&file(EXACT, "")).await;
     world.rank("one", None).await;
     world.ticks(1).await;
+    logged.take();
     world.clock.jump(START + TICK + 40 * 60_000);
     for _ in 0..6 {
         world.clock.pass(1000);
@@ -36,12 +38,50 @@ async fn a_clock_that_is_ahead_by_less_than_an_hour_closes_nothing_and_is_told()
     let trouble = world.service.troubles().remove(0);
     assert!(trouble.contains("accept-time --data DIR --date"), "{trouble}");
     assert!(world.service.clock_doubt().is_some());
+    let told = logged.take();
+    assert_eq!(told.matches("the clock says").count(), 1, "{told}");
     world.clock.jump(START + TICK + 6000);
     assert!(world.service.troubles().is_empty() && world.service.clock_doubt().is_none());
+    assert!(logged.take().contains("the clock is right again"));
     world.reward("one", 1.0).await.unwrap();
     world.ticks(3).await;
     assert_eq!(world.number(), 4);
     world.assert_learnt(1.0, 1.0);
+}
+
+/// A process that was stopped for 12 seconds.
+#[tokio::test(flavor = "current_thread")]
+async fn a_suspension_is_logged() {
+    let (logged, _guard) = Captured::begin();
+    let world = World::new(&file(EXACT, "")).await;
+    let noticing = tokio::spawn(Arc::clone(&world.service).keep_noticing_suspensions());
+    tokio::task::yield_now().await;
+    logged.take();
+    world.clock.pass(1_000);
+    tokio::time::sleep(std::time::Duration::from_millis(600)).await;
+    assert_eq!(logged.take(), "");
+    world.clock.pass(12_000);
+    tokio::time::sleep(std::time::Duration::from_millis(600)).await;
+    let told = logged.take();
+    assert!(told.contains("did not run for 12.0 s"), "{told}");
+    world.service.stop();
+    noticing.await.unwrap();
+}
+
+/// 71 ticks away: one release of all of them, as the certificate says.
+#[tokio::test]
+async fn ticks_that_pass_while_the_service_is_away_share_one_step() {
+    let text = file(EXACT, "");
+    let mut world = World::new(&text).await;
+    world.ticks(1).await;
+    world.rank("one", None).await;
+    world.clock.pass(71 * TICK);
+    world.again(&text).await;
+    world.ticks(3).await;
+    assert_eq!(world.number(), 4, "one for the absence, and one for each tick after it");
+    let conditions = world.service.certificate("home").await.unwrap().conditions;
+    let said = conditions.iter().find(|condition| condition.text.contains("by the clock"));
+    assert!(said.unwrap().by.contains("while the service is away or stopped share one step"));
 }
 
 /// Each of them is believed, and together they are not.

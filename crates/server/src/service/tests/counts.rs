@@ -1,6 +1,6 @@
 //! Counts for the curator: what was taken is counted once, whoever repeats it and whoever goes away.
 
-use super::*;
+use super::{generations::Captured, *};
 use crate::store::{Disk, RedbStore};
 
 /// Rewards and activations that were counted.
@@ -53,6 +53,63 @@ async fn what_is_refused_erased_or_activated_again_is_no_reward_and_no_activatio
     assert_eq!(counts.refused_rewards.load(Ordering::Relaxed), 1);
 }
 
+/// A caller who leaves `person` out gets answers and teaches nothing: an administrator sees it, and the log says it once an hour, whoever comes.
+#[tokio::test(flavor = "current_thread")]
+async fn questions_without_a_person_are_counted_and_told() {
+    let world = World::new(&file(&format!("{EXACT}, visits = 2, per = \"ever\""), "")).await;
+    let (logged, _guard) = Captured::begin();
+    let told = || logged.take().matches("questions come without `person`").count();
+    let without = || {
+        let counts = &world.service.find("home").unwrap().counts;
+        counts.without_person.load(Ordering::Relaxed)
+    };
+    world.rank("named", Some("a")).await;
+    assert_eq!((without(), told()), (0, 0));
+    for (id, lines) in [("one", 1), ("two", 0)] {
+        world.rank(id, None).await;
+        assert_eq!(told(), lines, "{id}");
+    }
+    world.rank("two", None).await;
+    assert_eq!(without(), 2 * CROWD as u64, "a repetition is not counted");
+    world.clock.pass(3_600_000);
+    world.rank("three", None).await;
+    assert_eq!(told(), 1);
+    // Where persons are not counted nothing is missing.
+    let world = World::new(&file(EXACT, "")).await;
+    world.rank("one", None).await;
+    assert_eq!(told(), 0);
+    let counts = &world.service.find("home").unwrap().counts;
+    assert_eq!(counts.without_person.load(Ordering::Relaxed), 0);
+}
+
+/// A full disk: what a request would meet is known before one comes, while none comes, and as soon as there is room.
+#[tokio::test]
+async fn a_disk_that_is_full_is_told_as_requests_meet_it() {
+    let (folder, disk) = (tempfile::tempdir().unwrap(), Disk::new());
+    let store = RedbStore::open_on(&disk, &folder.path().join("store"), 32).unwrap();
+    let clock = Arc::new(ManualClock::at(START));
+    let service = serve_by(&Arc::new(store), &clock).await;
+    assert_eq!(service.write_trouble().await, None);
+    disk.fail_after(0);
+    assert_eq!(service.write_trouble().await, None, "a probe is good for a second");
+    clock.pass(1_000);
+    assert!(service.write_trouble().await.unwrap().contains("503"), "no request has come yet");
+    assert!(matches!(service.rank("home", request("one", None)).await, Err(Error::Store(_))));
+    clock.pass(20_000);
+    assert!(service.write_trouble().await.is_some(), "no request comes any more");
+    disk.recover();
+    clock.pass(1_000);
+    assert_eq!(service.write_trouble().await, None);
+    service.rank("home", request("one", None)).await.unwrap();
+    // A request that fails is believed at once, before the next probe.
+    disk.fail_after(0);
+    assert!(service.rank("home", request("two", None)).await.is_err());
+    assert!(service.write_trouble().await.is_some());
+    disk.recover();
+    service.rank("home", request("two", None)).await.unwrap();
+    assert_eq!(service.write_trouble().await, None);
+}
+
 /// Whether the events are there is not known to the caller, and known to the store.
 #[tokio::test]
 async fn open_events_are_counted_again_after_a_commit_that_nobody_confirmed() {
@@ -93,10 +150,15 @@ async fn wait_until(holds: impl Fn() -> bool) {
 
 /// A service on this store.
 async fn serve(store: &Arc<RedbStore>) -> Arc<Service> {
+    serve_by(store, &Arc::new(ManualClock::at(START))).await
+}
+
+/// The same by a clock.
+async fn serve_by(store: &Arc<RedbStore>, clock: &Arc<ManualClock>) -> Arc<Service> {
     let service = Service::open(Options {
         plans: ServiceFile::parse(&file(EXACT, "")).unwrap().check().unwrap(),
         store: store.clone(),
-        clock: Arc::new(ManualClock::at(START)),
+        clock: clock.clone(),
         people: Secret::from_bytes([3; 32]),
         earlier_people: Vec::new(),
         events: Secret::from_bytes([5; 32]),

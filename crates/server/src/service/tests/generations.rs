@@ -4,12 +4,22 @@ use std::io::Write;
 
 use super::*;
 
+/// What this thread logs.
 #[derive(Clone, Default)]
-struct Captured(Arc<Mutex<Vec<u8>>>);
+pub(super) struct Captured(Arc<Mutex<Vec<u8>>>);
 
 impl Captured {
+    /// Captures until the guard is dropped.
+    pub(super) fn begin() -> (Self, tracing::subscriber::DefaultGuard) {
+        let captured = Captured::default();
+        let writer = captured.clone();
+        let subscriber =
+            tracing_subscriber::fmt().json().with_writer(move || writer.clone()).finish();
+        (captured, tracing::subscriber::set_default(subscriber))
+    }
+
     /// What was written since the last call.
-    fn take(&self) -> String {
+    pub(super) fn take(&self) -> String {
         String::from_utf8(std::mem::take(&mut *self.0.lock().unwrap())).unwrap()
     }
 }
@@ -28,10 +38,7 @@ impl Write for Captured {
 /// On one thread, so that the log of this thread is all of it.
 #[tokio::test(flavor = "current_thread")]
 async fn a_new_generation_is_told_with_what_has_changed() {
-    let captured = Captured::default();
-    let writer = captured.clone();
-    let subscriber = tracing_subscriber::fmt().json().with_writer(move || writer.clone()).finish();
-    let _guard = tracing::subscriber::set_default(subscriber);
+    let (captured, _guard) = Captured::begin();
     let text = file("epsilon = 1.0, delta = 1e-6, visits = 1, per = \"ever\"", "");
     let mut world = World::new(&text).await;
     let generation = |world: &World| world.service.generation(world.service.find("home").unwrap());

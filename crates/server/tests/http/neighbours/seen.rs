@@ -72,14 +72,9 @@ fn number_of(token: &str) -> &str {
 fn blot(value: Value) -> Value {
     match value {
         Value::Object(entries) => Value::Object(
-            entries
-                .into_iter()
-                .map(|(name, value)| (name.clone(), entry(&name, value)))
-                .collect(),
+            entries.into_iter().map(|(name, value)| (name.clone(), entry(&name, value))).collect(),
         ),
-        Value::Array(members) => {
-            Value::Array(members.into_iter().map(blot).collect())
-        }
+        Value::Array(members) => Value::Array(members.into_iter().map(blot).collect()),
         other => other,
     }
 }
