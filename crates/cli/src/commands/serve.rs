@@ -49,7 +49,7 @@ pub struct Arguments {
     listen: SocketAddr,
     #[command(flatten)]
     tls: TlsArguments,
-    /// A file on another filesystem that shows whether the store was rolled back.
+    /// A file on another filesystem that shows whether the store was rolled back. It must never be restored together with the data.
     #[arg(long, value_name = "PATH")]
     witness: Option<PathBuf>,
     /// The witness that this store was served with is lost: serve it all the same.

@@ -72,7 +72,7 @@ impl IntoResponses for PersonalizerProblems {
         loops::list, loops::certificate, loops::releases, loops::together, loops::model,
         device::protocol, device::report, device::report_batch, device::sealing, device::batches, device::batch,
         export::export, people::erase, personalizer::rank, personalizer::reward, personalizer::activate,
-        health::healthz, health::readyz, health::metrics, document
+        health::healthz, health::readyz, health::readyz_requests, health::metrics, document
     ),
     components(schemas(problem::Problem, personalizer::PersonalizerErrorBody)),
     modifiers(&Additions)

@@ -349,7 +349,7 @@ fn conditions(plan: &LoopPlan, replays: u64, watch: Watch) -> Vec<Condition> {
     }
     conditions.extend([
         trusted(
-            "that and when a person asks is seen by whoever carries the request, and counted for admin keys; what a read key sees depends on released numbers only",
+            "that and when a person asks is seen by whoever carries the request, and counted for admin keys; a read key sees no count of requests",
             "the operator of this service, of a proxy and of the network",
         ),
         trusted(

@@ -79,7 +79,8 @@ pub struct RankedAction {
 pub struct RewardRequest {
     /// Its value. The total of an event is clipped to the loop's range when the event closes.
     pub value: f64,
-    /// Repeated under the same key, a reward counts once.
+    /// Repeated under the same key, a reward counts once, for as long as rewards change its event. An event takes 1,024 different keys: rewards under further ones
+    /// change nothing.
     #[serde(default)]
     #[schema(min_length = 1, max_length = 512)]
     pub idempotency_key: Option<String>,

@@ -9,7 +9,7 @@ use reticent_page::{epsilon_text, meaning, percent, promise};
 use super::{
     Pages, Viewer,
     certificate::{conditions, encoding, heading, together_words},
-    layout::{ago, count, date_time, public, tile},
+    layout::{ago, count, date_time, public, public_counts, tile},
 };
 use crate::{
     Error, Result,
@@ -56,7 +56,7 @@ pub(super) fn card(pages: &Pages, each: &DeviceLoop, link: bool) -> Result<Marku
                 "Protected: " (unit(plan)) ". "
                 a href=(format!("/loops/{}/certificate", plan.name)) { "Certificate" }
             }
-            h3 { "Since the process began " (public()) }
+            h3 { "Since the process began " (public_counts()) }
             dl.tiles {
                 (tile("Reports taken", &read(&counts.taken), &format!("{} came again and were not counted again", read(&counts.duplicates))))
                 (tile("Too late", &read(&counts.late), "made under a model that is no longer taken"))

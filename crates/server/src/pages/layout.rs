@@ -76,6 +76,11 @@ pub(super) fn public() -> Markup {
     html! { span.mark.good title="Functions of releases, which the certificate covers: anybody with a read key sees them." { "public" } }
 }
 
+/// The mark of counts of reports, which are no secret.
+pub(super) fn public_counts() -> Markup {
+    html! { span.mark.good title="Counts of reports, which show that devices took part and nothing of what they say: anybody with a read key sees them." { "public" } }
+}
+
 /// The mark of numbers for administrators only.
 pub(super) fn curator() -> Markup {
     html! { span.mark.watch title="Exact counts that depend on what people did: not covered by the certificate, shown to admin keys only." { "curator only" } }

@@ -147,8 +147,8 @@ pub struct Loop {
     open: open::OpenEvents,
     /// When the last closed slot ends.
     closed_until: AtomicU64,
-    /// When it was last warned of questions without a person, by the steady clock.
-    warned: AtomicU64,
+    /// When questions without a person are warned of again, by the steady clock.
+    next_warning: AtomicU64,
     /// Counts since the process began.
     pub counts: Counts,
 }
@@ -426,7 +426,7 @@ impl Loop {
             ticking: tokio::sync::Mutex::new(tick::Progress::new(clock.steady(), wait, settled)),
             open: open::OpenEvents::new(open),
             closed_until,
-            warned: AtomicU64::new(0),
+            next_warning: AtomicU64::new(0),
             counts: Counts::default(),
         })
     }

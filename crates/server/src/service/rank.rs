@@ -211,8 +211,8 @@ impl Loop {
     /// Warns that questions come without a person: once an hour, whoever comes.
     fn warn_without_person(&self) {
         let now = self.clock.steady();
-        let due = |warned: u64| (warned == 0 || now >= warned + WARNED).then_some(now.max(1));
-        if self.warned.fetch_update(Ordering::Relaxed, Ordering::Relaxed, due).is_ok() {
+        let due = |next: u64| (now >= next).then_some(now.saturating_add(WARNED));
+        if self.next_warning.fetch_update(Ordering::Relaxed, Ordering::Relaxed, due).is_ok() {
             tracing::warn!(r#loop = %self.plan.name, "questions come without `person` in a loop that counts persons (`visits`): they are answered, and nothing is learnt from them; send `person`, or leave `visits` out of the file");
         }
     }

@@ -12,7 +12,7 @@ use std::{
 };
 
 use super::Service;
-use crate::{Error, Result, clock::Clock, store::floor};
+use crate::{Error, Result, clock::Clock};
 
 /// A failure of a request counts for so many milliseconds if no request succeeds meanwhile: one that gets no requests is asked by probes alone.
 const RECENT: u64 = 10_000;
@@ -33,6 +33,8 @@ pub(super) struct Writing {
     failed: AtomicU64,
     /// When the last probe ended, and why it failed, if it did.
     probed: tokio::sync::Mutex<Option<(u64, Option<String>)>>,
+    /// Where the floor of probes is, as far as this process knows.
+    floor: AtomicU64,
 }
 
 impl Writing {
@@ -68,10 +70,19 @@ impl Service {
         trouble
     }
 
+    /// Writes, and reads nothing before: a store that was closed after a failure is opened again by the next transaction that writes.
     async fn probe(&self) -> Result<()> {
-        let store = self.store.as_ref();
-        let next = floor(store, PROBES.into()).await?.saturating_add(1);
-        store.raise_floor(PROBES.into(), next).await.map(drop)
+        let raise = async || {
+            let next = self.writing.floor.load(Ordering::Relaxed).saturating_add(1);
+            let reached = self.store.raise_floor(PROBES.into(), next).await?;
+            self.writing.floor.store(reached, Ordering::Relaxed);
+            Ok::<_, Error>(reached == next)
+        };
+        // The first one of a process finds a floor that is higher, and has written nothing.
+        if !raise().await? {
+            raise().await?;
+        }
+        Ok(())
     }
 }
 

@@ -37,7 +37,12 @@ const GUARDED: [(&str, &str, &[Role]); 24] = [
     ("POST", "/personalizer/events/{id}/activate", &[Role::Decide, Role::Reward]),
 ];
 
-const OPEN: [(&str, &str); 3] = [("GET", "/healthz"), ("GET", "/readyz"), ("GET", "/openapi.json")];
+const OPEN: [(&str, &str); 4] = [
+    ("GET", "/healthz"),
+    ("GET", "/readyz"),
+    ("GET", "/readyz/requests"),
+    ("GET", "/openapi.json"),
+];
 
 fn address(template: &str) -> String {
     template.replace("{loop}", "home").replace("{id}", "e1")
