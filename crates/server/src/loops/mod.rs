@@ -10,6 +10,7 @@
 //! | `contribute` | what a closed event contributes to the sums |
 //! | `release` | one step of the private sum: the new state, the release, the policy that is served |
 //! | `token` | the head of a loop as clients echo it |
+//! | `generations` | what generations of a loop cost a person, with one ledger and with several |
 //! | `summary` | mean reward and lift over the baseline, from a release |
 //! | `chain` | the chain of releases as it is listed and verified |
 //! | `certificate` | what is promised, and what enforces each of its conditions |
@@ -19,6 +20,7 @@ mod certificate;
 mod chain;
 mod contribute;
 mod decide;
+mod generations;
 mod messages;
 mod object;
 mod person;
@@ -28,9 +30,11 @@ mod token;
 
 pub use answer::StoredAnswer;
 pub use certificate::{Certificate, Condition, Enforcement, Part, Periods, Together, Watch};
+pub(crate) use certificate::{SHOWN_PERIODS, often, sentence, windows_of_a_year};
 pub use chain::{ChainHeader, ChainLine, Rollback, VerifiedChain, VerifiedRollback, verify_chain};
 pub use contribute::{Folded, contribute};
 pub use decide::{Coins, Decision, decide};
+pub use generations::{Earlier, generation, together};
 pub use messages::{
     Action, Limits, RankAnswer, RankRequest, RankedAction, RewardRequest, request_digest,
 };

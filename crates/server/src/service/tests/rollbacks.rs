@@ -61,7 +61,7 @@ async fn an_old_copy_put_back_twice_releases_nothing_until_it_is_accepted_and_is
         // What was erased in the lost copy is erased again.
         assert_eq!(copy.erased().await.unwrap().len(), 1);
         assert!(service.accept_rollback("home", "4.00").await.is_err());
-        assert_eq!(service.accept_rollback("home", &named).await.unwrap(), replays);
+        assert_eq!(service.accept_rollback("home", &named).await.unwrap().replays, replays);
         // It is done once.
         assert!(service.accept_rollback("home", &named).await.is_err());
         let charged = service.certificate("home").await.unwrap().guarantee.epsilon();
@@ -119,7 +119,7 @@ async fn a_generation_that_only_the_witness_knows_is_still_charged() {
             // It is the lost generation itself, which has gone back to its beginning.
             let head = service.head(service.find("home").unwrap()).await.unwrap();
             let named = HeadName::new(head.number, &head.chain).text();
-            assert_eq!(service.accept_rollback("home", &named).await.unwrap(), 1);
+            assert_eq!(service.accept_rollback("home", &named).await.unwrap().replays, 1);
             assert!(total(&service).await > honest + 0.1);
             assert!(matches!(tick(&service).await, Ticked::Released(_)));
         }
@@ -206,7 +206,7 @@ async fn two_releases_of_one_number_are_noticed_by_tokens_and_by_the_witness() {
     assert!(told(&beside).contains("two releases of number 2"), "{}", told(&beside));
     let head = copy.head(1).await.unwrap();
     let named = HeadName::new(head.number, &head.chain).text();
-    assert_eq!(beside.accept_rollback("home", &named).await.unwrap(), 1);
+    assert_eq!(beside.accept_rollback("home", &named).await.unwrap().replays, 1);
     assert!(matches!(tick(&beside).await, Ticked::Released(5)));
     // The witness of the other copy notices it at a start, ahead of it or not.
     for store in [same_number, Arc::new(copy.copy())] {
@@ -311,7 +311,7 @@ async fn a_rollback_that_a_client_has_shown_is_remembered_without_a_witness() {
     let service = start().await;
     let head = service.head(service.find("home").unwrap()).await.unwrap();
     let named = HeadName::new(head.number, &head.chain).text();
-    assert_eq!(service.accept_rollback("home", &named).await.unwrap(), 1);
+    assert_eq!(service.accept_rollback("home", &named).await.unwrap().replays, 1);
     // Once it is accepted, the note is void.
     let service = start().await;
     assert!(service.troubles().is_empty());
@@ -337,7 +337,7 @@ async fn one_acceptance_covers_all_tokens_that_were_shown_before_it() {
     for shown in [&token(2), &token(3), &last] {
         service.notice("home", shown).await.unwrap();
     }
-    assert_eq!(service.accept_rollback("home", &named(&service).await).await.unwrap(), 1);
+    assert_eq!(service.accept_rollback("home", &named(&service).await).await.unwrap().replays, 1);
     clock.pass(TICK);
     assert_eq!(service.tick("home").await.unwrap(), Ticked::Released(6));
     for shown in [&token(2), &token(3), &last] {
@@ -367,7 +367,10 @@ async fn a_token_beyond_what_was_accepted_is_charged_because_it_may_be_of_anothe
         service.notice("home", shown).await.unwrap();
         clock.pass(TICK);
         assert_eq!(service.tick("home").await.unwrap(), Ticked::Halted);
-        assert_eq!(service.accept_rollback("home", &named(&service).await).await.unwrap(), replays);
+        assert_eq!(
+            service.accept_rollback("home", &named(&service).await).await.unwrap().replays,
+            replays
+        );
         service.tick("home").await.unwrap();
     }
     let charged = service.certificate("home").await.unwrap().guarantee.epsilon();
@@ -404,7 +407,7 @@ async fn a_rollback_that_one_loop_shows_stops_all_loops_of_the_file() {
     for name in ["other", "home"] {
         let head = service.head(service.find(name).unwrap()).await.unwrap();
         let named = HeadName::new(head.number, &head.chain).text();
-        assert_eq!(service.accept_rollback(name, &named).await.unwrap(), 1);
+        assert_eq!(service.accept_rollback(name, &named).await.unwrap().replays, 1);
     }
     let service = start().await;
     assert_eq!(service.troubles(), Vec::<String>::new());
