@@ -1,7 +1,7 @@
 //! `reticent store`: what an operator does to the store of a service.
 
 use std::{
-    io::IsTerminal,
+    io::{BufRead, IsTerminal},
     path::{Path, PathBuf},
 };
 
@@ -122,7 +122,11 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
             let price = Command::PriceRollback { loop_name: r#loop.clone(), head: head.clone() };
             match ask(place.clone(), price)? {
                 Reply::RollbackPriced(_) if yes => {}
-                Reply::RollbackPriced(cost) => confirm(&r#loop, cost)?,
+                Reply::RollbackPriced(cost) => {
+                    let input = std::io::stdin();
+                    let is_terminal = input.is_terminal();
+                    confirm(&r#loop, cost, is_terminal, input.lock())?;
+                }
                 reply => return Err(unexpected(reply)),
             }
             match ask(place, Command::AcceptRollback { loop_name: r#loop, head })? {
@@ -203,7 +207,12 @@ fn location(option: &'static str, text: &str) -> Result<Location, Error> {
 }
 
 /// Asks the person at the terminal whether epsilon may rise for good. A script says so by `--yes`.
-fn confirm(name: &str, RollbackCost { before, after }: RollbackCost) -> Result<(), Error> {
+fn confirm(
+    name: &str,
+    RollbackCost { before, after }: RollbackCost,
+    is_terminal: bool,
+    mut input: impl BufRead,
+) -> Result<(), Error> {
     let cost = format!(
         "epsilon of loop {name} rises from {} to {} for good",
         epsilon_text(before),
@@ -215,14 +224,14 @@ fn confirm(name: &str, RollbackCost { before, after }: RollbackCost) -> Result<(
         );
         Error::from(reticent_server::Error::invalid("confirmation", value, remedy))
     };
-    if !std::io::stdin().is_terminal() {
+    if !is_terminal {
         return Err(refused("standard input is no terminal"));
     }
     eprint!(
         "If the newer copy of the store still exists, restore it instead: nothing is charged then. Otherwise {cost}. Accept? Type yes: "
     );
     let mut answer = String::new();
-    std::io::stdin().read_line(&mut answer)?;
+    input.read_line(&mut answer)?;
     match answer.trim() {
         "yes" => Ok(()),
         _ => Err(refused("not given")),
@@ -253,4 +262,30 @@ fn write_new(path: &Path, text: &str) -> Result<(), Error> {
     }
     written
         .map_err(|error| Error::Unwritable { path: path.to_path_buf(), reason: error.to_string() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rollback_is_accepted_by_a_person_who_was_told_its_cost() {
+        let cost = RollbackCost { before: 4.0, after: 5.93 };
+        let refused = |is_terminal, input: &str| {
+            confirm("home", cost, is_terminal, input.as_bytes())
+                .err()
+                .map(|error| error.to_string())
+        };
+        assert_eq!(refused(true, "yes\n"), None);
+        for (is_terminal, input) in [(true, "\n"), (true, ""), (true, "y\n"), (false, "yes\n")] {
+            let told = refused(is_terminal, input).unwrap();
+            for words in [
+                "epsilon of loop home rises from 4.00 to 5.93 for good",
+                "restore the newer copy",
+                "--yes",
+            ] {
+                assert!(told.contains(words), "{words}: {told}");
+            }
+        }
+    }
 }

@@ -276,11 +276,11 @@ pub struct PrivacyParams {
     /// Delta.
     #[schemars(with = "RequestedDelta")]
     pub delta: f64,
-    /// k: visits of a person in a period that are learnt from.
+    /// k: visits of a person in a period that are learnt from, over all generations of the loop.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "whole_number")]
     #[schemars(with = "Option<Count>")]
     pub visits: Option<u32>,
-    /// The period: `"30 days"`, or `"ever"`.
+    /// The period, a calendar window counted from 1970-01-01 UTC: `"30 days"`, or `"ever"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per: Option<Period>,
     /// `unit = "decision"`: one decision is protected, and nobody's visits are counted. This is the default without `visits`.

@@ -25,7 +25,7 @@ pub(super) fn certificate(
     let period = plan.params.privacy.per.unwrap_or(Period::Ever);
     let protects = format!(
         "one installation, which reports at most {}",
-        often(plan.visits(), period, "window")
+        often(plan.visits(), period, "period")
     );
     Ok(Certificate {
         name: plan.name.clone(),
@@ -56,7 +56,7 @@ fn periods(plan: &DevicePlan, delta: f64) -> Result<Vec<Periods>> {
 /// The same of all periods that a year meets.
 fn year(plan: &DevicePlan, delta: f64) -> Result<Option<Periods>> {
     let Some(Period::Each(span)) = plan.params.privacy.per else { return Ok(None) };
-    // A device's window may last longer than that of the calendar in which it began, which may be before the year.
+    // A device's period may last longer than the window of the calendar in which it began, which may be before the year.
     several(plan, windows_of_a_year(span).saturating_add(1), delta).map(Some)
 }
 
@@ -77,7 +77,7 @@ fn conditions(plan: &DevicePlan) -> Vec<Condition> {
             match plan.params.privacy.per {
                 Some(Period::Each(span)) => {
                     format!(
-                        "at most {} reports of one installation leave it in each window of {span}, which ends at a multiple of that after 1970 or later",
+                        "at most {} reports of one installation leave it in each period of {span}",
                         plan.visits()
                     )
                 }

@@ -8,7 +8,10 @@ use reticent::{
 use reticent_page::best_guess;
 use serde::Serialize;
 
-use super::Earlier;
+use super::{
+    Earlier,
+    periods::{CALENDAR, Periods, SHOWN_PERIODS, often, several, windows_of_a_year},
+};
 use crate::{
     Result,
     clock::{Time, date_time},
@@ -87,15 +90,6 @@ pub enum Enforcement {
     Enforced,
     /// Nobody: somebody is trusted.
     Trusted,
-}
-
-/// What several periods give.
-#[derive(Debug, Clone, PartialEq, Serialize, utoipa::ToSchema)]
-pub struct Periods {
-    /// How many.
-    pub periods: u32,
-    /// Epsilon at the loop's delta.
-    pub epsilon: f64,
 }
 
 /// What all loops of a service give one person together.
@@ -255,47 +249,9 @@ impl Certificate {
     }
 }
 
-/// The windows of the service's ledger: from one multiple of their length after 1970 to the next.
-const CALENDAR: &str = "calendar window";
-
-/// Numbers of periods whose epsilon is shown.
-pub(crate) const SHOWN_PERIODS: [u32; 3] = [1, 2, 12];
-
-/// How often a contribution is made at most, with the period, which is one of the windows of this kind.
-pub(crate) fn often(most: u64, period: Period, windows: &str) -> String {
-    let times = match most {
-        1 => "once".to_string(),
-        _ => format!("{most} times"),
-    };
-    match period {
-        Period::Ever => format!("{times} ever"),
-        Period::Each(span) => format!("{times} in each {windows} of {span}"),
-    }
-}
-
 /// The guarantee in words, with what it protects. The guarantee itself knows of no periods, decisions and installations.
 pub(crate) fn sentence(guarantee: &Guarantee, protects: &str) -> String {
     guarantee.to_string().replace(&guarantee.unit().to_string(), protects)
-}
-
-/// Windows of this length that a year of 366 days meets at most, wherever it begins.
-pub(crate) fn windows_of_a_year(span: Span) -> u32 {
-    const YEAR: u64 = 366 * 86_400_000;
-    let windows = YEAR.div_ceil(span.as_milliseconds().max(1)).saturating_add(1);
-    u32::try_from(windows).unwrap_or(u32::MAX)
-}
-
-/// Visits of several periods go into one stream of releases with one noise: their shifts add up, so that mu grows with the number of periods (group
-/// privacy), and not with its root.
-fn several(event: &Event, periods: u32, delta: f64) -> Result<Periods> {
-    let event = match event.clone() {
-        Event::GridGaussian { mu, sigma, coordinates } => {
-            Event::GridGaussian { mu: mu * f64::from(periods), sigma, coordinates }
-        }
-        other => Event::Repeated { event: Box::new(other), times: periods.into() },
-    };
-    let epsilon = Guarantee::of(&event, TrustModel::Joint, delta)?.epsilon();
-    Ok(Periods { periods, epsilon })
 }
 
 /// What is said before a start about the end of learning.
@@ -354,8 +310,12 @@ fn conditions(
             conditions.extend([
                 enforced(
                     format!(
-                        "a person is learnt from at most {}, over all generations of the loop that count together",
-                        often(most, period, CALENDAR)
+                        "a person is learnt from at most {}, over {}",
+                        often(most, period, CALENDAR),
+                        match earlier.separate {
+                            0 => "all generations of the loop",
+                            _ => "the generations of the loop that count together",
+                        }
                     ),
                     "the ledger, charged in the transaction of the event; it goes on when the loop's file changes",
                 ),

@@ -11,6 +11,7 @@
 //! | `release` | one step of the private sum: the new state, the release, the policy that is served |
 //! | `token` | the head of a loop as clients echo it |
 //! | `generations` | what generations of a loop cost a person, with one ledger and with several |
+//! | `periods` | periods in words, and what several of them cost |
 //! | `summary` | mean reward and lift over the baseline, from a release |
 //! | `chain` | the chain of releases as it is listed and verified |
 //! | `certificate` | what is promised, and what enforces each of its conditions |
@@ -23,6 +24,7 @@ mod decide;
 mod generations;
 mod messages;
 mod object;
+mod periods;
 mod person;
 mod release;
 mod summary;
@@ -39,6 +41,8 @@ pub use messages::{
     Action, Limits, RankAnswer, RankRequest, RankedAction, RewardRequest, request_digest,
 };
 pub use object::{Object, objects};
+pub use periods::Periods;
+pub(crate) use periods::{SHOWN_PERIODS, often, windows_of_a_year};
 pub use release::{Served, Stepped, first_chain, learner, served, step};
 pub use summary::{Estimate, Summary};
 pub use token::{HeadName, Token};

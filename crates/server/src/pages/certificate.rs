@@ -377,10 +377,13 @@ mod tests {
             "a number, taken as 18 to 80",
             "one of news, sport",
             "a word, as one of 8 groups",
-            "at most 10 are learnt from",
-            "periods of 30 days",
+            "one person, who takes part at most 10 times in each calendar window of 30 days",
+            "epsilon in one calendar window of 30 days",
+            "epsilon in a year",
+            "one person's visits of one calendar window",
+            "calendar windows of 30 days",
             "epsilon at delta <span class=\"nowrap\">1e-6</span>",
-            "epsilon then grows faster than the number of periods",
+            "epsilon grows faster than their number",
             "no witness file is given (<code>--witness</code>)",
             "give the loop a line <code>purpose</code>",
             "the first within 30 minutes, taken as 0 to 5; 0 if none comes",
@@ -395,11 +398,43 @@ mod tests {
         assert_eq!(page.matches("<article").count(), 2);
         let certificate = Certificate::of_plan(&plans[0], 0).unwrap();
         assert!(page.contains(&percent(certificate.best_guess)));
+        // A year of 366 days meets 14 windows of 30 days, and its number is as large as that of one.
+        let year = certificate.year.as_ref().unwrap();
+        assert_eq!(year.periods, 14);
+        assert!(year.epsilon > certificate.periods[2].epsilon);
+        assert!(page.contains(&format!("<dd>{}</dd>", epsilon_text(year.epsilon))), "{page}");
+        assert!(
+            page.contains(&format!("<dd>{}</dd>", epsilon_text(certificate.guarantee.epsilon())))
+        );
+        assert_eq!(certificate.period.as_deref(), Some("30 days"));
+        let said = "one person, who takes part at most 10 times in each calendar window of 30 days";
+        assert!(certificate.sentence.contains(said), "{}", certificate.sentence);
         assert_eq!(
             page.matches("enforced</span>").count() + page.matches("trusted</span>").count(),
             certificate.conditions.len()
                 + Certificate::of_plan(&plans[1], 0).unwrap().conditions.len()
         );
+    }
+
+    #[test]
+    fn what_counts_for_ever_has_no_year_and_a_short_window_has_a_long_one() {
+        let of = |per: &str| {
+            let text = format!(
+                "[loop.a]\nprivacy = {{ epsilon = 1.0, delta = 1e-6, visits = 2, per = \"{per}\" }}\n[loop.a.action]\nx = {{ range = [0, 1] }}\n"
+            );
+            let plans = plans(&text);
+            (Certificate::of_plan(&plans[0], 0).unwrap(), loops_page(&plans, 0).unwrap())
+        };
+        let (ever, page) = of("ever");
+        assert_eq!((ever.period.as_deref(), ever.year.as_ref()), (Some("ever"), None));
+        assert!(ever.sentence.contains("at most 2 times ever") && !page.contains("in a year"));
+        let (daily, page) = of("1 day");
+        assert!(daily.sentence.contains("at most 2 times in each calendar window of 1 day"));
+        assert_eq!(daily.year.unwrap().periods, 367);
+        assert!(page.contains("epsilon in a year"));
+        // So many windows that no number is left to state.
+        let (short, page) = of("1 second");
+        assert!(short.year.unwrap().epsilon > 1e6 && page.contains("<dd>no bound</dd>"));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //!
 //! | file | what it is |
 //! | --- | --- |
+//! | `answering` | what answers people, with the token of its head |
 //! | `rank` | questions are answered |
 //! | `open` | how many events are open |
 //! | `reward` | rewards and activations are taken |
@@ -17,6 +18,7 @@
 //! | `erase` | a person is erased |
 //! | `generations` | which generations share a ledger, and what a changed file would begin |
 
+mod answering;
 mod erase;
 mod generations;
 mod model;
@@ -43,6 +45,7 @@ use std::{
     },
 };
 
+pub use answering::Answering;
 pub use erase::ErasedAnswer;
 pub(crate) use generations::stored_loops;
 pub use generations::{Outcome, StoredLoop, outcomes};
@@ -164,14 +167,6 @@ enum Note {
     Seen,
     /// Later releases may be lost.
     Doubt,
-}
-
-/// What answers people, with its token.
-pub struct Answering {
-    /// Everything that has been released.
-    pub served: Served,
-    /// The token of its head.
-    pub token: String,
 }
 
 /// Counts of one loop since the process began.
@@ -497,12 +492,5 @@ impl Loop {
     /// Events whose window has not ended: rewarded or not, so that it shows nothing but when people came.
     pub fn open_events(&self) -> u64 {
         self.open.count()
-    }
-}
-
-impl Answering {
-    fn new(served: Served, tokens: &Secret, life: LifeId) -> Self {
-        let token = Token::write(tokens, life, &HeadName::new(served.number, &served.chain));
-        Answering { served, token }
     }
 }

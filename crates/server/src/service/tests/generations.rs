@@ -55,6 +55,34 @@ async fn a_new_generation_is_told_with_what_has_changed() {
     }
 }
 
+/// On one thread, as above.
+#[tokio::test(flavor = "current_thread")]
+async fn an_accepted_rollback_has_a_line_in_the_log() {
+    let captured = Captured::default();
+    let writer = captured.clone();
+    let subscriber = tracing_subscriber::fmt().json().with_writer(move || writer.clone()).finish();
+    let _guard = tracing::subscriber::set_default(subscriber);
+    let world =
+        World::new(&file("epsilon = 4.0, delta = 1e-6, visits = 1, per = \"ever\"", "")).await;
+    world.ticks(1).await;
+    let each = world.service.find("home").unwrap();
+    let later = HeadName::new(7, &[7; 32]);
+    let token = Token::write(&world.service.tokens, each.life, &later);
+    world.service.notice("home", &token).await.unwrap();
+    let head = world.service.head(each).await.unwrap();
+    let named = HeadName::new(head.number, &head.chain).text();
+    captured.take();
+    world.service.accept_rollback("home", &named).await.unwrap();
+    let told = captured.take();
+    for words in [
+        "an operator accepted a rollback: epsilon is now 5.93 (was 4.00), for good",
+        &named,
+        "\"loop\":\"home\"",
+    ] {
+        assert!(told.contains(words), "{words}: {told}");
+    }
+}
+
 /// Two visits a day, and rewards within a second.
 fn twice_a_day() -> String {
     let text = file("epsilon = 1.0, delta = 1e-6, visits = 2, per = \"1 day\"", "");

@@ -1,6 +1,8 @@
 //! Older copies that are put back: what was released, begun, erased and charged since is not lost.
 
 use super::*;
+use reticent_page::epsilon_text;
+
 use crate::loops::{ChainLine, Enforcement, Rollback, verify_chain};
 
 /// Follows the chain of a loop as it is listed to whoever asks.
@@ -57,15 +59,34 @@ async fn an_old_copy_put_back_twice_releases_nothing_until_it_is_accepted_and_is
         assert_eq!(tick(&service).await, Ticked::Halted);
         let head = copy.head(1).await.unwrap();
         let named = HeadName::new(head.number, &head.chain).text();
-        assert!(service.troubles()[0].contains(&named));
+        let trouble = &service.troubles()[0];
+        let cost = service.price_rollback("home", &named).await.unwrap();
+        for words in [
+            format!(
+                "rollback: this copy of the store ends at release {}, but release",
+                head.number
+            ),
+            "Restore the newer copy; if it is lost, accept the rollback".into(),
+            format!(
+                "epsilon rises from {} to {} for good",
+                epsilon_text(cost.before),
+                epsilon_text(cost.after)
+            ),
+            named.clone(),
+        ] {
+            assert!(trouble.contains(&words), "{words}: {trouble}");
+        }
+        assert!(service.price_rollback("home", "4.00").await.is_err());
         // What was erased in the lost copy is erased again.
         assert_eq!(copy.erased().await.unwrap().len(), 1);
         assert!(service.accept_rollback("home", "4.00").await.is_err());
-        assert_eq!(service.accept_rollback("home", &named).await.unwrap().replays, replays);
+        let accepted = service.accept_rollback("home", &named).await.unwrap();
+        assert_eq!((accepted.replays, accepted.cost), (replays, cost), "what was named is charged");
+        assert!((cost.before - told).abs() < 1e-9, "{cost:?}, and {told} was told");
         // It is done once.
         assert!(service.accept_rollback("home", &named).await.is_err());
         let charged = service.certificate("home").await.unwrap().guarantee.epsilon();
-        assert!(charged > epsilon + 0.2, "{charged}");
+        assert!(charged > epsilon + 0.2 && charged == cost.after, "{charged}, {cost:?}");
         let view = service.view(service.find("home").unwrap());
         assert_eq!(view.epsilon, charged);
         let together = service.together().await.unwrap().guarantee.unwrap().epsilon();
