@@ -48,6 +48,7 @@ fn a_check_prints_every_loops_certificate_and_serves_nothing() {
         "[enforced]",
         "[assumed]",
         "12 periods",
+        "  a year: epsilon ",
         "outlook",
         "search: protects decisions",
     ] {
@@ -55,7 +56,7 @@ fn a_check_prints_every_loops_certificate_and_serves_nothing() {
     }
     let delta = text
         .lines()
-        .filter(|line| line.contains("period"))
+        .filter(|line| line.contains(" period"))
         .all(|line| line.ends_with("at delta 1e-6") || !line.contains(": epsilon "));
     assert!(delta, "{text}");
     let certified = String::from_utf8(reticent(&["certify", config]).stdout).unwrap();
@@ -285,6 +286,38 @@ impl Drop for Running {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
+}
+
+/// What a file will do to the store of a service that runs, and to that of one that does not: nothing is changed by the question.
+#[test]
+#[cfg(unix)]
+fn a_check_with_data_says_what_begins_anew() {
+    let config = file("before.toml", LOOPS);
+    let config = config.to_str().unwrap();
+    let changed = file("after.toml", &LOOPS.replacen("epsilon = 1.0", "epsilon = 2.0", 1));
+    let changed = changed.to_str().unwrap();
+    let folder = std::env::temp_dir().join(format!("reticent-outcome-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder);
+    let data = folder.display().to_string();
+    let said = |config: &str| {
+        let output = reticent(&["serve", "--config", config, "--check", "--data", &data]);
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert!(said(config).contains("loop home begins its first generation: epsilon 1.00"));
+    assert!(!folder.exists(), "a check makes nothing");
+    let service = Running::start(config, &data);
+    let expect = || {
+        assert!(said(config).contains("loop home continues its generation: epsilon stays 1.00"));
+        let told = said(changed);
+        let anew = "loop home begins a new generation and learns anew (changed: privacy): epsilon of all its generations 1.00 before, 2.00 after";
+        assert!(told.contains(anew), "{told}");
+        assert!(told.contains("loop search continues its generation"), "{told}");
+    };
+    expect();
+    assert_eq!(service.stop(), Some(0));
+    expect();
+    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]

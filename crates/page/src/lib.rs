@@ -5,7 +5,7 @@
 //! | what | for whom |
 //! | --- | --- |
 //! | [`document`], [`STYLE`] | every page: those here and the service's |
-//! | [`promise`], [`best_guess`] | epsilon and delta with their meaning in plain words |
+//! | [`promise`], [`promise_by_window`], [`best_guess`] | epsilon and delta with their meaning in plain words |
 //! | [`guarantees_page`] | experiments (`reticent certify --page`) and Python (`Guarantee.page()`) |
 //!
 //! It depends on the core and on a macro for HTML, so that neither the service nor the Python package needs the other's dependencies for it. All
@@ -16,5 +16,7 @@ mod promise;
 mod sheet;
 
 pub use document::{STYLE, Style, document};
-pub use promise::{best_guess, epsilon_text, grouped, meaning, percent, promise};
+pub use promise::{
+    best_guess, epsilon_text, grouped, meaning, percent, promise, promise_by_window,
+};
 pub use sheet::{Entry, guarantees_page};

@@ -73,6 +73,23 @@ pub fn promise(guarantee: &Guarantee, best_guess: f64) -> Markup {
     }
 }
 
+/// The same for one window of time, such as "one window of 30 days", and epsilon for a year, which meets several of them: equally large.
+pub fn promise_by_window(
+    guarantee: &Guarantee,
+    best_guess: f64,
+    window: &str,
+    year: f64,
+) -> Markup {
+    html! {
+        dl.promise {
+            div { dt { "epsilon in " (window) } dd { (epsilon_text(guarantee.epsilon())) } }
+            div { dt { "epsilon in a year" } dd { (epsilon_text(year)) } }
+            div { dt { "delta" } dd { (format!("{:e}", guarantee.delta())) } }
+            div { dt { "an attacker's best odds in " (window) } dd { (percent(best_guess)) } }
+        }
+    }
+}
+
 /// What the numbers mean, in plain words. `unit` is what is protected, such as "all visits of one person"; `hides_taking_part` is whether nobody sees that
 /// there was anything at all.
 pub fn meaning(

@@ -13,7 +13,9 @@ use crate::{
     data::Data,
     http::{KeyRing, Role, check_trust, make_key},
     secret::CheckValue,
-    service::{Service, needed_keys, stored_model},
+    service::{
+        Accepted, RollbackCost, Service, StoredLoop, needed_keys, stored_loops, stored_model,
+    },
     store::{COPY_OF_DATABASE, PostgresStore, Store, StoreId},
 };
 
@@ -36,7 +38,14 @@ pub enum Command {
     },
     /// List all keys.
     ListKeys,
-    /// Go on from a store that has gone back, and charge the replay.
+    /// What it would cost to go on from a store that was rolled back.
+    PriceRollback {
+        /// The loop.
+        loop_name: String,
+        /// The head of the store, `number.hash`.
+        head: String,
+    },
+    /// Go on from a store that was rolled back, and charge the replay.
     AcceptRollback {
         /// The loop.
         loop_name: String,
@@ -63,6 +72,8 @@ pub enum Command {
     },
     /// Which keys of the people's hashes are still needed.
     PeopleKeys,
+    /// Which loops the store has, with all of their generations.
+    Loops,
     /// Which store is served.
     Store,
     /// Revoke a key.
@@ -82,8 +93,10 @@ pub enum Reply {
     Keys(Vec<KeyLine>),
     /// The key is revoked.
     Revoked,
-    /// Releases go on, with so many replays charged.
-    Accepted(u64),
+    /// What a rollback would cost.
+    RollbackPriced(RollbackCost),
+    /// Releases go on, with a replay charged.
+    RollbackAccepted(Accepted),
     /// The clock is believed: milliseconds since 1970.
     TimeAccepted(Time),
     /// The text of a file.
@@ -92,6 +105,8 @@ pub enum Reply {
     BackedUp,
     /// Check values of the keys of the people's hashes that are still needed.
     PeopleKeys(Vec<CheckValue>),
+    /// The loops of the store.
+    Loops(Vec<StoredLoop>),
     /// The identity of the store that is served.
     Store(StoreId),
     /// It was refused, and why.
@@ -133,7 +148,7 @@ pub async fn execute(store: &dyn Store, command: Command, now: Time) -> Result<R
         Command::Model { loop_name, witness } => {
             stored_model(store, &loop_name, witness.as_deref()).await.map(Reply::Model)
         }
-        Command::AcceptRollback { .. } => Err(needs_service(
+        Command::PriceRollback { .. } | Command::AcceptRollback { .. } => Err(needs_service(
             "a rollback is noticed by a service that runs, which compares the store with its witness and with what clients have seen",
         )),
         Command::AcceptTime { .. } => Err(needs_service(
@@ -142,6 +157,7 @@ pub async fn execute(store: &dyn Store, command: Command, now: Time) -> Result<R
         Command::PeopleKeys => Err(needs_service(
             "its own time decides which keys of the people's hashes are outlived",
         )),
+        Command::Loops => stored_loops(store).await.map(Reply::Loops),
         Command::Store => Ok(Reply::Store(store.id())),
         Command::Backup { file } => {
             store.backup(file).await?;
@@ -179,7 +195,10 @@ pub async fn execute_live(service: &Service, keys: &KeyRing, command: Command) -
     let changes = matches!(command, Command::NewKey { .. } | Command::RevokeKey { .. });
     let done = match command {
         Command::AcceptRollback { loop_name, head } => {
-            service.accept_rollback(&loop_name, &head).await.map(Reply::Accepted)
+            service.accept_rollback(&loop_name, &head).await.map(Reply::RollbackAccepted)
+        }
+        Command::PriceRollback { loop_name, head } => {
+            service.price_rollback(&loop_name, &head).await.map(Reply::RollbackPriced)
         }
         Command::AcceptTime { date } => service.accept_time(&date).await.map(Reply::TimeAccepted),
         Command::Model { loop_name, .. } => service.model_file(&loop_name).await.map(Reply::Model),

@@ -171,6 +171,12 @@ impl Loops {
                     row.periods
                 ));
             }
+            lines.extend(certificate.year.iter().map(|year| {
+                let epsilon = reticent_page::epsilon_text(year.epsilon);
+                let delta = certificate.guarantee.delta();
+                let windows = year.periods;
+                format!("  year         epsilon {epsilon} at delta {delta:e}, for the {windows} windows that it meets at most")
+            }));
             for condition in &certificate.conditions {
                 let word = condition.enforcement.word();
                 lines.push(format!("  {word:<12} {} ({})", condition.text, condition.by));

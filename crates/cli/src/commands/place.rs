@@ -8,7 +8,7 @@ use reticent_server::data::{Data, DatabaseUrl};
 use crate::error::Error;
 
 /// Where a service keeps its data.
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub struct Place {
     /// The folder that the service keeps its data in.
     #[arg(long)]

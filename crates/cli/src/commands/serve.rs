@@ -9,15 +9,16 @@ use std::{
 
 use clap::Args;
 use reticent_server::{
-    clock::SystemClock,
+    clock::{Clock, SystemClock},
     config::{DevicePlan, LoopOutlook, LoopPlan, ServiceFile},
+    control::{Command, Reply, command},
     data::Data,
     demo,
     http::HttpLimits,
     loops::{Certificate, Limits, Together},
     run::RunOptions,
     secret::Secret,
-    service::{Options, Service},
+    service::{Options, Outcome, Service, outcomes},
     store::MemoryStore,
 };
 use serde::Serialize;
@@ -27,6 +28,7 @@ use super::{
     notify::tell_systemd,
     place::database,
     read,
+    store::unexpected,
 };
 use crate::{error::Error, report::Report};
 
@@ -63,7 +65,8 @@ pub struct Arguments {
     /// lost keys any more.
     #[arg(long)]
     people_key_lost: bool,
-    /// Check the files and print every loop's certificate and outlook; serve nothing.
+    /// Check the files and print every loop's certificate and outlook; serve nothing. With --data, say for each loop whether the files continue the generation that the store has or
+    /// begin another one, and epsilon before and after; a service may run there meanwhile.
     #[arg(long)]
     check: bool,
     /// Serve a loop with simulated visitors.
@@ -87,8 +90,12 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
     };
     let curated = plans.iter().map(|plan| (&plan.params, &plan.name));
     let devices = device_plans.iter().map(|plan| (&plan.params, &plan.name));
-    let warnings: Vec<String> =
+    let mut warnings: Vec<String> =
         curated.chain(devices).flat_map(|(params, name)| params.warnings(name)).collect();
+    if arguments.demo {
+        // Its file is the program's own: whoever looks at the demonstration cannot change it.
+        warnings.clear();
+    }
     let listen = arguments.tls.listen_on(arguments.listen);
     listen.check()?;
     let runtime = runtime()?;
@@ -96,7 +103,11 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
         if let Some(tls) = &listen.tls {
             tls.open()?;
         }
-        return Ok(runtime.block_on(check(plans, device_plans))?.warn(warnings));
+        let data = match arguments.data {
+            Some(folder) => Some(Data { folder, database: database(arguments.database)? }),
+            None => None,
+        };
+        return Ok(runtime.block_on(check(plans, device_plans, data))?.warn(warnings));
     }
     let folder = Folder::new(arguments.data);
     log_to_stderr(if arguments.demo { "warn" } else { "info" });
@@ -217,10 +228,37 @@ struct Checked {
 struct AllChecked {
     loops: Vec<Checked>,
     together: Together,
+    /// What the files will do to the store of `--data`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    generations: Option<Vec<Outcome>>,
+}
+
+/// What these loops will do to the store of a folder, which stays as it is.
+async fn outcomes_in(
+    data: &Data,
+    plans: &[LoopPlan],
+    devices: &[DevicePlan],
+) -> Result<Vec<Outcome>, Error> {
+    let stored = match data.is_store() || data.database.is_some() {
+        false => Vec::new(),
+        true => match command(data, Command::Loops, SystemClock::default().now()).await? {
+            Reply::Loops(stored) => stored,
+            reply => return Err(unexpected(reply)),
+        },
+    };
+    Ok(outcomes(&stored, plans, devices)?)
 }
 
 /// Begins every loop in memory and prints its certificate.
-async fn check(plans: Vec<LoopPlan>, devices: Vec<DevicePlan>) -> Result<Report, Error> {
+async fn check(
+    plans: Vec<LoopPlan>,
+    devices: Vec<DevicePlan>,
+    data: Option<Data>,
+) -> Result<Report, Error> {
+    let generations = match &data {
+        Some(data) => Some(outcomes_in(data, &plans, &devices).await?),
+        None => None,
+    };
     let options = Options {
         plans,
         store: Arc::new(MemoryStore::new([0; 16])),
@@ -252,7 +290,7 @@ async fn check(plans: Vec<LoopPlan>, devices: Vec<DevicePlan>) -> Result<Report,
             features: each.plan.features.names(),
         });
     }
-    let checked = AllChecked { loops, together: service.together().await? };
+    let checked = AllChecked { loops, together: service.together().await?, generations };
     Ok(Report::new(describe(&checked), &checked))
 }
 
@@ -285,6 +323,15 @@ fn describe(checked: &AllChecked) -> String {
                 several.periods
             );
         }
+        if let Some(year) = &certificate.year {
+            let epsilon = reticent_page::epsilon_text(year.epsilon);
+            let delta = certificate.guarantee.delta();
+            let _ = writeln!(
+                text,
+                "  a year: epsilon {epsilon} at delta {delta:e}, for the {} windows that it meets at most",
+                year.periods
+            );
+        }
         if let Some(ends) = &certificate.ends {
             let _ = writeln!(text, "  {ends}");
         }
@@ -292,6 +339,9 @@ fn describe(checked: &AllChecked) -> String {
             let _ = writeln!(text, "  outlook: {outlook}");
         }
         text.push('\n');
+    }
+    for outcome in checked.generations.iter().flatten() {
+        let _ = writeln!(text, "{outcome}");
     }
     if let Some(sentence) = &checked.together.sentence {
         let _ = writeln!(text, "all loops together, for one person: {sentence}");

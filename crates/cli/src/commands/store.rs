@@ -1,12 +1,17 @@
 //! `reticent store`: what an operator does to the store of a service.
 
-use std::path::{Path, PathBuf};
+use std::{
+    io::{BufRead, IsTerminal},
+    path::{Path, PathBuf},
+};
 
 use clap::{Args, Subcommand};
+use reticent_page::epsilon_text;
 use reticent_server::{
     clock::{Clock, SystemClock, date_time},
     control::{Command, Reply, command},
     data::STORE,
+    service::{Accepted, RollbackCost},
     store::{Location, move_store},
 };
 use serde_json::json;
@@ -26,7 +31,7 @@ pub struct Arguments {
 
 #[derive(Subcommand)]
 enum Action {
-    /// Goes on from a store that has gone back, such as a restored backup, and charges the replay to the loop's guarantee. The service must run.
+    /// Goes on from an older copy of the store, such as a restored backup, where the newer one is lost: the replay is charged to the loop's guarantee, for good. The service must run.
     AcceptRollback {
         #[command(flatten)]
         place: Place,
@@ -36,6 +41,9 @@ enum Action {
         /// The head that the service named when it stopped releasing.
         #[arg(long, value_name = "NUMBER.HASH")]
         head: String,
+        /// Accepts the new epsilon without a question: for scripts.
+        #[arg(long)]
+        yes: bool,
     },
     /// Goes on with the time of the clock, where the service does not believe it because it is far ahead of what the store knows. The service must run.
     AcceptTime {
@@ -110,11 +118,26 @@ fn parse_date(text: &str) -> Result<String, String> {
 /// Carries out the command.
 pub fn run(arguments: Arguments) -> Result<Report, Error> {
     match arguments.action {
-        Action::AcceptRollback { place, r#loop, head } => {
+        Action::AcceptRollback { place, r#loop, head, yes } => {
+            let price = Command::PriceRollback { loop_name: r#loop.clone(), head: head.clone() };
+            match ask(place.clone(), price)? {
+                Reply::RollbackPriced(_) if yes => {}
+                Reply::RollbackPriced(cost) => {
+                    let input = std::io::stdin();
+                    let is_terminal = input.is_terminal();
+                    confirm(&r#loop, cost, is_terminal, input.lock())?;
+                }
+                reply => return Err(unexpected(reply)),
+            }
             match ask(place, Command::AcceptRollback { loop_name: r#loop, head })? {
-                Reply::Accepted(replays) => {
-                    let text = format!("releases go on; replays charged so far: {replays}");
-                    Ok(Report::new(text, &json!({ "replays": replays })))
+                Reply::RollbackAccepted(accepted) => {
+                    let Accepted { replays, cost: RollbackCost { before, after } } = accepted;
+                    let (epsilon, was) = (epsilon_text(after), epsilon_text(before));
+                    let text = format!(
+                        "Releases resumed. Epsilon is now {epsilon} (was {was}); replays charged so far: {replays}"
+                    );
+                    let epsilon = json!({ "before": before, "after": after });
+                    Ok(Report::new(text, &json!({ "replays": replays, "epsilon": epsilon })))
                 }
                 reply => Err(unexpected(reply)),
             }
@@ -183,6 +206,38 @@ fn location(option: &'static str, text: &str) -> Result<Location, Error> {
     }
 }
 
+/// Asks the person at the terminal whether epsilon may rise for good. A script says so by `--yes`.
+fn confirm(
+    name: &str,
+    RollbackCost { before, after }: RollbackCost,
+    is_terminal: bool,
+    mut input: impl BufRead,
+) -> Result<(), Error> {
+    let cost = format!(
+        "epsilon of loop {name} rises from {} to {} for good",
+        epsilon_text(before),
+        epsilon_text(after)
+    );
+    let refused = |value: &str| {
+        let remedy = format!(
+            "{cost}: restore the newer copy of the store if there is one; else confirm with `yes` at a terminal, or add --yes"
+        );
+        Error::from(reticent_server::Error::invalid("confirmation", value, remedy))
+    };
+    if !is_terminal {
+        return Err(refused("standard input is no terminal"));
+    }
+    eprint!(
+        "If the newer copy of the store still exists, restore it instead: nothing is charged then. Otherwise {cost}. Accept? Type yes: "
+    );
+    let mut answer = String::new();
+    input.read_line(&mut answer)?;
+    match answer.trim() {
+        "yes" => Ok(()),
+        _ => Err(refused("not given")),
+    }
+}
+
 fn ask(place: Place, question: Command) -> Result<Reply, Error> {
     Ok(runtime()?.block_on(command(&place.data()?, question, SystemClock::default().now()))?)
 }
@@ -207,4 +262,30 @@ fn write_new(path: &Path, text: &str) -> Result<(), Error> {
     }
     written
         .map_err(|error| Error::Unwritable { path: path.to_path_buf(), reason: error.to_string() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rollback_is_accepted_by_a_person_who_was_told_its_cost() {
+        let cost = RollbackCost { before: 4.0, after: 5.93 };
+        let refused = |is_terminal, input: &str| {
+            confirm("home", cost, is_terminal, input.as_bytes())
+                .err()
+                .map(|error| error.to_string())
+        };
+        assert_eq!(refused(true, "yes\n"), None);
+        for (is_terminal, input) in [(true, "\n"), (true, ""), (true, "y\n"), (false, "yes\n")] {
+            let told = refused(is_terminal, input).unwrap();
+            for words in [
+                "epsilon of loop home rises from 4.00 to 5.93 for good",
+                "restore the newer copy",
+                "--yes",
+            ] {
+                assert!(told.contains(words), "{words}: {told}");
+            }
+        }
+    }
 }

@@ -13,7 +13,8 @@ fn a_file_of_loops_is_certified_and_printed_as_a_page() {
     let text = stdout(&reticent(&["certify", file, "--page", page]));
     for words in [
         "loop home",
-        "enforced     at most 10 visits",
+        "enforced     a person is learnt from at most 10 times in each calendar window of 30 days",
+        "year         epsilon",
         "assumed      one string",
         "periods      12: epsilon",
         "for all visits of one person in one period of every loop",

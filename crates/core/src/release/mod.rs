@@ -17,6 +17,7 @@
 //! | `blt`, `blt_design` | buffered linear Toeplitz: as good in constant memory; the default |
 //! | `doubling` | an unknown horizon |
 //! | `forgetting` | sums that forget by half-lives: no horizon, one calibration |
+//! | `generations` | streams of one loop that share a ledger: what they cost a person together |
 //! | `randomized` | sums of contributions that were randomised one by one |
 //! | `engine` | the mechanism of a sum with its noise |
 //! | `params`, `stream`, `released` | the parameters, the running sum, its releases |
@@ -37,6 +38,7 @@ mod engine;
 mod factorization;
 mod fixed;
 mod forgetting;
+mod generations;
 mod honaker;
 mod params;
 mod randomized;
@@ -62,6 +64,7 @@ pub use domain::Domain;
 use factorization::{DEFAULT_BUFFERS, Factor};
 pub use factorization::{Factorization, Mechanism};
 pub(crate) use forgetting::HalfLife;
+pub use generations::{Generation, one_ledger};
 
 pub(crate) use params::Promise;
 pub use params::{PrivateSumParams, PrivateSumPlan};

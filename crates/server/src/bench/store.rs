@@ -37,7 +37,7 @@ pub(super) async fn measure(folder: &Path, events: u64, callers: u64) -> Result<
         event: Vec::new(),
         closed: 0,
         time: 0,
-        carry_ledger: false,
+        counts_with: None,
     };
     let life = store.begin_life(life).await?.id;
     let commits = store.commits();

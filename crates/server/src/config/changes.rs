@@ -3,13 +3,22 @@
 use reticent::hash;
 use serde::Serialize;
 
-use super::{LoopParams, Trust};
+use super::{Ledger, LoopParams, Trust};
 
 impl LoopParams {
     /// The names of the parts in which a later file of the same loop differs.
     pub(crate) fn changes(&self, later: &LoopParams) -> Vec<&'static str> {
         let parts = self.parts().into_iter().zip(later.parts());
         parts.filter(|(before, now)| before != now).map(|(_, (name, _))| name).collect()
+    }
+
+    /// Whether persons are counted over this generation and a later one: in both by a curator, over one grid of periods, which does not restart.
+    pub(crate) fn counts_with(&self, later: &LoopParams) -> bool {
+        let grid = |params: &LoopParams| match params.ledger("") {
+            Ok(Ledger::Person { period, .. }) if params.trust == Trust::Curator => Some(period),
+            _ => None,
+        };
+        grid(self).is_some() && grid(self) == grid(later)
     }
 
     /// What a generation is made of, as [`super::LoopPlan::generation`] and [`super::DevicePlan::generation`] have it, each part with its hash. Of a

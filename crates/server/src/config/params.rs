@@ -1,6 +1,6 @@
 //! The file as it is written.
 
-use std::{borrow::Cow, collections::BTreeMap, path::Path};
+use std::{borrow::Cow, collections::BTreeMap, fmt, path::Path};
 
 use reticent::{
     bandit::Rule,
@@ -211,6 +211,14 @@ impl LoopParams {
         if self.action.as_object().is_none_or(serde_json::Map::is_empty) {
             warnings.push(format!("loop.{name}.action: actions have no features of their own, so that all of them are equal to the learner: list some, such as topic = {{ categories = [\"news\", \"sport\"] }}"));
         }
+        let features = self.features().ok();
+        let uncrossed = features.iter().flat_map(uncrossed);
+        warnings.extend(uncrossed.map(|feature| {
+            format!("loop.{name}.context.{feature} is in no cross: it adds the same to every action, so that it changes no decision, and takes a share of the norm from the other features. Cross it with a feature of the action, such as [loop.{name}.cross] with = [[\"{feature}\", \"topic\"]], or leave it out")
+        }));
+        if self.privacy.delta > MEANINGLESS_DELTA {
+            warnings.push(format!("loop.{name}.privacy.delta = {} allows that one person in {:.0} is published outright: give {MEANINGLESS_DELTA} or less, and less than one in the number of people", self.privacy.delta, 1.0 / self.privacy.delta));
+        }
         if self.privacy.epsilon > MEANINGLESS_EPSILON {
             warnings.push(format!("loop.{name}.privacy.epsilon = {} promises next to nothing: give less than {MEANINGLESS_EPSILON}", self.privacy.epsilon));
         }
@@ -218,8 +226,18 @@ impl LoopParams {
     }
 }
 
+/// Features of the context that are crossed with none of the action.
+fn uncrossed(features: &FeaturesParams) -> Vec<String> {
+    let crossed =
+        |feature: &&String| features.cross.with.iter().flatten().any(|one| one == *feature);
+    features.context.keys().filter(|feature| !crossed(feature)).cloned().collect()
+}
+
 /// Above this epsilon somebody who guesses is as good as certain.
 const MEANINGLESS_EPSILON: f64 = 20.0;
+
+/// Above this delta a mechanism may publish some people's data as they are.
+const MEANINGLESS_DELTA: f64 = 1e-3;
 
 /// The path of a number that is not finite: TOML has such numbers and no null, JSON has null in their place.
 fn not_finite(path: &str, value: &serde_json::Value) -> Option<String> {
@@ -258,11 +276,11 @@ pub struct PrivacyParams {
     /// Delta.
     #[schemars(with = "RequestedDelta")]
     pub delta: f64,
-    /// k: visits of a person in a period that are learnt from.
+    /// k: visits of a person in a period that are learnt from, over all generations of the loop.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "whole_number")]
     #[schemars(with = "Option<Count>")]
     pub visits: Option<u32>,
-    /// The period: `"30 days"`, or `"ever"`.
+    /// The period, a calendar window counted from 1970-01-01 UTC: `"30 days"`, or `"ever"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per: Option<Period>,
     /// `unit = "decision"`: one decision is protected, and nobody's visits are counted. This is the default without `visits`.
@@ -298,6 +316,15 @@ pub enum Period {
     Ever,
     /// Periods of this length since 1970.
     Each(Span),
+}
+
+impl fmt::Display for Period {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Period::Ever => formatter.write_str("ever"),
+            Period::Each(span) => span.fmt(formatter),
+        }
+    }
 }
 
 impl Serialize for Period {

@@ -10,7 +10,7 @@ use crate::{
     Result,
     clock::Time,
     config::{DevicePlan, Period},
-    loops::{Certificate, Condition, Periods},
+    loops::{Certificate, Condition, Periods, SHOWN_PERIODS, often, sentence, windows_of_a_year},
     secret::hex,
     store::Digest,
 };
@@ -22,14 +22,22 @@ pub(super) fn certificate(
     made: Time,
 ) -> Result<Certificate> {
     let guarantee = plan.guarantee()?;
+    let period = plan.params.privacy.per.unwrap_or(Period::Ever);
+    let protects = format!(
+        "one installation, which reports at most {}",
+        often(plan.visits(), period, "period")
+    );
     Ok(Certificate {
         name: plan.name.clone(),
         purpose: plan.params.purpose.clone(),
         version: env!("CARGO_PKG_VERSION"),
         made,
-        sentence: guarantee.to_string(),
+        sentence: sentence(&guarantee, &protects),
+        protects,
+        period: Some(period.to_string()),
         conditions: conditions(plan),
         periods: periods(plan, guarantee.delta())?,
+        year: year(plan, guarantee.delta())?,
         best_guess: best_guess(&guarantee)?,
         ends: None,
         generation: format!("{:016x}", plan.generation()),
@@ -42,14 +50,21 @@ pub(super) fn certificate(
 /// Reports of several periods are separate releases under separate noise: they compose.
 fn periods(plan: &DevicePlan, delta: f64) -> Result<Vec<Periods>> {
     let Some(Period::Each(_)) = plan.params.privacy.per else { return Ok(Vec::new()) };
-    let event = plan.local().event(plan.largest_level())?;
-    let several = |periods: u32| {
-        let (event, times) = (Box::new(event.clone()), plan.visits() * u64::from(periods));
-        let event = Event::Repeated { event, times };
-        let epsilon = Guarantee::of(&event, TrustModel::Local, delta)?.epsilon();
-        Ok(Periods { periods, epsilon })
-    };
-    [1, 2, 12].into_iter().map(several).collect()
+    SHOWN_PERIODS.into_iter().map(|periods| several(plan, periods, delta)).collect()
+}
+
+/// The same of all periods that a year meets.
+fn year(plan: &DevicePlan, delta: f64) -> Result<Option<Periods>> {
+    let Some(Period::Each(span)) = plan.params.privacy.per else { return Ok(None) };
+    // A device's period may last longer than the window of the calendar in which it began, which may be before the year.
+    several(plan, windows_of_a_year(span).saturating_add(1), delta).map(Some)
+}
+
+fn several(plan: &DevicePlan, periods: u32, delta: f64) -> Result<Periods> {
+    let event = Box::new(plan.local().event(plan.largest_level())?);
+    let event = Event::Repeated { event, times: plan.visits() * u64::from(periods) };
+    let epsilon = Guarantee::of(&event, TrustModel::Local, delta)?.epsilon();
+    Ok(Periods { periods, epsilon })
 }
 
 fn conditions(plan: &DevicePlan) -> Vec<Condition> {

@@ -288,7 +288,7 @@ pub(crate) fn new_life(plan: &DevicePlan, began: Time) -> Result<NewLife> {
         event: serde_json::to_vec(&plan.event()?).map_err(Error::store)?,
         closed: 0,
         time: began,
-        carry_ledger: false,
+        counts_with: None,
     })
 }
 

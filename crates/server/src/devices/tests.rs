@@ -378,6 +378,15 @@ async fn the_certificate_says_what_enforces_each_condition() {
     assert_eq!(of("one installation's storage"), Enforcement::Trusted);
     assert_eq!(of("fetches only what was chosen"), Enforcement::Trusted);
     assert_eq!(of("a smaller one of [0.5, 1.0, 4.0]"), Enforcement::Trusted);
+    let said = "one installation, which reports at most 3 times in each period of 30 days";
+    assert_eq!(certificate.protects, said);
+    assert!(certificate.sentence.contains(said) && !certificate.sentence.contains("person"));
+    let year = certificate.year.unwrap();
+    assert_eq!(
+        year.periods, 15,
+        "366 days meet 14 calendar windows, and the first period may last into them"
+    );
+    assert!(year.epsilon > certificate.periods[2].epsilon);
     let periods: Vec<f64> = certificate.periods.iter().map(|row| row.epsilon).collect();
     assert!(periods[0] <= epsilon + 1e-6 && periods[0] < periods[1] && periods[1] < periods[2]);
     // So does what all loops cost together.

@@ -323,7 +323,7 @@ mod tests {
                 event: Vec::new(),
                 closed: 0,
                 time: 0,
-                carry_ledger: false,
+                counts_with: None,
             };
             store.begin_life(life).await.unwrap();
             assert!(check(useful).await.is_ok() && check(Role::Read).await.is_ok());

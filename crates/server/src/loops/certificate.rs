@@ -1,9 +1,17 @@
 //! What is promised, and what enforces each of its conditions.
 
-use reticent::privacy::{Event, Guarantee, TrustModel};
+use reticent::{
+    bandit::Curator,
+    noise::SecureNoise,
+    privacy::{Event, Guarantee, TrustModel},
+};
 use reticent_page::best_guess;
 use serde::Serialize;
 
+use super::{
+    Earlier,
+    periods::{CALENDAR, Periods, SHOWN_PERIODS, often, several, windows_of_a_year},
+};
 use crate::{
     Result,
     clock::{Time, date_time},
@@ -28,10 +36,16 @@ pub struct Certificate {
     pub guarantee: Guarantee,
     /// The whole of the sentence.
     pub sentence: String,
+    /// What is protected, in words, such as "one person, who takes part at most 2 times in each calendar window of 1 day".
+    pub protects: String,
+    /// The calendar window in which contributions are counted, such as "1 day", or "ever"; none where one decision is protected.
+    pub period: Option<String>,
     /// The conditions, each with what enforces it.
     pub conditions: Vec<Condition>,
     /// Epsilon of a person who comes back in later periods, where visits are counted by period.
     pub periods: Vec<Periods>,
+    /// Epsilon of all periods that a year meets, where visits are counted by period.
+    pub year: Option<Periods>,
     /// What an attacker who guesses right half of the time can at best achieve, in one period: the probability of guessing right.
     pub best_guess: f64,
     /// What happens when learning ends, where it does.
@@ -86,15 +100,6 @@ impl Enforcement {
             Enforcement::Trusted => "assumed",
         }
     }
-}
-
-/// What several periods give.
-#[derive(Debug, Clone, PartialEq, Serialize, utoipa::ToSchema)]
-pub struct Periods {
-    /// How many.
-    pub periods: u32,
-    /// Epsilon at the loop's delta.
-    pub epsilon: f64,
 }
 
 /// What all loops of a service give one person together.
@@ -204,26 +209,42 @@ impl Part {
 }
 
 impl Certificate {
-    /// The certificate of a loop: `event` is what its present life costs one unit, with so many replays charged.
+    /// The certificate of a loop: of its present learner, and of the earlier generations that count visits with it.
     pub fn new(
         plan: &LoopPlan,
-        event: &Event,
-        guarantee: Guarantee,
+        curator: &Curator<SecureNoise>,
+        earlier: &Earlier,
         head: Option<(u64, &Digest)>,
-        replays: u64,
         watch: Watch,
         made: Time,
     ) -> Result<Self> {
-        let delta = guarantee.delta();
+        let guarantee = earlier.guarantee(curator)?;
+        let (event, most) = earlier.event(curator)?;
+        let of_periods = |periods| several(&event, periods, guarantee.delta());
+        let (period, protects) = match plan.ledger {
+            Ledger::Decision => (None, "one decision".into()),
+            Ledger::Person { period, .. } => (
+                Some(period),
+                format!("one person, who takes part at most {}", often(most, period, CALENDAR)),
+            ),
+        };
+        let span = match period {
+            Some(Period::Each(span)) => Some(span),
+            _ => None,
+        };
+        let periods = span.map_or(&[][..], |_| &SHOWN_PERIODS);
         let best_guess = best_guess(&guarantee)?;
         Ok(Certificate {
             name: plan.name.clone(),
             purpose: plan.params.purpose.clone(),
             version: env!("CARGO_PKG_VERSION"),
             made,
-            sentence: sentence(plan, &guarantee),
-            conditions: conditions(plan, replays, watch),
-            periods: periods(plan, event, delta)?,
+            sentence: sentence(&guarantee, &protects),
+            protects,
+            period: period.map(|period| period.to_string()),
+            conditions: conditions(plan, earlier, (most, curator.replays()), watch),
+            periods: periods.iter().copied().map(of_periods).collect::<Result<_>>()?,
+            year: span.map(|span| of_periods(windows_of_a_year(span))).transpose()?,
             best_guess,
             ends: ends(plan),
             generation: format!("{:016x}", plan.generation()),
@@ -235,35 +256,13 @@ impl Certificate {
 
     /// The certificate that a loop would have if it were served.
     pub fn of_plan(plan: &LoopPlan, made: Time) -> Result<Self> {
-        let curator = plan.begin()?;
-        Self::new(plan, &curator.event(), curator.guarantee()?, None, 0, Watch::default(), made)
+        Self::new(plan, &plan.begin()?, &Earlier::default(), None, Watch::default(), made)
     }
 }
 
-/// The guarantee in words. Where nobody's visits are counted, what contributes once is a decision and not a person.
-fn sentence(plan: &LoopPlan, guarantee: &Guarantee) -> String {
-    let text = guarantee.to_string();
-    match plan.ledger {
-        Ledger::Decision => text.replace(&guarantee.unit().to_string(), "one decision"),
-        Ledger::Person { .. } => text,
-    }
-}
-
-/// Visits of several periods go into one stream of releases with one noise: their shifts add up, so that mu grows with the number of periods (group
-/// privacy), and not with its root.
-fn periods(plan: &LoopPlan, event: &Event, delta: f64) -> Result<Vec<Periods>> {
-    let Ledger::Person { period: Period::Each(_), .. } = plan.ledger else { return Ok(Vec::new()) };
-    let several = |periods: u32| {
-        let event = match event.clone() {
-            Event::GridGaussian { mu, sigma, coordinates } => {
-                Event::GridGaussian { mu: mu * f64::from(periods), sigma, coordinates }
-            }
-            other => Event::Repeated { event: Box::new(other), times: periods.into() },
-        };
-        let epsilon = Guarantee::of(&event, TrustModel::Joint, delta)?.epsilon();
-        Ok(Periods { periods, epsilon })
-    };
-    [1, 2, 12].into_iter().map(several).collect()
+/// The guarantee in words, with what it protects. The guarantee itself knows of no periods, decisions and installations.
+pub(crate) fn sentence(guarantee: &Guarantee, protects: &str) -> String {
+    guarantee.to_string().replace(&guarantee.unit().to_string(), protects)
 }
 
 /// What is said before a start about the end of learning.
@@ -284,8 +283,13 @@ fn trusted(text: impl Into<String>, by: &str) -> Condition {
     Condition::trusted(text, by)
 }
 
-/// The conditions of a loop's guarantee, each with what enforces it.
-fn conditions(plan: &LoopPlan, replays: u64, watch: Watch) -> Vec<Condition> {
+/// The conditions of a loop's guarantee, each with what enforces it: at most so many visits are learnt from, and so many replays are charged.
+fn conditions(
+    plan: &LoopPlan,
+    earlier: &Earlier,
+    (most, replays): (u64, u64),
+    watch: Watch,
+) -> Vec<Condition> {
     let mut conditions = vec![
         enforced(
             "releases are made by the clock, whoever comes and whatever they do",
@@ -313,25 +317,37 @@ fn conditions(plan: &LoopPlan, replays: u64, watch: Watch) -> Vec<Condition> {
         ));
     }
     match plan.ledger {
-        Ledger::Person { most, period } => {
-            let within = match period {
-                Period::Ever => "ever".to_string(),
-                Period::Each(span) => format!("in {span}"),
-            };
+        Ledger::Person { period, .. } => {
             conditions.extend([
                 enforced(
-                    match most {
-                        1 => format!("at most 1 visit of a person {within} is learnt from"),
-                        _ => format!("at most {most} visits of a person {within} are learnt from"),
-                    },
-                    "the ledger, charged in the transaction of the event",
+                    format!(
+                        "a person is learnt from at most {}, over {}",
+                        often(most, period, CALENDAR),
+                        match earlier.separate {
+                            0 => "all generations of the loop",
+                            _ => "the generations of the loop that count together",
+                        }
+                    ),
+                    "the ledger, charged in the transaction of the event; it goes on when the loop's file changes",
                 ),
                 trusted("one string for each human", "whoever calls the service"),
             ]);
             if let Period::Each(_) = period {
                 conditions.push(trusted(
-                    "a person who comes back in later periods adds to the number: see the table of periods; no number holds for ever",
-                    "nothing limits in how many periods a person comes",
+                    "windows are fixed, counted from 1970-01-01 UTC: a person who comes around the end of one is in two. Each further window adds to the number: see the table of windows; no number holds for ever",
+                    "nothing limits in how many windows a person comes",
+                ));
+            }
+            if !earlier.shared.is_empty() {
+                conditions.push(enforced(
+                    format!("{} of this loop counted visits in the same ledger, and the number covers them: with equal noise they add nothing, else the dearest counts", generations(earlier.shared.len())),
+                    "the accountant",
+                ));
+            }
+            if earlier.separate > 0 {
+                conditions.push(trusted(
+                    format!("{} of this loop counted visits in ledgers of their own: what they cost is not in this number", generations(earlier.separate)),
+                    "it is in the total of all loops",
                 ));
             }
         }
@@ -359,6 +375,13 @@ fn conditions(plan: &LoopPlan, replays: u64, watch: Watch) -> Vec<Condition> {
         trusted("ranges, categories and the other parameters were not taken from the people who are protected", "the author of the file of loops"),
     ]);
     conditions
+}
+
+fn generations(count: usize) -> String {
+    match count {
+        1 => "1 earlier generation".into(),
+        _ => format!("{count} earlier generations"),
+    }
 }
 
 /// What a loop's beginning has to be.

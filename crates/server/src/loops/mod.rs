@@ -10,6 +10,8 @@
 //! | `contribute` | what a closed event contributes to the sums |
 //! | `release` | one step of the private sum: the new state, the release, the policy that is served |
 //! | `token` | the head of a loop as clients echo it |
+//! | `generations` | what generations of a loop cost a person, with one ledger and with several |
+//! | `periods` | periods in words, and what several of them cost |
 //! | `summary` | mean reward and lift over the baseline, from a release |
 //! | `chain` | the chain of releases as it is listed and verified |
 //! | `certificate` | what is promised, and what enforces each of its conditions |
@@ -19,8 +21,10 @@ mod certificate;
 mod chain;
 mod contribute;
 mod decide;
+mod generations;
 mod messages;
 mod object;
+mod periods;
 mod person;
 mod release;
 mod summary;
@@ -28,13 +32,17 @@ mod token;
 
 pub use answer::StoredAnswer;
 pub use certificate::{Certificate, Condition, Enforcement, Part, Periods, Together, Watch};
+pub(crate) use certificate::{SHOWN_PERIODS, often, sentence, windows_of_a_year};
 pub use chain::{ChainHeader, ChainLine, Rollback, VerifiedChain, VerifiedRollback, verify_chain};
 pub use contribute::{Folded, contribute};
 pub use decide::{Coins, Decision, decide};
+pub use generations::{Earlier, generation, together};
 pub use messages::{
     Action, Limits, RankAnswer, RankRequest, RankedAction, RewardRequest, request_digest,
 };
 pub use object::{Object, objects};
+pub use periods::Periods;
+pub(crate) use periods::{SHOWN_PERIODS, often, windows_of_a_year};
 pub use release::{Served, Stepped, first_chain, learner, served, step};
 pub use summary::{Estimate, Summary};
 pub use token::{HeadName, Token};

@@ -10,6 +10,7 @@ use reticent::{
     wire,
 };
 
+use super::Earlier;
 use crate::{
     Error, Result,
     clock::Time,
@@ -32,7 +33,7 @@ pub struct Served {
     pub time: Option<Time>,
     /// Whether the last release has been made.
     pub over: bool,
-    /// Epsilon of one unit, with every replay that was charged.
+    /// Epsilon of one unit, with every replay that was charged and the generations that share the ledger.
     pub epsilon: f64,
     /// Replays that are charged in its state.
     pub replays: u64,
@@ -44,8 +45,6 @@ pub struct Stepped {
     pub state: Vec<u8>,
     /// What is released.
     pub record: ReleaseRecord,
-    /// What will be served.
-    pub served: Served,
 }
 
 /// The chain of a life before its first release.
@@ -58,25 +57,17 @@ pub fn learner(head: &Head) -> Result<Curator<SecureNoise>> {
     Ok(Curator::resume(&head.state, head.number)?)
 }
 
-/// What a stored head serves.
-pub fn served(head: &Head, time: Option<Time>) -> Result<Served> {
-    of_curator(&learner(head)?, head.number, head.chain, time)
-}
-
-fn of_curator(
-    curator: &Curator<SecureNoise>,
-    number: u64,
-    chain: Digest,
-    time: Option<Time>,
-) -> Result<Served> {
+/// What a stored head serves, after these generations.
+pub fn served(head: &Head, time: Option<Time>, earlier: &Earlier) -> Result<Served> {
+    let curator = learner(head)?;
     Ok(Served {
         policy: curator.policy().clone(),
-        number,
-        chain,
+        number: head.number,
+        chain: head.chain,
         release: curator.release().cloned(),
         time,
         over: curator.is_over(),
-        epsilon: curator.guarantee()?.epsilon(),
+        epsilon: earlier.guarantee(&curator)?.epsilon(),
         replays: curator.replays(),
     })
 }
@@ -96,7 +87,6 @@ pub fn step(
     let number = curator.releases();
     let hash = digest(&[&release]);
     let chain = digest(&[b"release", &head.chain, &number.to_le_bytes(), &hash]);
-    let served = of_curator(&curator, number, chain, Some(time))?;
     let record = ReleaseRecord { number, time, hash, chain, release };
-    Ok(Stepped { state: curator.save(), record, served })
+    Ok(Stepped { state: curator.save(), record })
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use maud::{Markup, html};
 use reticent::features::Encoding;
-use reticent_page::{Style, epsilon_text, meaning, percent, promise};
+use reticent_page::{Style, epsilon_text, meaning, percent, promise, promise_by_window};
 
 use super::{
     Pages, Viewer,
@@ -16,7 +16,7 @@ use crate::{
     clock::Time,
     config::{Combine, DevicePlan, Ledger, LoopPlan, Period, REMEMBERED, Span},
     devices::DeviceLoop,
-    loops::{Certificate, Condition, Enforcement, Together},
+    loops::{Certificate, Condition, Enforcement, Periods, Together},
 };
 
 /// The page of one loop as one file.
@@ -97,7 +97,7 @@ pub(super) async fn all_served(pages: &Pages, viewer: &Viewer) -> Result<Markup>
             (conditions(&together.conditions))
             h2 { "The loops" }
             table {
-                thead { tr { th { "loop" } th { "protected" } th.number { "epsilon" } th.number { "best odds" } th.number { "release" } } }
+                thead { tr { th { "loop" } th { "protected" } th.number { "epsilon" } th.number { "in a year" } th.number { "best odds" } th.number { "release" } } }
                 tbody { @for (each, certificate) in &rows { tr {
                     td {
                         @if viewer.sees(&each.plan.name) { a href=(format!("/loops/{}/certificate", each.plan.name)) { (each.plan.name) } }
@@ -105,6 +105,7 @@ pub(super) async fn all_served(pages: &Pages, viewer: &Viewer) -> Result<Markup>
                     }
                     td { (unit(&each.plan)) }
                     td.number { (epsilon_text(certificate.guarantee.epsilon())) }
+                    td.number { (year(certificate)) }
                     td.number { (percent(certificate.best_guess)) }
                     td.number { (count(certificate.release)) }
                 } }
@@ -115,6 +116,7 @@ pub(super) async fn all_served(pages: &Pages, viewer: &Viewer) -> Result<Markup>
                     }
                     td { (super::device::unit(&each.plan)) }
                     td.number { (epsilon_text(certificate.guarantee.epsilon())) }
+                    td.number { (year(certificate)) }
                     td.number { (percent(certificate.best_guess)) }
                     td.number { (count(certificate.release)) }
                 } } }
@@ -122,6 +124,15 @@ pub(super) async fn all_served(pages: &Pages, viewer: &Viewer) -> Result<Markup>
             p.quiet { "Each loop's sheet lists what it collects, for how long, who sees it, and what enforces the conditions of its number." }
         }
     })
+}
+
+/// Epsilon of a year: the same number where it holds for ever, and none where single decisions are protected.
+fn year(certificate: &Certificate) -> String {
+    match (&certificate.year, &certificate.period) {
+        (Some(year), _) => epsilon_text(year.epsilon),
+        (None, Some(_)) => epsilon_text(certificate.guarantee.epsilon()),
+        (None, None) => "no bound".into(),
+    }
 }
 
 /// The top of a loop's sheet.
@@ -137,18 +148,31 @@ pub(super) fn heading(name: &str, purpose: Option<&str>) -> Markup {
     }
 }
 
+/// The numbers of a loop, large: those of a year beside those of a window, where contributions are counted by windows.
+pub(super) fn numbers(certificate: &Certificate, windows: &str) -> Markup {
+    let Certificate { guarantee, best_guess, period, year, .. } = certificate;
+    match (period, year) {
+        (Some(period), Some(year)) => {
+            let window = format!("one {windows} of {period}");
+            promise_by_window(guarantee, *best_guess, &window, year.epsilon)
+        }
+        _ => promise(guarantee, *best_guess),
+    }
+}
+
 /// One sheet.
 fn sheet(plan: &LoopPlan, certificate: &Certificate, together: &Together) -> Markup {
     let protected = match plan.ledger {
         Ledger::Decision => "one decision",
-        Ledger::Person { .. } => "one person's visits",
+        Ledger::Person { period: Period::Ever, .. } => "one person's visits",
+        Ledger::Person { .. } => "one person's visits of one calendar window",
     };
     html! {
         article.sheet {
             (heading(&plan.name, plan.params.purpose.as_deref()))
             h2 { "What is promised" }
-            (promise(&certificate.guarantee, certificate.best_guess))
-            p { strong { "Protected: " } (unit(plan)) ", replaced by any others or by none." }
+            (numbers(certificate, "calendar window"))
+            p { strong { "Protected: " } (certificate.protects) "; replaced by any other visits or by none." }
             (meaning(&certificate.guarantee, certificate.best_guess, protected, true))
             @for warning in certificate.guarantee.warnings() { p.notice { (warning) } }
             div.columns {
@@ -162,16 +186,21 @@ fn sheet(plan: &LoopPlan, certificate: &Certificate, together: &Together) -> Mar
     }
 }
 
+/// Epsilon of several windows, the last of which are those of a year.
+pub(super) fn rows(certificate: &Certificate) -> impl Iterator<Item = &Periods> {
+    certificate.periods.iter().chain(&certificate.year)
+}
+
 fn periods(plan: &LoopPlan, certificate: &Certificate) -> Markup {
     html! {
         h2 { "People who come back" }
         @match plan.ledger {
             Ledger::Person { period: Period::Each(span), .. } => {
                 table {
-                    thead { tr { th { "periods of " (span) } @for row in &certificate.periods { th.number { (row.periods) } } } }
-                    tbody { tr { td { "epsilon at delta " span.nowrap { (format!("{:e}", certificate.guarantee.delta())) } } @for row in &certificate.periods { td.number { (epsilon_text(row.epsilon)) } } } }
+                    thead { tr { th { "calendar windows of " (span) } @for row in rows(certificate) { th.number { (row.periods) } } } }
+                    tbody { tr { td { "epsilon at delta " span.nowrap { (format!("{:e}", certificate.guarantee.delta())) } } @for row in rows(certificate) { td.number { (epsilon_text(row.epsilon)) } } } }
                 }
-                p.quiet { "What a person does in several periods adds up under the same noise. At the same delta, epsilon then grows faster than the number of periods. No number holds for ever." }
+                p.quiet { "The last column is a year: it meets up to so many windows, which are counted from 1970-01-01 UTC. What a person does in several windows adds up under the same noise: at the same delta, epsilon grows faster than their number. No number holds for ever." }
             },
             Ledger::Person { most, period: Period::Ever } => {
                 p { "At most " (most) @if most == 1 { " visit" } @else { " visits" } " of a person "  @if most == 1 { "is" } @else { "are" } " ever learnt from: the number above holds however often they come back." }
@@ -349,10 +378,13 @@ mod tests {
             "a number, taken as 18 to 80",
             "one of news, sport",
             "a word, as one of 8 groups",
-            "at most 10 are learnt from",
-            "periods of 30 days",
+            "one person, who takes part at most 10 times in each calendar window of 30 days",
+            "epsilon in one calendar window of 30 days",
+            "epsilon in a year",
+            "one person's visits of one calendar window",
+            "calendar windows of 30 days",
             "epsilon at delta <span class=\"nowrap\">1e-6</span>",
-            "epsilon then grows faster than the number of periods",
+            "epsilon grows faster than their number",
             "no witness file is given (<code>--witness</code>)",
             "give the loop a line <code>purpose</code>",
             "the first within 30 minutes, taken as 0 to 5; 0 if none comes",
@@ -367,11 +399,43 @@ mod tests {
         assert_eq!(page.matches("<article").count(), 2);
         let certificate = Certificate::of_plan(&plans[0], 0).unwrap();
         assert!(page.contains(&percent(certificate.best_guess)));
+        // A year of 366 days meets 14 windows of 30 days, and its number is as large as that of one.
+        let year = certificate.year.as_ref().unwrap();
+        assert_eq!(year.periods, 14);
+        assert!(year.epsilon > certificate.periods[2].epsilon);
+        assert!(page.contains(&format!("<dd>{}</dd>", epsilon_text(year.epsilon))), "{page}");
+        assert!(
+            page.contains(&format!("<dd>{}</dd>", epsilon_text(certificate.guarantee.epsilon())))
+        );
+        assert_eq!(certificate.period.as_deref(), Some("30 days"));
+        let said = "one person, who takes part at most 10 times in each calendar window of 30 days";
+        assert!(certificate.sentence.contains(said), "{}", certificate.sentence);
         assert_eq!(
             page.matches("enforced</span>").count() + page.matches("assumed</span>").count(),
             certificate.conditions.len()
                 + Certificate::of_plan(&plans[1], 0).unwrap().conditions.len()
         );
+    }
+
+    #[test]
+    fn what_counts_for_ever_has_no_year_and_a_short_window_has_a_long_one() {
+        let of = |per: &str| {
+            let text = format!(
+                "[loop.a]\nprivacy = {{ epsilon = 1.0, delta = 1e-6, visits = 2, per = \"{per}\" }}\n[loop.a.action]\nx = {{ range = [0, 1] }}\n"
+            );
+            let plans = plans(&text);
+            (Certificate::of_plan(&plans[0], 0).unwrap(), loops_page(&plans, 0).unwrap())
+        };
+        let (ever, page) = of("ever");
+        assert_eq!((ever.period.as_deref(), ever.year.as_ref()), (Some("ever"), None));
+        assert!(ever.sentence.contains("at most 2 times ever") && !page.contains("in a year"));
+        let (daily, page) = of("1 day");
+        assert!(daily.sentence.contains("at most 2 times in each calendar window of 1 day"));
+        assert_eq!(daily.year.unwrap().periods, 367);
+        assert!(page.contains("epsilon in a year"));
+        // So many windows that no number is left to state.
+        let (short, page) = of("1 second");
+        assert!(short.year.unwrap().epsilon > 1e6 && page.contains("<dd>no bound</dd>"));
     }
 
     #[test]

@@ -172,7 +172,9 @@ pub(super) fn unit(plan: &LoopPlan) -> String {
             format!("all visits of one person ever (at most {most} {are} learnt from)")
         }
         Ledger::Person { most, period: Period::Each(span) } => {
-            format!("all visits of one person in {span} (at most {most} {are} learnt from)")
+            format!(
+                "all visits of one person in one calendar window of {span} (at most {most} {are} learnt from)"
+            )
         }
     }
 }

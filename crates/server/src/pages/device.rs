@@ -4,11 +4,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use maud::{Markup, html};
 use reticent::randomize::Levels;
-use reticent_page::{epsilon_text, meaning, percent, promise};
+use reticent_page::{epsilon_text, meaning, percent};
 
 use super::{
     Pages, Viewer,
-    certificate::{conditions, encoding, heading, together_words},
+    certificate::{conditions, encoding, heading, numbers, rows, together_words},
     layout::{ago, count, date_time, public, public_counts, tile},
 };
 use crate::{
@@ -21,7 +21,7 @@ use crate::{
 /// What one installation's reports are, in words.
 pub(super) fn unit(plan: &DevicePlan) -> String {
     let within = match plan.params.privacy.per {
-        Some(Period::Each(span)) => format!(" in {span}"),
+        Some(Period::Each(span)) => format!(" in one period of {span}"),
         _ => " ever".into(),
     };
     format!("all reports of one installation{within} (at most {})", plan.visits())
@@ -121,9 +121,10 @@ pub(super) fn sheet(plan: &DevicePlan, certificate: &Certificate, together: &Tog
         article.sheet {
             (heading(&plan.name, plan.params.purpose.as_deref()))
             h2 { "What is promised" }
-            (promise(&certificate.guarantee, certificate.best_guess))
-            p { strong { "Protected: " } (unit(plan)) ", replaced by any others." }
-            (meaning(&certificate.guarantee, certificate.best_guess, "one installation's reports", false))
+            (numbers(certificate, "period"))
+            p { strong { "Protected: " } (certificate.protects) "; replaced by any other reports." }
+            @let reports = if certificate.year.is_some() { "one installation's reports of one period" } else { "one installation's reports" };
+            (meaning(&certificate.guarantee, certificate.best_guess, reports, false))
             @for warning in certificate.guarantee.warnings() { p.notice { (warning) } }
             div.columns {
                 div { (later(plan, certificate)) (levels(plan)) (leaves(plan)) }
@@ -151,10 +152,10 @@ fn later(plan: &DevicePlan, certificate: &Certificate) -> Markup {
         @match plan.params.privacy.per {
             Some(Period::Each(span)) => {
                 table {
-                    thead { tr { th { "periods of " (span) } @for row in &certificate.periods { th.number { (row.periods) } } } }
-                    tbody { tr { td { "epsilon at delta " span.nowrap { (format!("{:e}", certificate.guarantee.delta())) } } @for row in &certificate.periods { td.number { (epsilon_text(row.epsilon)) } } } }
+                    thead { tr { th { "periods of " (span) } @for row in rows(certificate) { th.number { (row.periods) } } } }
+                    tbody { tr { td { "epsilon at delta " span.nowrap { (format!("{:e}", certificate.guarantee.delta())) } } @for row in rows(certificate) { td.number { (epsilon_text(row.epsilon)) } } } }
                 }
-                p.quiet { "Each period adds to the number. No number holds for ever." }
+                p.quiet { "The last column is a year, which meets up to so many periods. Each period adds to the number. No number holds for ever." }
             },
             _ => p { "The number holds however often an installation comes back: it reports at most " @if plan.visits() == 1 { "once." } @else { (plan.visits()) " times." } },
         }

@@ -2,6 +2,7 @@
 //!
 //! | file | what it is |
 //! | --- | --- |
+//! | `answering` | what answers people, with the token of its head |
 //! | `rank` | questions are answered |
 //! | `open` | how many events are open |
 //! | `reward` | rewards and activations are taken |
@@ -18,9 +19,12 @@
 //! | `model` | what a loop has released, for another one to begin with |
 //! | `erase` | a person is erased |
 //! | `counts` | exact counts, for the curator's eyes |
+//! | `generations` | which generations share a ledger, and what a changed file would begin |
 
+mod answering;
 mod counts;
 mod erase;
+mod generations;
 mod model;
 mod open;
 mod people;
@@ -47,20 +51,24 @@ use std::{
     },
 };
 
+pub use answering::Answering;
 pub use counts::Counts;
 pub use erase::ErasedAnswer;
+pub(crate) use generations::stored_loops;
+pub use generations::{Outcome, StoredLoop, outcomes};
 pub(crate) use model::stored_model;
 pub(crate) use people::{PEOPLE_CHECK, is_known_to_lack_keys, needed_keys};
+pub use rollback::{Accepted, RollbackCost};
 pub use tick::Ticked;
 pub use views::{Exported, ExportedEvent, LoopView};
 
 use crate::{
     Error, Result,
     clock::{Clock, Time},
-    config::{DevicePlan, Ledger, LoopPlan, Period},
+    config::{DevicePlan, Ledger, LoopPlan},
     devices::Devices,
     failpoint, lives,
-    loops::{self, HeadName, Limits, Served, Token, first_chain},
+    loops::{self, Earlier, HeadName, Limits, Served, Token, first_chain},
     sealed::SealKey,
     secret::Secret,
     store::{
@@ -136,6 +144,8 @@ pub struct Loop {
     pub plan: LoopPlan,
     /// Its present life.
     pub life: LifeId,
+    /// The generations before it.
+    earlier: Earlier,
     served: RwLock<Arc<Answering>>,
     lease: Lease,
     clock: Arc<time::BelievedClock>,
@@ -169,14 +179,6 @@ enum Note {
     Seen,
     /// Later releases may be lost.
     Doubt,
-}
-
-/// What answers people, with its token.
-pub struct Answering {
-    /// Everything that has been released.
-    pub served: Served,
-    /// The token of its head.
-    pub token: String,
 }
 
 impl Service {
@@ -384,7 +386,6 @@ impl Loop {
     ) -> Result<Self> {
         let curator = plan.begin()?;
         let now = clock.now();
-        let carry_ledger = matches!(plan.ledger, Ledger::Person { period: Period::Ever, .. });
         let json = |error: serde_json::Error| Error::store(error);
         let new = NewLife {
             name: plan.name.clone(),
@@ -394,9 +395,10 @@ impl Loop {
             event: serde_json::to_vec(&curator.event()).map_err(json)?,
             closed: plan.slot(now).saturating_sub(1),
             time: now,
-            carry_ledger,
+            counts_with: None,
         };
         let life = lives::begin(store.as_ref(), new).await?;
+        let earlier = generations::earlier(store.as_ref(), &life).await?;
         let mut head = store.head(life.id).await?;
         if head.number == 0 {
             head.chain = first_chain(store.id(), life.id, life.generation);
@@ -411,13 +413,14 @@ impl Loop {
             0 => None,
             number => store.releases(life.id, number, 1).await?.first().map(|record| record.time),
         };
-        let served = loops::served(&head, last)?;
+        let served = loops::served(&head, last, &earlier)?;
         let answering = Answering::new(served, tokens, life.id);
         let ticker = Ticker::new(&plan.name, plan.tick);
         let closed_until = AtomicU64::new(time::end_of_slot(&plan, head.closed));
         Ok(Loop {
             plan,
             life: life.id,
+            earlier,
             served: RwLock::new(Arc::new(answering)),
             lease,
             clock: Arc::clone(clock),
@@ -480,12 +483,5 @@ impl Loop {
     /// Events whose window has not ended: rewarded or not, so that it shows nothing but when people came.
     pub fn open_events(&self) -> u64 {
         self.open.count()
-    }
-}
-
-impl Answering {
-    fn new(served: Served, tokens: &Secret, life: LifeId) -> Self {
-        let token = Token::write(tokens, life, &HeadName::new(served.number, &served.chain));
-        Answering { served, token }
     }
 }

@@ -26,6 +26,8 @@
 use std::collections::BTreeSet;
 
 use reticent::{bandit::Curator, noise::SecureNoise};
+use reticent_page::epsilon_text;
+use serde::{Deserialize, Serialize};
 
 use super::{Answering, Loop, Note, Service};
 use crate::{
@@ -40,7 +42,26 @@ use crate::{
 };
 
 /// Why a loop is stopped of which nothing was seen itself.
-const ANOTHER_SHOWS: &str = "another loop shows, or another witness, that the store has gone back";
+const ANOTHER_SHOWS: &str =
+    "another loop shows, or another witness, that this is an older copy of the store";
+
+/// Epsilon of one unit of a loop before a rollback is accepted, and after it, which is for good.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct RollbackCost {
+    /// Before.
+    pub before: f64,
+    /// After.
+    pub after: f64,
+}
+
+/// A rollback that was accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Accepted {
+    /// Replays that are charged by now.
+    pub replays: u64,
+    /// What it costs.
+    pub cost: RollbackCost,
+}
 
 /// The name of the note that a life has gone back.
 fn note_name(life: LifeId, replays: u64) -> String {
@@ -224,7 +245,7 @@ impl Service {
         let Some(charged) = lacking(known, stored, accepted) else { return Ok(false) };
         self.store.raise_floor(replays_name(each.life), charged).await?;
         let seen = each.note_again();
-        let shown = "the store has gone back, and whoever accepted that did not know of all replays that were charged before";
+        let shown = "whoever accepted that this is an older copy of the store did not know of all replays that were charged before";
         self.doubt(each, shown).await?;
         if let Some(seen) = seen.filter(|seen| *seen > head.number) {
             self.gone_back(each, seen).await?;
@@ -237,9 +258,9 @@ impl Service {
 
     /// Stops the releases of a loop of whose releases this number has been seen.
     pub(super) async fn gone_back(&self, each: &Loop, seen: u64) -> Result<()> {
-        let (_, stored, accept) = self.acceptance(each).await;
+        let (number, accept) = self.acceptance(each).await;
         let why = format!(
-            "release {seen} has been seen, and the store ends with {stored}: it has gone back. Nothing is released until {accept}"
+            "rollback: this copy of the store ends at release {number}, but release {seen} was already published. {accept}"
         );
         self.halt_for_good(each, why, seen).await
     }
@@ -271,37 +292,62 @@ impl Service {
 
     /// Stops the releases of a loop whose later releases may be lost.
     async fn doubt(&self, each: &Loop, shown: &str) -> Result<()> {
-        let (number, stored, accept) = self.acceptance(each).await;
+        let (number, accept) = self.acceptance(each).await;
         let why = format!(
-            "{shown}, and releases of this one after {stored} may be lost. Nothing is released until {accept}"
+            "rollback: {shown}, and releases of this one after {number} may be lost. {accept}"
         );
         each.halt(why, Some((number, Note::Doubt)));
         self.note_halt(each).await
     }
 
-    /// The number and the name of the head of the store, and what an operator does who goes on from it. A store that cannot be read at present is taken to be at what is served: the loop is
+    /// The number of the head of the store, and what an operator does about it. A store that cannot be read at present is taken to be at what is served: the loop is
     /// stopped all the same.
-    async fn acceptance(&self, each: &Loop) -> (u64, String, String) {
-        let stored = match self.head(each).await {
+    async fn acceptance(&self, each: &Loop) -> (u64, String) {
+        let head = self.head(each).await;
+        let stored = match &head {
             Ok(head) => HeadName::new(head.number, &head.chain),
             Err(_) => {
                 let answering = each.answering();
                 HeadName::new(answering.served.number, &answering.served.chain)
             }
         };
-        let (number, stored) = (stored.number, stored.text());
-        let name = &each.plan.name;
-        let accept = format!(
-            "`reticent store accept-rollback --data DIR --loop {name} --head {stored}`, which charges the replay"
+        let cost = match &head {
+            Ok(head) => self.cost_of_rollback(each, head).await.ok(),
+            Err(_) => None,
+        };
+        let cost = cost.map_or_else(
+            || "epsilon rises for good".into(),
+            |RollbackCost { before, after }| {
+                format!(
+                    "epsilon rises from {} to {} for good",
+                    epsilon_text(before),
+                    epsilon_text(after)
+                )
+            },
         );
-        (number, stored, accept)
+        let (number, name, stored) = (stored.number, &each.plan.name, stored.text());
+        let accept = format!(
+            "Nothing is released. Restore the newer copy; if it is lost, accept the rollback ({cost}): \
+             `reticent store accept-rollback --data DIR --loop {name} --head {stored}`"
+        );
+        (number, accept)
+    }
+
+    /// Epsilon of one unit before a rollback to this head of the store is accepted, and after.
+    async fn cost_of_rollback(&self, each: &Loop, head: &Head) -> Result<RollbackCost> {
+        let known = self.charged(each.life).await?.max(each.answering().served.replays);
+        let epsilon = |number: u64| {
+            let curator = Curator::<SecureNoise>::resume_charged(&head.state, number, known)?;
+            Ok::<_, Error>(each.earlier.guarantee(&curator)?.epsilon())
+        };
+        Ok(RollbackCost { before: epsilon(head.number)?, after: epsilon(head.number + 1)? })
     }
 
     /// Stops the releases of a loop of which there is another release of this number.
     pub(super) async fn forked(&self, each: &Loop, number: u64) -> Result<()> {
-        let (.., accept) = self.acceptance(each).await;
+        let (_, accept) = self.acceptance(each).await;
         let why = format!(
-            "there are two releases of number {number}: nothing is released until the other copy of the store is restored, or {accept}"
+            "rollback: there are two releases of number {number}, of two copies of the store. {accept}"
         );
         self.halt_for_good(each, why, number).await
     }
@@ -373,7 +419,8 @@ impl Service {
     pub(super) async fn show_charges(&self) -> Result<()> {
         for each in self.loops() {
             if self.charged(each.life).await? > 0 {
-                let epsilon = self.cost_of(each.life).await?.guarantee()?.epsilon();
+                let curator = self.cost_of(each.life).await?;
+                let epsilon = each.earlier.guarantee(&curator)?.epsilon();
                 let served = loops::Served { epsilon, ..each.answering().served.clone() };
                 each.serve(Answering::new(served, &self.tokens, each.life));
             }
@@ -381,22 +428,35 @@ impl Service {
         Ok(())
     }
 
-    /// Goes on from a store that has gone back, and charges the replay. `named` must be the head of the store, so that nobody accepts another
-    /// one than they looked at; once accepted, the same name does not fit any more.
-    pub async fn accept_rollback(&self, name: &str, named: &str) -> Result<u64> {
-        let each = self.find(name)?;
-        let _one_at_a_time = each.ticking.lock().await;
+    /// The latest release that was seen of a loop that was rolled back, and the head of its store, which must be the one that is `named`: the operator accepts no other one than they looked at.
+    async fn rolled_back(&self, each: &Loop, named: &str) -> Result<(u64, Head)> {
         let Some(seen) = each.halt_state().as_ref().and_then(|halt| halt.seen) else {
-            let remedy = "nothing shows that this loop has gone back: nothing has to be accepted";
+            let remedy = "nothing shows that this loop was rolled back: nothing has to be accepted";
             return Err(Error::invalid("head", named, remedy));
         };
-        let from = self.store.head(each.life).await?.key();
         let head = self.head(each).await?;
         let stored = HeadName::new(head.number, &head.chain);
         if HeadName::parse(named) != Some(stored) {
             let remedy = format!("the head of this store is {}: name that one", stored.text());
             return Err(Error::invalid("head", named, remedy));
         }
+        Ok((seen, head))
+    }
+
+    /// What it would cost to go on from a store that was rolled back. Nothing is changed.
+    pub async fn price_rollback(&self, name: &str, named: &str) -> Result<RollbackCost> {
+        let each = self.find(name)?;
+        let (_, head) = self.rolled_back(each, named).await?;
+        self.cost_of_rollback(each, &head).await
+    }
+
+    /// Goes on from a store that was rolled back, and charges the replay. `named` must be the head of the store; once accepted, the same name does not fit any more.
+    pub async fn accept_rollback(&self, name: &str, named: &str) -> Result<Accepted> {
+        let each = self.find(name)?;
+        let _one_at_a_time = each.ticking.lock().await;
+        let from = self.store.head(each.life).await?.key();
+        let (seen, head) = self.rolled_back(each, named).await?;
+        let before = self.cost_of_rollback(each, &head).await?.before;
         // Another process may have seen a later one.
         let note = note_name(each.life, loops::learner(&head)?.replays());
         let seen = seen.max(floor(self.store.as_ref(), note).await?);
@@ -419,7 +479,11 @@ impl Service {
         let replacement =
             Replacement { from, head: accepted.clone(), link: Some(link), charge: Some(charge) };
         self.store.replace_state(each.life, replacement).await?;
-        let served = loops::served(&accepted, Some(self.clock.now()))?;
+        let served = loops::served(&accepted, Some(self.clock.now()), &each.earlier)?;
+        let cost = RollbackCost { before, after: served.epsilon };
+        let (epsilon, was) = (epsilon_text(cost.after), epsilon_text(cost.before));
+        let replays = curator.replays();
+        tracing::warn!(r#loop = %name, head = %named, replays, "an operator accepted a rollback: epsilon is now {epsilon} (was {was}), for good");
         each.serve(Answering::new(served, &self.tokens, each.life));
         let mut halt = each.halt_state();
         // A client may have shown a later release meanwhile: that is another rollback.
@@ -428,6 +492,6 @@ impl Service {
             return Err(Error::invalid("head", named, remedy));
         }
         *halt = None;
-        Ok(curator.replays())
+        Ok(Accepted { replays, cost })
     }
 }

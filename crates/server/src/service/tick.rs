@@ -247,7 +247,7 @@ impl Service {
                 records.first().map(|record| record.time)
             }
         };
-        let served = loops::served(head, time)?;
+        let served = loops::served(head, time, &each.earlier)?;
         each.serve(Answering::new(served, &self.tokens, each.life));
         Ok(())
     }

@@ -1,7 +1,9 @@
 //! Certificates, summaries, exports.
 
-use reticent::{bandit::Curator, noise::SecureNoise, privacy::TrustModel};
+use reticent::{bandit::Curator, noise::SecureNoise, privacy::TrustModel, release::Generation};
 use serde::{Deserialize, Serialize};
+
+use std::collections::BTreeMap;
 
 use super::{Loop, Service, UNWATCHED, lost_witness};
 use crate::{
@@ -9,7 +11,7 @@ use crate::{
     clock::Clock,
     config::{Ledger, LoopParams, Origin, Trust, UnitName},
     loops::{
-        Certificate, ChainHeader, Decision, Part, RankRequest, Summary, Together, Watch,
+        self, Certificate, ChainHeader, Decision, Part, RankRequest, Summary, Together, Watch,
         first_chain,
     },
     secret::hex,
@@ -140,15 +142,7 @@ impl Service {
         let watch = self.watch().await?;
         let served = each.answering();
         let served = (served.served.number, &served.served.chain);
-        Certificate::new(
-            &each.plan,
-            &curator.event(),
-            curator.guarantee()?,
-            Some(served),
-            curator.replays(),
-            watch,
-            self.clock.now(),
-        )
+        Certificate::new(&each.plan, &curator, &each.earlier, Some(served), watch, self.clock.now())
     }
 
     /// What shows that an older copy of the store was put back. Another process may have noted something since this one began.
@@ -164,6 +158,8 @@ impl Service {
         let mut parts = Vec::new();
         let mut delta: f64 = 0.0;
         let lives = self.store.lives().await?;
+        // Generations that share a ledger cost together what one of them does.
+        let mut ledgers: BTreeMap<LifeId, Vec<Generation>> = BTreeMap::new();
         for life in &lives {
             let params: LoopParams = serde_json::from_slice(&life.params).map_err(Error::store)?;
             let event = match params.trust {
@@ -180,7 +176,13 @@ impl Service {
                     if !counted {
                         parts.extend(Part::earlier(&life.name, curator.earlier_events(), units));
                     }
-                    curator.event()
+                    let ledger = ledgers.entry(life.ledger).or_default();
+                    ledger.push(loops::generation(&curator)?);
+                    let last = lives.iter().rfind(|later| later.ledger == life.ledger);
+                    if last.is_some_and(|last| last.id != life.id) {
+                        continue;
+                    }
+                    loops::together(ledger).0
                 }
                 // Devices release by themselves, so that a copy of the store that is put back adds nothing.
                 _ => serde_json::from_slice(&life.event).map_err(Error::store)?,
@@ -188,9 +190,13 @@ impl Service {
             let counted = params.privacy.unit != Some(UnitName::Decision);
             let visits = params.privacy.visits.filter(|_| counted).map(u64::from);
             delta = delta.max(params.privacy.delta);
-            let name = match life.ended {
-                None => life.name.clone(),
-                Some(_) => format!("{} (generation {:016x}, ended)", life.name, life.generation),
+            let counted = ledgers.get(&life.ledger).map_or(1, Vec::len);
+            let name = match (life.ended, counted) {
+                (None, 0 | 1) => life.name.clone(),
+                (None, counted) => format!("{} ({counted} generations with one ledger)", life.name),
+                (Some(_), _) => {
+                    format!("{} (generation {:016x}, ended)", life.name, life.generation)
+                }
             };
             let model = match params.trust {
                 Trust::Curator => TrustModel::Joint,

@@ -4,7 +4,7 @@ use super::rollback::replays_name;
 use crate::{
     Error, Result,
     clock::Time,
-    config::{LoopParams, Period, Trust},
+    config::{LoopParams, Trust},
     loops,
     store::{Head, Life, LifeId, NewLife, Store, Witness, WitnessHead, WitnessRecord, floor},
 };
@@ -91,18 +91,24 @@ impl Witnessing {
 
 /// Begins what the store has lost. Lives have numbers in the order in which they began, so that an older copy lacks the last ones.
 async fn restore_lives(store: &dyn Store, record: &WitnessRecord) -> Result<()> {
-    let known: Vec<Life> = store.lives().await?;
+    let mut known: Vec<Life> = store.lives().await?;
     for life in record.lives.values() {
         let begun = match known.iter().find(|known| known.id == life.id) {
             Some(known) => known.clone(),
             None => {
-                let begun = store.begin_life(begin_again(life)?).await?;
+                let before = known.iter().filter(|known| known.name == life.name);
+                let shares = before.clone().any(|known| known.ledger == life.ledger);
+                let counts_with = before.map(|known| known.id).max().filter(|_| shares);
+                let again = NewLife { counts_with, ..begin_again(life)? };
+                let begun = store.begin_life(again).await?;
+                known.push(begun.clone());
                 let (name, generation) = (&life.name, format_args!("{:016x}", life.generation));
                 tracing::warn!(r#loop = %name, life = life.id, %generation, "the store has lost a generation that the witness knows: it begins again");
                 begun
             }
         };
-        if (begun.id, begun.generation, &begun.name) != (life.id, life.generation, &life.name) {
+        let name = |life: &Life| (life.id, life.generation, life.name.clone(), life.ledger);
+        if name(&begun) != name(life) {
             let value = format!("life {} of loop {:?}", life.id, life.name);
             let remedy = "the store has another one under this number: it went back and was served without its witness; restore the copy that the witness knows";
             return Err(Error::invalid("witness", value, remedy));
@@ -139,7 +145,7 @@ fn begin_again(life: &Life) -> Result<NewLife> {
         event: serde_json::to_vec(&curator.event()).map_err(Error::store)?,
         closed: plan.slot(life.began).saturating_sub(1),
         time: life.began,
-        carry_ledger: params.privacy.per == Some(Period::Ever),
+        counts_with: None,
     };
     expect_same(life, begun)
 }

@@ -206,7 +206,7 @@ impl ShuffleLoop {
             event: Vec::new(),
             closed: 0,
             time: 0,
-            carry_ledger: false,
+            counts_with: None,
         };
         let life = store.begin_life(life).await?.id;
         let halted = end_earlier(store, plan, life).await?;

@@ -265,6 +265,7 @@ impl Store for MemoryStore {
 
     fn ledger(&self, life: LifeId, period: u64, most: u32) -> Pending<LedgerCount> {
         self.read(move |state| {
+            let life = state.ledger_of(life);
             let of_period =
                 state.ledger.iter().filter(|((of, at, _), _)| *of == life && *at == period);
             let counts: Vec<u32> = of_period.map(|(_, count)| *count).collect();

@@ -75,7 +75,7 @@ pub trait Store: Send + Sync + 'static {
 
     /// Adds events, each with its charge to the ledger, or returns the answer that was given before under the same event id. All events of
     /// one call are one transaction; the answers are in their order. The slot is that asked for, or the first open one if that has closed.
-    /// Events of a life that has ended are kept and not learnt from: the ledger of the next one has been carried over already.
+    /// Events of a life that has ended are kept and not learnt from: every event is in one generation only.
     fn rank(&self, events: Vec<NewEvent>) -> Pending<Vec<Ranked>>;
 
     /// The same for events with a number, of which those below a named floor are not added: none for these. The floor is read in the same transaction,
@@ -165,10 +165,10 @@ pub trait Store: Send + Sync + 'static {
     /// The hashes of everybody who was erased, in order: for the witness.
     fn erased(&self) -> Pending<Vec<PersonHash>>;
 
-    /// How many people of a period have how many visits left to them: the number who have used up `most`, and of all.
+    /// How many people of a period have how many visits left to them in the ledger of a life: the number who have used up `most`, and of all.
     fn ledger(&self, life: LifeId, period: u64, most: u32) -> Pending<LedgerCount>;
 
-    /// Begins a life of a loop, or returns the present one if it has the same generation hash. An `ever` ledger is carried over. The present one
+    /// Begins a life of a loop, or returns the present one if it has the same generation hash. The ledger of the present one goes on if the new one counts with it. The present one
     /// takes the new parameters: some of them, such as how long rows are retained, belong to no generation.
     fn begin_life(&self, life: NewLife) -> Pending<Life>;
 

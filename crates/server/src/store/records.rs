@@ -322,8 +322,16 @@ pub struct NewLife {
     pub closed: u64,
     /// When.
     pub time: Time,
-    /// Whether the ledger of the life before is carried over.
-    pub carry_ledger: bool,
+    /// The life whose ledger goes on: persons are counted over both. None for a ledger of its own, which it has too if that life is not the present one any more.
+    pub counts_with: Option<LifeId>,
+}
+
+impl NewLife {
+    /// The life that began the ledger of this one, which gets this number and follows the present life.
+    pub(super) fn ledger(&self, id: LifeId, present: Option<&Life>) -> LifeId {
+        let shared = present.filter(|present| self.counts_with == Some(present.id));
+        shared.map_or(id, |present| present.ledger)
+    }
 }
 
 /// A generation of a loop.
@@ -343,6 +351,27 @@ pub struct Life {
     pub began: Time,
     /// When the next one of the loop began.
     pub ended: Option<Time>,
+    /// The life that began the ledger in which its persons are counted: its own number, or that of an earlier generation of the loop.
+    pub ledger: LifeId,
+}
+
+/// Version 1 of [`Life`], whose ledger was its own. One that held for ever was copied from the life before, but nothing says so: what these lives cost adds up.
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct FirstLife {
+    id: LifeId,
+    name: String,
+    generation: u64,
+    params: Vec<u8>,
+    event: Vec<u8>,
+    began: Time,
+    ended: Option<Time>,
+}
+
+impl From<FirstLife> for Life {
+    fn from(first: FirstLife) -> Self {
+        let FirstLife { id, name, generation, params, event, began, ended } = first;
+        Life { id, name, generation, params, event, began, ended, ledger: id }
+    }
 }
 
 /// What to remove. Rows and ids of slots that are not closed are never removed.

@@ -16,7 +16,8 @@ use serde::{Deserialize, Serialize};
 use super::{
     Digest, Life, LifeId, PersonHash, Store, StoreId,
     disk::{make_folder, private, rename, unusable},
-    row::{self, Record},
+    records::FirstLife,
+    row::{self, Reader, Record},
 };
 use crate::{Error, Result, clock::Time, failpoint};
 
@@ -52,7 +53,32 @@ pub struct WitnessRecord {
 
 impl Record for WitnessRecord {
     const NAME: &'static str = "witness";
-    const VERSION: u8 = 2;
+    const VERSION: u8 = 3;
+
+    fn reader_of(version: u8) -> Option<Reader<Self>> {
+        let read: Reader<Self> = |bytes| row::whole::<SecondRecord>(bytes).map(Self::from);
+        (version == 2).then_some(read)
+    }
+}
+
+/// The second version, whose lives had ledgers of their own.
+#[derive(Serialize, Deserialize)]
+struct SecondRecord {
+    store: StoreId,
+    heads: BTreeMap<LifeId, WitnessHead>,
+    replays: BTreeMap<LifeId, u32>,
+    revoked_keys: BTreeSet<String>,
+    erased: BTreeSet<PersonHash>,
+    lives: BTreeMap<LifeId, FirstLife>,
+    time: Time,
+}
+
+impl From<SecondRecord> for WitnessRecord {
+    fn from(second: SecondRecord) -> Self {
+        let SecondRecord { store, heads, replays, revoked_keys, erased, lives, time } = second;
+        let lives = lives.into_iter().map(|(id, life)| (id, life.into())).collect();
+        WitnessRecord { store, heads, replays, revoked_keys, erased, lives, time }
+    }
 }
 
 /// The first version, which knew no lives.
@@ -78,7 +104,7 @@ fn read(bytes: &[u8]) -> Result<WitnessRecord> {
     let damaged = |_| refused("it is a damaged witness, or a file of another kind");
     match bytes.first() {
         None => Err(refused("it is empty, and no witness")),
-        Some(&WitnessRecord::VERSION) => row::decode(bytes).map_err(damaged),
+        Some(&2 | &WitnessRecord::VERSION) => row::decode(bytes).map_err(damaged),
         Some(&FirstRecord::VERSION) => {
             let FirstRecord { store, heads, replays, revoked_keys, erased } =
                 row::decode(bytes).map_err(damaged)?;

@@ -37,9 +37,9 @@ async fn a_rewarded_event_is_released_when_its_window_has_passed() {
     let certificate = answer.json();
     assert_eq!((&certificate["release"], &certificate["name"]), (&8.into(), &"home".into()));
     let conditions = certificate["conditions"].as_array().unwrap();
-    assert!(
-        conditions.iter().any(|one| one["text"].as_str().unwrap().starts_with("at most 2 visits"))
-    );
+    assert!(conditions.iter().any(|one| {
+        one["text"].as_str().unwrap().starts_with("a person is learnt from at most 2 times")
+    }));
     assert_eq!(certificate["periods"].as_array().unwrap().len(), 3);
     let key = format!("Authorization: Bearer {}", server.read_key);
     for (accept, page) in [

@@ -238,8 +238,9 @@ impl Simulation {
             }
             let named = HeadName::new(head.number, &head.chain).text();
             match process.service.accept_rollback(name, &named).await {
-                Ok(1) => {}
-                Ok(charged) => {
+                Ok(accepted) if accepted.replays == 1 => {}
+                Ok(accepted) => {
+                    let charged = accepted.replays;
                     self.found(Promise::Certificate, format!("loop {name}: {charged} charged"));
                 }
                 Err(error) => self.found(Promise::Certificate, format!("loop {name}: {error}")),

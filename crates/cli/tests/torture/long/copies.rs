@@ -85,7 +85,7 @@ pub fn copies(kind: Kind, random: &mut Random, table: &mut Table) {
             let arguments = place.arguments();
             let mut command = vec!["store", "accept-rollback"];
             command.extend(arguments.iter().map(String::as_str));
-            command.extend(["--loop", name, "--head", head]);
+            command.extend(["--loop", name, "--head", head, "--yes"]);
             let told = run(&command);
             if !told.ends_with(&format!(": {replays}")) {
                 println!("  loop {name}: {told}, and {replays} are due");

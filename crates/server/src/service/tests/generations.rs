@@ -1,8 +1,9 @@
-//! What the log says when a generation begins.
+//! Generations: what the log says of them, and that they count a person's visits together.
 
 use std::io::Write;
 
 use super::*;
+use crate::{service::outcomes, store::contract::sample::separate_ledgers};
 
 /// What this thread logs.
 #[derive(Clone, Default)]
@@ -59,4 +60,174 @@ async fn a_new_generation_is_told_with_what_has_changed() {
     ] {
         assert!(told.contains(words), "{words}: {told}");
     }
+}
+
+/// On one thread, as above.
+#[tokio::test(flavor = "current_thread")]
+async fn an_accepted_rollback_has_a_line_in_the_log() {
+    let captured = Captured::default();
+    let writer = captured.clone();
+    let subscriber = tracing_subscriber::fmt().json().with_writer(move || writer.clone()).finish();
+    let _guard = tracing::subscriber::set_default(subscriber);
+    let world =
+        World::new(&file("epsilon = 4.0, delta = 1e-6, visits = 1, per = \"ever\"", "")).await;
+    world.ticks(1).await;
+    let each = world.service.find("home").unwrap();
+    let later = HeadName::new(7, &[7; 32]);
+    let token = Token::write(&world.service.tokens, each.life, &later);
+    world.service.notice("home", &token).await.unwrap();
+    let head = world.service.head(each).await.unwrap();
+    let named = HeadName::new(head.number, &head.chain).text();
+    captured.take();
+    world.service.accept_rollback("home", &named).await.unwrap();
+    let told = captured.take();
+    for words in [
+        "an operator accepted a rollback: epsilon is now 5.93 (was 4.00), for good",
+        &named,
+        "\"loop\":\"home\"",
+    ] {
+        assert!(told.contains(words), "{words}: {told}");
+    }
+}
+
+/// Two visits a day, and rewards within a second.
+fn twice_a_day() -> String {
+    let text = file("epsilon = 1.0, delta = 1e-6, visits = 2, per = \"1 day\"", "");
+    text.replace("2 minutes", "1 second")
+}
+
+/// Events that are learnt from, by life.
+async fn learnt_from(store: &MemoryStore) -> Vec<usize> {
+    let mut found = Vec::new();
+    for life in store.lives().await.unwrap() {
+        let rows = store.kept_events(life.id, Place::default(), 1000).await.unwrap();
+        found.push(rows.iter().filter(|(_, event)| event.learnt).count());
+    }
+    found
+}
+
+/// One person comes once, then twice after each change of the file, which ends as it began; all within one day.
+async fn three_generations() -> World {
+    let texts = [twice_a_day(), twice_a_day().replace("1 second", "2 seconds"), twice_a_day()];
+    let mut world = World::new(&texts[0]).await;
+    for (generation, text) in texts.iter().enumerate() {
+        world.again(text).await;
+        for visit in 0..=generation.min(1) {
+            let id = format!("{generation}/{visit}");
+            world.service.rank("home", request(&id, Some("somebody"))).await.unwrap();
+        }
+        world.clock.pass(1000);
+    }
+    world
+}
+
+#[tokio::test]
+async fn a_person_s_visits_are_counted_over_all_generations() {
+    let first = World::new(&twice_a_day()).await;
+    let alone = first.service.certificate("home").await.unwrap();
+    let world = three_generations().await;
+    assert_eq!(learnt_from(&world.store).await, [1, 1, 0], "two visits of a day in all");
+    let certificate = world.service.certificate("home").await.unwrap();
+    let together = world.service.together().await.unwrap();
+    let total = together.guarantee.unwrap().epsilon();
+    for epsilon in [
+        certificate.guarantee.epsilon(),
+        total,
+        world.service.view(world.service.find("home").unwrap()).epsilon,
+    ] {
+        assert!((epsilon - alone.guarantee.epsilon()).abs() < 1e-9, "{epsilon}");
+    }
+    assert_eq!(together.lives, ["home (3 generations with one ledger)"]);
+    assert!(certificate.sentence.contains("at most 2 times in each calendar window of 1 day"));
+    let told = |words: &str| certificate.conditions.iter().any(|one| one.text.contains(words));
+    assert!(told("2 earlier generations of this loop counted visits in the same ledger"));
+    // The next day they may be learnt from again.
+    let mut world = world;
+    world.clock.pass(86_400_000);
+    world.again(&twice_a_day()).await;
+    for visit in 0..3 {
+        let id = format!("tomorrow/{visit}");
+        world.service.rank("home", request(&id, Some("somebody"))).await.unwrap();
+    }
+    assert_eq!(learnt_from(&world.store).await.last(), Some(&2));
+}
+
+/// In stores of earlier versions every generation counted by itself: six visits were learnt from, and what they cost stays.
+#[tokio::test]
+async fn generations_of_earlier_stores_stay_composed() {
+    let mut world = three_generations().await;
+    separate_ledgers(&world.store);
+    world.again(&twice_a_day()).await;
+    let epsilon = world.service.together().await.unwrap().guarantee.unwrap().epsilon();
+    assert!((epsilon - 1.81).abs() < 0.01, "{epsilon}");
+    let certificate = world.service.certificate("home").await.unwrap();
+    assert!((certificate.guarantee.epsilon() - 1.0).abs() < 1e-3);
+    let separate = "2 earlier generations of this loop counted visits in ledgers of their own";
+    assert!(certificate.conditions.iter().any(|one| one.text.contains(separate)));
+    // A change from now on adds nothing.
+    world.again(&twice_a_day().replace("1 second", "2 seconds")).await;
+    let later = world.service.together().await.unwrap().guarantee.unwrap().epsilon();
+    assert!((later - epsilon).abs() < 1e-9, "{later}");
+}
+
+/// Where noise or caps differ the dearest counts; over other periods visits are counted anew, and both are charged.
+#[tokio::test]
+async fn what_differs_between_generations_is_charged() {
+    let epsilon = async |from: &str, to: &str| {
+        let mut world = World::new(&twice_a_day()).await;
+        world.again(&twice_a_day().replace(from, to)).await;
+        let total = world.service.together().await.unwrap().guarantee.unwrap().epsilon();
+        let certificate = world.service.certificate("home").await.unwrap();
+        (certificate.guarantee.epsilon(), total)
+    };
+    let (own, total) = epsilon("epsilon = 1.0", "epsilon = 0.5").await;
+    assert!((own - 1.0).abs() < 1e-3 && (total - own).abs() < 1e-9, "{own} {total}");
+    // mu = .2211 for two visits: three cost at most 3/2 of it, and sqrt 2 of it where each generation stops at its own cap.
+    let (own, total) = epsilon("visits = 2", "visits = 3").await;
+    assert!((own - 1.45).abs() < 0.01 && (total - own).abs() < 1e-9, "{own} {total}");
+    let (own, total) = epsilon("per = \"1 day\"", "per = \"2 days\"").await;
+    assert!((own - 1.0).abs() < 1e-3 && (total - 1.45).abs() < 0.01, "{own} {total}");
+}
+
+/// A copy from before a change is put back: the generations that the witness knows begin again, in the same ledger.
+#[tokio::test]
+async fn a_generation_that_begins_again_counts_with_those_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, clock) = (folder.path().join("witness"), Arc::new(ManualClock::at(START)));
+    let store = Arc::new(MemoryStore::new([1; 16]));
+    let other = twice_a_day().replace("1 second", "2 seconds");
+    drop(witnessed(&twice_a_day(), &store, &clock, &path).await);
+    let copy = Arc::new(store.copy());
+    drop(witnessed(&other, &store, &clock, &path).await);
+    drop(witnessed(&other, &copy, &clock, &path).await);
+    let ledgers = |lives: Vec<crate::store::Life>| -> Vec<_> {
+        lives.into_iter().map(|life| (life.id, life.ledger)).collect()
+    };
+    assert_eq!(ledgers(copy.lives().await.unwrap()), [(1, 1), (2, 1)]);
+}
+
+/// What `serve --check --data` says before a changed file is served is what comes.
+#[tokio::test]
+async fn what_a_file_will_do_is_said_before() {
+    let mut world = World::new(&twice_a_day()).await;
+    let cases = [
+        (twice_a_day(), true, ""),
+        (twice_a_day().replace("1 second", "2 seconds"), false, "reward"),
+        (twice_a_day().replace("epsilon = 1.0", "epsilon = 2.0"), false, "privacy, reward"),
+        (twice_a_day().replace("1 day", "2 days"), false, "privacy"),
+    ];
+    for (text, continues, changed) in cases {
+        let before = world.service.together().await.unwrap().guarantee.unwrap().epsilon();
+        let stored = crate::service::stored_loops(world.store.as_ref()).await.unwrap();
+        let plans = ServiceFile::parse(&text).unwrap().check().unwrap();
+        let outcome = outcomes(&stored, &plans, &[]).unwrap().remove(0);
+        assert_eq!((outcome.continues, outcome.changed.join(", ")), (continues, changed.into()));
+        assert!((outcome.epsilon_before.unwrap() - before).abs() < 1e-9, "{outcome}");
+        world.again(&text).await;
+        let after = world.service.together().await.unwrap().guarantee.unwrap().epsilon();
+        assert!((outcome.epsilon_after - after).abs() < 1e-9, "{outcome}, and it is {after}");
+    }
+    let plans = ServiceFile::parse(&twice_a_day()).unwrap().check().unwrap();
+    let outcome = outcomes(&[], &plans, &[]).unwrap().remove(0).to_string();
+    assert_eq!(outcome, "loop home begins its first generation: epsilon 1.00");
 }

@@ -244,7 +244,7 @@ async fn what_one_process_sees_stops_all_and_what_an_operator_accepts_lets_all_g
     let head = one.database.head(one.each().life).await.unwrap();
     assert_eq!(head.number, 1);
     let named = HeadName::new(head.number, &head.chain).text();
-    assert_eq!(one.world.service.accept_rollback("home", &named).await.unwrap(), 1);
+    assert_eq!(one.world.service.accept_rollback("home", &named).await.unwrap().replays, 1);
     assert_eq!(one.tick().await, Ticked::Released(9));
     assert_eq!(other.tick().await, Ticked::Nothing);
     assert_eq!((other.each().halted(), other.world.number()), (None, 9));
@@ -343,7 +343,7 @@ async fn named(replica: &Replica) -> String {
 }
 
 async fn accept(replica: &Replica) -> u64 {
-    replica.world.service.accept_rollback("home", &named(replica).await).await.unwrap()
+    replica.world.service.accept_rollback("home", &named(replica).await).await.unwrap().replays
 }
 
 /// Three copies have released: the first, the one that was put back and accepted, and the one that is put back after that. The witness of one process knows of the first two.

@@ -1,6 +1,8 @@
 //! Older copies that are put back: what was released, begun, erased and charged since is not lost.
 
 use super::*;
+use reticent_page::epsilon_text;
+
 use crate::loops::{ChainLine, Enforcement, Rollback, verify_chain};
 
 /// Follows the chain of a loop as it is listed to whoever asks.
@@ -57,15 +59,34 @@ async fn an_old_copy_put_back_twice_releases_nothing_until_it_is_accepted_and_is
         assert_eq!(tick(&service).await, Ticked::Halted);
         let head = copy.head(1).await.unwrap();
         let named = HeadName::new(head.number, &head.chain).text();
-        assert!(service.troubles()[0].contains(&named));
+        let trouble = &service.troubles()[0];
+        let cost = service.price_rollback("home", &named).await.unwrap();
+        for words in [
+            format!(
+                "rollback: this copy of the store ends at release {}, but release",
+                head.number
+            ),
+            "Restore the newer copy; if it is lost, accept the rollback".into(),
+            format!(
+                "epsilon rises from {} to {} for good",
+                epsilon_text(cost.before),
+                epsilon_text(cost.after)
+            ),
+            named.clone(),
+        ] {
+            assert!(trouble.contains(&words), "{words}: {trouble}");
+        }
+        assert!(service.price_rollback("home", "4.00").await.is_err());
         // What was erased in the lost copy is erased again.
         assert_eq!(copy.erased().await.unwrap().len(), 1);
         assert!(service.accept_rollback("home", "4.00").await.is_err());
-        assert_eq!(service.accept_rollback("home", &named).await.unwrap(), replays);
+        let accepted = service.accept_rollback("home", &named).await.unwrap();
+        assert_eq!((accepted.replays, accepted.cost), (replays, cost), "what was named is charged");
+        assert!((cost.before - told).abs() < 1e-9, "{cost:?}, and {told} was told");
         // It is done once.
         assert!(service.accept_rollback("home", &named).await.is_err());
         let charged = service.certificate("home").await.unwrap().guarantee.epsilon();
-        assert!(charged > epsilon + 0.2, "{charged}");
+        assert!(charged > epsilon + 0.2 && charged == cost.after, "{charged}, {cost:?}");
         let view = service.view(service.find("home").unwrap(), false);
         assert_eq!(view.epsilon, charged);
         let together = service.together().await.unwrap().guarantee.unwrap().epsilon();
@@ -119,7 +140,7 @@ async fn a_generation_that_only_the_witness_knows_is_still_charged() {
             // It is the lost generation itself, which has gone back to its beginning.
             let head = service.head(service.find("home").unwrap()).await.unwrap();
             let named = HeadName::new(head.number, &head.chain).text();
-            assert_eq!(service.accept_rollback("home", &named).await.unwrap(), 1);
+            assert_eq!(service.accept_rollback("home", &named).await.unwrap().replays, 1);
             assert!(total(&service).await > honest + 0.1);
             assert!(matches!(tick(&service).await, Ticked::Released(_)));
         }
@@ -206,7 +227,7 @@ async fn two_releases_of_one_number_are_noticed_by_tokens_and_by_the_witness() {
     assert!(told(&beside).contains("two releases of number 2"), "{}", told(&beside));
     let head = copy.head(1).await.unwrap();
     let named = HeadName::new(head.number, &head.chain).text();
-    assert_eq!(beside.accept_rollback("home", &named).await.unwrap(), 1);
+    assert_eq!(beside.accept_rollback("home", &named).await.unwrap().replays, 1);
     assert!(matches!(tick(&beside).await, Ticked::Released(5)));
     // The witness of the other copy notices it at a start, ahead of it or not.
     for store in [same_number, Arc::new(copy.copy())] {
@@ -313,7 +334,7 @@ async fn a_rollback_that_a_client_has_shown_is_remembered_without_a_witness() {
     let service = start().await;
     let head = service.head(service.find("home").unwrap()).await.unwrap();
     let named = HeadName::new(head.number, &head.chain).text();
-    assert_eq!(service.accept_rollback("home", &named).await.unwrap(), 1);
+    assert_eq!(service.accept_rollback("home", &named).await.unwrap().replays, 1);
     // Once it is accepted, the note is void.
     let service = start().await;
     assert!(service.troubles().is_empty());
@@ -339,7 +360,7 @@ async fn one_acceptance_covers_all_tokens_that_were_shown_before_it() {
     for shown in [&token(2), &token(3), &last] {
         service.notice("home", shown).await.unwrap();
     }
-    assert_eq!(service.accept_rollback("home", &named(&service).await).await.unwrap(), 1);
+    assert_eq!(service.accept_rollback("home", &named(&service).await).await.unwrap().replays, 1);
     clock.pass(TICK);
     assert_eq!(service.tick("home").await.unwrap(), Ticked::Released(6));
     for shown in [&token(2), &token(3), &last] {
@@ -369,7 +390,10 @@ async fn a_token_beyond_what_was_accepted_is_charged_because_it_may_be_of_anothe
         service.notice("home", shown).await.unwrap();
         clock.pass(TICK);
         assert_eq!(service.tick("home").await.unwrap(), Ticked::Halted);
-        assert_eq!(service.accept_rollback("home", &named(&service).await).await.unwrap(), replays);
+        assert_eq!(
+            service.accept_rollback("home", &named(&service).await).await.unwrap().replays,
+            replays
+        );
         service.tick("home").await.unwrap();
     }
     let charged = service.certificate("home").await.unwrap().guarantee.epsilon();
@@ -406,7 +430,7 @@ async fn a_rollback_that_one_loop_shows_stops_all_loops_of_the_file() {
     for name in ["other", "home"] {
         let head = service.head(service.find(name).unwrap()).await.unwrap();
         let named = HeadName::new(head.number, &head.chain).text();
-        assert_eq!(service.accept_rollback(name, &named).await.unwrap(), 1);
+        assert_eq!(service.accept_rollback(name, &named).await.unwrap().replays, 1);
     }
     let service = start().await;
     assert_eq!(service.troubles(), Vec::<String>::new());

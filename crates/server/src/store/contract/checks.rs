@@ -2,6 +2,7 @@
 
 use super::{
     erasure::{an_erasure_leaves_the_budget, an_erasure_overwrites_requests_and_answers},
+    generations::{lives_follow_each_other, visits_are_counted_over_generations},
     sample::{self, CLOSED, charge, event, event_of, person, reward, step},
     snapshot::Snapshot,
 };
@@ -48,6 +49,7 @@ suite![
     a_number_has_one_release,
     a_head_never_goes_back,
     lives_follow_each_other,
+    visits_are_counted_over_generations,
     only_what_is_released_is_collected,
     an_erasure_leaves_the_budget,
     an_erasure_overwrites_requests_and_answers,
@@ -331,49 +333,6 @@ pub(super) fn sample_step_folding(
     folded: u64,
 ) -> crate::store::Step {
     crate::store::Step { folded, ..step(life, epoch, number) }
-}
-
-async fn lives_follow_each_other(store: &dyn Store) -> Checked {
-    let first = store.begin_life(sample::life("home", 1)).await?;
-    store.rank((0..3).map(|id| event_of(first.id, id, charge(1))).collect()).await?;
-    store.rank(vec![event_of(first.id, 3, Charge { period: 1, ..charge(2) })]).await?;
-    let again = NewLife { state: vec![99], closed: 50, time: 9, ..sample::life("home", 1) };
-    ensure!(store.begin_life(again).await? == first, "the same generation is the same life");
-    ensure!(store.head(first.id).await?.state == [1], "and keeps its state");
-    let changed = NewLife { params: b"changed".to_vec(), ..sample::life("home", 1) };
-    let present = store.begin_life(changed).await?;
-    ensure!((present.id, &present.params[..]) == (first.id, b"changed"), "and takes parameters");
-    ensure!(store.lives().await? == [present], "and keeps them");
-    let second = store.begin_life(sample::life("home", 2)).await?;
-    let other = store.begin_life(sample::life("other", 2)).await?;
-    ensure!(second.id != first.id && other.id != second.id, "new lives");
-    let lives = store.lives().await?;
-    let ends: Vec<_> = lives.iter().map(|life| (life.id, life.ended)).collect();
-    ensure!(ends == [(first.id, Some(1002)), (second.id, None), (other.id, None)], "{ends:?}");
-    let carried = store.ledger(second.id, 0, 3).await?;
-    ensure!(
-        (carried.people, carried.used_up) == (1, 1),
-        "visits that count for ever are carried over: {carried:?}"
-    );
-    ensure!(store.ledger(second.id, 1, 1).await?.people == 0, "others are not");
-    ensure!(
-        store.ledger(other.id, 0, 1).await?.people == 0,
-        "other loops have ledgers of their own"
-    );
-    store
-        .rank(vec![
-            event_of(first.id, 4, charge(3)),
-            event(first.id, 5),
-            event_of(second.id, 4, charge(1)),
-        ])
-        .await?;
-    ensure!(learnt(store, first.id).await? == 4, "nothing is learnt in a life that has ended");
-    ensure!(learnt(store, second.id).await? == 0, "nor beyond k visits in both lives");
-    let third =
-        store.begin_life(NewLife { carry_ledger: false, ..sample::life("home", 1) }).await?;
-    ensure!(third.id != first.id, "an ended life does not come back");
-    ensure!(store.ledger(third.id, 0, 1).await?.people == 0, "carried over only if asked");
-    Ok(())
 }
 
 async fn only_what_is_released_is_collected(store: &dyn Store) -> Checked {

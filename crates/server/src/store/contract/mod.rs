@@ -3,7 +3,7 @@
 //! | file | what it is |
 //! | --- | --- |
 //! | `checks` | the suite: one property a check |
-//! | `erasure` | its checks of erasure |
+//! | `erasure`, `generations` | its checks of erasure, and of lives with their ledger |
 //! | `planted` | stores with a mistake, each of which the suite must find |
 //! | `snapshot` | everything readable of a store, to compare |
 //! | `property` | random operations on the model, redb and PostgreSQL, with failures and reopening in between |
@@ -12,6 +12,7 @@
 
 mod checks;
 mod erasure;
+mod generations;
 mod moving;
 pub(crate) mod planted;
 mod property;

@@ -30,7 +30,11 @@ pub(crate) enum Mistake {
     /// What is remembered of an erased person's requests stays where the event's own row was removed before.
     ErasureForgetsRowsOnly,
     /// A new life begins with an empty ledger.
-    LedgerNotCarried,
+    LedgerBeginsAgain,
+    /// A life of the same generation as one that has ended has the ledger that this one had of its own.
+    LedgerOfItsOwnGeneration,
+    /// The ledger of the present life goes on, whichever life the new one counts with.
+    LedgerOfAnother,
     /// Events are removed before they are in a release.
     CollectsUnreleased,
     /// Part of a refused batch is added.
@@ -54,7 +58,9 @@ pub(super) const MISTAKES: &[(Mistake, &str)] = &[
     (Mistake::ErasureRefills, "an_erasure_leaves_the_budget"),
     (Mistake::ErasureKeepsRequests, "an_erasure_overwrites_requests_and_answers"),
     (Mistake::ErasureForgetsRowsOnly, "an_erasure_overwrites_requests_and_answers"),
-    (Mistake::LedgerNotCarried, "lives_follow_each_other"),
+    (Mistake::LedgerBeginsAgain, "visits_are_counted_over_generations"),
+    (Mistake::LedgerOfItsOwnGeneration, "visits_are_counted_over_generations"),
+    (Mistake::LedgerOfAnother, "visits_are_counted_over_generations"),
     (Mistake::CollectsUnreleased, "only_what_is_released_is_collected"),
     (Mistake::BatchInParts, "a_refused_transaction_changes_nothing"),
     (Mistake::FloorLowered, "nothing_is_added_below_a_floor_that_never_goes_down"),
@@ -191,7 +197,22 @@ impl Store for Planted {
     }
 
     fn begin_life(&self, mut life: NewLife) -> Pending<Life> {
-        life.carry_ledger &= !self.has(Mistake::LedgerNotCarried);
+        let present = |life: &Life, name: &str| life.name == name && life.ended.is_none();
+        self.model.with(|state| {
+            let lives = &state.lives;
+            if self.has(Mistake::LedgerBeginsAgain) {
+                life.counts_with = None;
+            }
+            if self.has(Mistake::LedgerOfItsOwnGeneration)
+                && lives.values().any(|ended| ended.generation == life.generation)
+            {
+                life.counts_with = None;
+            }
+            if self.has(Mistake::LedgerOfAnother) {
+                let found = lives.values().find(|one| present(one, &life.name));
+                life.counts_with = life.counts_with.and(found.map(|found| found.id));
+            }
+        });
         self.model.begin_life(life)
     }
 

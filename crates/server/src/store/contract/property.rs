@@ -11,7 +11,7 @@ use super::{
 use crate::{
     Error, Result,
     store::{
-        Charge, Collect, Committed, Fault, LifeId, MemoryStore, NewEvent, NewLife, NewReward,
+        Charge, Collect, Committed, Fault, Life, LifeId, MemoryStore, NewEvent, NewLife, NewReward,
         Outcome, Payer, PostgresStore, Ranked, RedbStore, Step, Store,
         postgres::testing::{Cluster, cluster},
         redb::faulty::Disk,
@@ -133,11 +133,17 @@ pub(super) async fn apply(store: &dyn Store, operation: &Operation) -> Result<Ve
         Operation::Erase(persons) => {
             bytes(&store.erase(persons.into_iter().map(sample::person).collect(), 5).await?.rows)
         }
-        Operation::Begin(first, generation, carry_ledger) => bytes(
-            &store
-                .begin_life(NewLife { carry_ledger, ..sample::life(&name(first), generation) })
-                .await?,
-        ),
+        Operation::Begin(first, generation, counts_with_present) => {
+            let (name, lives) = (name(first), store.lives().await?);
+            let present = |life: &&Life| life.name == name && life.ended.is_none();
+            let present = lives.iter().find(present).filter(|_| counts_with_present);
+            let counts_with = present.map(|life| life.id);
+            bytes(
+                &store
+                    .begin_life(NewLife { counts_with, ..sample::life(&name, generation) })
+                    .await?,
+            )
+        }
         Operation::AddKey(first) => bytes(&store.add_key(sample::key(&name(first))).await?),
         Operation::RevokeKey(first) => bytes(&store.revoke_key(name(first), 9).await?),
         Operation::KeepSetting(first, value) => {

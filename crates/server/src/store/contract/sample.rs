@@ -18,7 +18,7 @@ pub(crate) fn life(name: &str, generation: u64) -> NewLife {
         event: b"null".to_vec(),
         closed: CLOSED,
         time: 1000 + generation,
-        carry_ledger: true,
+        counts_with: None,
     }
 }
 
@@ -93,6 +93,11 @@ pub(crate) fn everything() -> Collect {
 pub(crate) fn damage(store: &MemoryStore, rows: usize) {
     let unreadable = |event: &mut StoredEvent| *event = StoredEvent::unreadable();
     store.with(|state| state.events.values_mut().take(rows).for_each(unreadable));
+}
+
+/// Gives every life a ledger of its own, as in stores of earlier versions.
+pub(crate) fn separate_ledgers(store: &MemoryStore) {
+    store.with(|state| state.lives.values_mut().for_each(|life| life.ledger = life.id));
 }
 
 /// A key.

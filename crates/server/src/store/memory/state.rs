@@ -20,7 +20,7 @@ pub(in crate::store) struct Remembered {
 /// Everything that is kept.
 #[derive(Clone, Default)]
 pub(in crate::store) struct State {
-    pub(super) lives: BTreeMap<LifeId, Life>,
+    pub(in crate::store) lives: BTreeMap<LifeId, Life>,
     pub(in crate::store) heads: BTreeMap<LifeId, Head>,
     pub(super) numbers: BTreeMap<LifeId, u64>,
     pub(in crate::store) events: BTreeMap<(LifeId, Place), StoredEvent>,
@@ -57,8 +57,14 @@ impl State {
         of_life.take(limit).map(|((_, place), event)| (*place, event.clone())).collect()
     }
 
+    /// The life that began the ledger of this one.
+    pub(super) fn ledger_of(&self, life: LifeId) -> LifeId {
+        self.lives.get(&life).map_or(life, |life| life.ledger)
+    }
+
     /// Grants a visit if the person has one left under all their hashes.
     pub(super) fn charge(&mut self, life: LifeId, charge: &Charge) -> bool {
+        let life = self.ledger_of(life);
         let hashes = charge.earlier.iter().flatten().chain([&charge.person]);
         let counts = hashes.filter_map(|hash| self.ledger.get(&(life, charge.period, *hash)));
         let granted = counts.map(|count| u64::from(*count)).sum::<u64>() < u64::from(charge.most);
@@ -132,19 +138,8 @@ impl State {
             return Ok(present);
         }
         let id = self.lives.len() as LifeId + 1;
+        let ledger = new.ledger(id, present.as_ref());
         if let Some(mut present) = present {
-            if new.carry_ledger {
-                let carried: Vec<_> = self
-                    .ledger
-                    .iter()
-                    .filter(|((life, period, _), _)| *life == present.id && *period == 0)
-                    .collect();
-                let carried: Vec<_> = carried
-                    .into_iter()
-                    .map(|((_, _, person), count)| ((id, 0, *person), *count))
-                    .collect();
-                self.ledger.extend(carried);
-            }
             present.ended = Some(new.time);
             self.lives.insert(present.id, present);
         }
@@ -156,6 +151,7 @@ impl State {
             event: new.event,
             began: new.time,
             ended: None,
+            ledger,
         };
         let head = Head {
             number: 0,

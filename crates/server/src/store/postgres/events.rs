@@ -24,6 +24,8 @@ use crate::{
 #[derive(Clone, Copy)]
 pub(super) struct Open {
     pub(super) closed: u64,
+    /// The life that began its ledger.
+    ledger: LifeId,
     ended: bool,
     /// Whether people may be charged by this process.
     charges: bool,
@@ -40,8 +42,8 @@ pub(super) async fn open(
     lock_shared(on, key, &lives).await?;
     let found = rows(
         on,
-        "select h.life, h.closed, l.ended is not null, s.retired, exists (select from settings where name = $2), s.id \
-         from heads h join lives l on l.id = h.life cross join store s where h.life = any($1)",
+        "select h.life, h.closed, l.ended is not null, s.retired, exists (select from settings where name = $2), s.id, \
+         coalesce(l.ledger, l.id) from heads h join lives l on l.id = h.life cross join store s where h.life = any($1)",
         &[&lives, &fence],
     )
     .await?;
@@ -50,7 +52,9 @@ pub(super) async fn open(
         check_store(key, row.get(3), row.get(5))?;
         let life = row.get::<_, i32>(0) as LifeId;
         let (closed, ended, fenced): (i64, bool, bool) = (row.get(1), row.get(2), row.get(4));
-        open.insert(life, Open { closed: unsigned(closed), ended, charges: !ended && !fenced });
+        let ledger = row.get::<_, i32>(6) as LifeId;
+        let closed = unsigned(closed);
+        open.insert(life, Open { closed, ledger, ended, charges: !ended && !fenced });
     }
     Ok(open)
 }
@@ -229,7 +233,8 @@ async fn add(
         return Ok(());
     }
     let ended = |life: LifeId| open.get(&life).is_none_or(|life| life.ended);
-    let charges = |life: LifeId| open.get(&life).is_some_and(|life| life.charges);
+    // The ledger of a life whose people may be charged.
+    let charged_in = |life| open.get(&life).filter(|life| life.charges).map(|life| life.ledger);
     let new: Vec<(&NewEvent, u64, i64)> = numbers
         .iter()
         .map(|(index, number)| (fresh.events[*index].0, fresh.events[*index].1, *number))
@@ -237,7 +242,7 @@ async fn add(
     let charged: Vec<(LifeId, Charge)> = new
         .iter()
         .filter_map(|(event, ..)| match &event.payer {
-            Payer::Person(charge) if charges(event.life) => Some((event.life, *charge)),
+            Payer::Person(charge) => Some((charged_in(event.life)?, *charge)),
             _ => None,
         })
         .collect();
@@ -246,7 +251,7 @@ async fn add(
         .iter()
         .map(|(event, ..)| match &event.payer {
             Payer::Decision => !ended(event.life),
-            Payer::Person(_) => charges(event.life) && granted.next().unwrap_or(false),
+            Payer::Person(_) => charged_in(event.life).is_some() && granted.next().unwrap_or(false),
             Payer::NotLearnt => false,
         })
         .collect();

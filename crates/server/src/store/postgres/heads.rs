@@ -231,7 +231,8 @@ pub(super) async fn replace_state(
 }
 
 /// The columns of a life.
-pub(super) const LIFE: &str = "id, name, generation, params, event, began, ended";
+pub(super) const LIFE: &str =
+    "id, name, generation, params, event, began, ended, coalesce(ledger, id)";
 
 /// A life as it is stored.
 pub(super) fn read_life(row: &Row) -> Life {
@@ -243,10 +244,11 @@ pub(super) fn read_life(row: &Row) -> Life {
         event: row.get(4),
         began: unsigned(row.get(5)),
         ended: row.get::<_, Option<i64>>(6).map(unsigned),
+        ledger: row.get::<_, i32>(7) as LifeId,
     }
 }
 
-/// Begins a life of a loop. The one before it is locked alone, so that no event on its way into it is missing in the ledger that is carried over.
+/// Begins a life of a loop. The one before it is locked alone, so that no event on its way into it is charged there after the first of this one.
 pub(super) async fn begin_life(on: &Transaction<'_>, key: i32, new: &NewLife) -> Attempt<Life> {
     if new.closed == u64::MAX {
         return Err(refusal::last_slot(new.closed).into());
@@ -273,28 +275,21 @@ pub(super) async fn begin_life(on: &Transaction<'_>, key: i32, new: &NewLife) ->
         execute(on, "update lives set ended = $2 where id = $1", &[&(present.id as i32), &began])
             .await?;
     }
+    let last = optional(on, "select max(id) from lives", &[]).await?;
+    let last = last.and_then(|row| row.get::<_, Option<i32>>(0)).unwrap_or(0);
+    let id = last.checked_add(1).ok_or_else(|| refusal::exhausted("life"))?;
+    let ledger = new.ledger(id as LifeId, present.as_ref()) as i32;
     let begun = format!(
-        "insert into lives (id, name, generation, params, event, began) \
-         values ((select coalesce(max(id), 0) + 1 from lives), $1, $2, $3, $4, $5) returning {LIFE}"
+        "insert into lives (id, name, generation, params, event, began, ledger) \
+         values ($1, $2, $3, $4, $5, $6, $7) returning {LIFE}"
     );
     let begun = optional(
         on,
         &begun,
-        &[&new.name, &(new.generation as i64), &new.params, &new.event, &began],
+        &[&id, &new.name, &(new.generation as i64), &new.params, &new.event, &began, &ledger],
     )
     .await?;
     let life = begun.as_ref().map(read_life).ok_or(Failure::Changed)?;
-    if let Some(present) = present
-        && new.carry_ledger
-    {
-        execute(
-            on,
-            "insert into ledger (life, period, person, visits, most, granted) \
-             select $1, 0, person, visits, most, 0 from ledger where life = $2 and period = 0",
-            &[&(life.id as i32), &(present.id as i32)],
-        )
-        .await?;
-    }
     execute(
         on,
         "insert into heads (life, number, chain, epoch, closed, folded, state) values ($1, 0, $2, 0, $3, $3, $4)",

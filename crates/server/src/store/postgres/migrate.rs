@@ -6,8 +6,11 @@ use super::transaction::{Attempt, execute, one, rows};
 use crate::Error;
 
 /// All migrations in order: the first has number 1.
-const MIGRATIONS: &[&str] =
-    &[include_str!("migrations/0001_first.sql"), include_str!("migrations/0002_person_of_ids.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("migrations/0001_first.sql"),
+    include_str!("migrations/0002_person_of_ids.sql"),
+    include_str!("migrations/0003_ledger_of_lives.sql"),
+];
 
 /// The lock of migrations, within one schema.
 const LOCK: i32 = 0x7265_7469;

@@ -28,9 +28,10 @@ type Reader = fn(&Row) -> Result<Entry>;
 
 /// Every kind in its order. Columns that the readers of `reads` and `heads` know come first.
 const KINDS: &[(&str, Reader)] = &[
-    ("select id, name, generation, params, event, began, ended from lives order by id", |row| {
-        Ok(Entry::Life(heads::read_life(row)))
-    }),
+    (
+        "select id, name, generation, params, event, began, ended, coalesce(ledger, id) from lives order by id",
+        |row| Ok(Entry::Life(heads::read_life(row))),
+    ),
     ("select number, chain, epoch, closed, folded, state, life from heads order by life", |row| {
         Ok(Entry::Head(life(row, 6), heads::read_head_row(row)?))
     }),
@@ -261,7 +262,7 @@ async fn write(on: &Transaction<'_>, entry: Entry) -> Attempt<()> {
         Entry::Life(life) => {
             execute(
                 on,
-                "insert into lives (id, name, generation, params, event, began, ended) values ($1, $2, $3, $4, $5, $6, $7)",
+                "insert into lives (id, name, generation, params, event, began, ended, ledger) values ($1, $2, $3, $4, $5, $6, $7, $8)",
                 &[
                     &life_number(life.id)?,
                     &life.name,
@@ -270,6 +271,7 @@ async fn write(on: &Transaction<'_>, entry: Entry) -> Attempt<()> {
                     &life.event,
                     &signed("began", life.began)?,
                     &time(life.ended)?,
+                    &life_number(life.ledger)?,
                 ],
             )
             .await?

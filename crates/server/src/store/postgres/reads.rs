@@ -111,7 +111,8 @@ pub(super) async fn ledger(
 ) -> Attempt<LedgerCount> {
     let row = one(
         on,
-        "select count(*), count(*) filter (where visits >= $3) from ledger where life = $1 and period = $2",
+        "select count(*), count(*) filter (where visits >= $3) from ledger \
+         where life = coalesce((select ledger from lives where id = $1), $1) and period = $2",
         &[&life_number(life)?, &bound(period), &i64::from(most)],
     )
     .await?;

@@ -16,8 +16,8 @@ use ::redb::{ReadableTable, Table};
 
 use super::{
     tables::{
-        CountKey, CountRow, HeadRow, IdKey, JournalEntry, JournalRow, PlaceKey, Row, Tables, get,
-        place_key, put,
+        CountKey, CountRow, HeadRow, IdKey, JournalEntry, JournalRow, LedgerKey, PlaceKey, Row,
+        Tables, get, place_key, put,
     },
     writer::Attempt,
 };
@@ -27,9 +27,6 @@ use crate::store::{EventHash, LifeId, PersonHash, Place, row};
 pub(super) const JOURNAL_ENTRIES: usize = 131_072;
 /// Merged entries of the journal that a group removes for each one that it adds: rows of small groups must not pile up under large ones.
 const REMOVED_ENTRIES: usize = 4;
-
-/// A count of visits: life, period, person.
-pub(super) type LedgerKey = (LifeId, u64, PersonHash);
 
 /// Entries that are not in their table yet.
 struct Unmerged<K, V> {
@@ -157,8 +154,8 @@ impl WriteBehind {
     /// Adds an event, which `commit` journals.
     pub(super) fn add(&mut self, entry: &JournalEntry) {
         self.ids.entries.insert((entry.life, entry.event), entry.place);
-        if let Some((period, person, count)) = entry.charge {
-            self.ledger.entries.insert((entry.life, period, person), count);
+        if let Some((key, count)) = entry.charge {
+            self.ledger.entries.insert(key, count);
         }
     }
 
@@ -175,7 +172,7 @@ impl WriteBehind {
     }
 
     /// Merges all counts, so that the table alone is the ledger.
-    pub(super) fn merge_ledger(&mut self, ledger: &mut Table<'_, CountKey, Row>) -> Attempt<()> {
+    fn merge_ledger(&mut self, ledger: &mut Table<'_, CountKey, Row>) -> Attempt<()> {
         for ((life, period, person), count) in std::mem::take(&mut self.ledger.entries) {
             put(ledger, (life, period, &person), &CountRow(count))?;
         }
@@ -249,22 +246,18 @@ impl WriteBehind {
     }
 }
 
-/// The counts of one period that are journalled and perhaps not merged: for readers, who see the journal of their own snapshot.
+/// The counts of one period of a ledger that are journalled and perhaps not merged: for readers, who see the journal of their own snapshot.
 pub(super) fn journalled_counts(
     journal: &impl ReadableTable<u64, Row>,
-    life: LifeId,
+    ledger: LifeId,
     period: u64,
 ) -> Attempt<BTreeMap<PersonHash, u32>> {
     let mut counts = BTreeMap::new();
     for row in journal.iter()? {
         let JournalRow(entries) = row::decode(row?.1.value())?;
-        let of_life = entries.into_iter().filter(|entry| entry.life == life);
-        counts.extend(
-            of_life
-                .filter_map(|entry| entry.charge)
-                .filter(|charge| charge.0 == period)
-                .map(|charge| (charge.1, charge.2)),
-        );
+        let charges = entries.into_iter().filter_map(|entry| entry.charge);
+        let of_period = charges.filter(|((of, at, _), _)| (*of, *at) == (ledger, period));
+        counts.extend(of_period.map(|((_, _, person), count)| (person, count)));
     }
     Ok(counts)
 }

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, btree_map::Entry};
 
 use super::{
-    behind::LedgerKey,
-    tables::{HeadRow, JournalEntry, OpenRow, Remembered, SettingRow, get, place_key, put},
+    tables::{
+        HeadRow, JournalEntry, LedgerKey, OpenRow, Remembered, SettingRow, get, place_key, put,
+    },
     writer::{Attempt, Group},
 };
 use crate::store::{
@@ -16,6 +17,8 @@ use crate::store::{
 #[derive(Default)]
 struct Plan {
     heads: BTreeMap<LifeId, HeadRow>,
+    /// The lives that began the ledgers of these.
+    ledgers: BTreeMap<LifeId, LifeId>,
     /// Visits of everybody in the batch, with those that it grants: one condition and one write a person, in the order of their hashes.
     counts: BTreeMap<LedgerKey, u32>,
     /// Events that are added to each slot.
@@ -32,6 +35,7 @@ pub(super) fn rank(group: &mut Group<'_>, events: Vec<NewEvent>) -> Attempt<Vec<
     for event in events {
         if let Entry::Vacant(head) = plan.heads.entry(event.life) {
             head.insert(group.tables.head(event.life)?);
+            plan.ledgers.insert(event.life, group.tables.ledger_of(event.life)?);
         }
         ranked.push(match repeated(group, &plan, event.life, &event.event)? {
             Some((request, answer)) => Ranked::Repeated { request, answer },
@@ -98,9 +102,7 @@ impl Plan {
         let place = Place { slot: new.slot.max(first_open), number: head.events };
         let ended = head.ended;
         let charged = match &new.payer {
-            Payer::Person(charge) if !ended => {
-                self.charge(group, life, charge)?.map(|count| (charge.period, charge.person, count))
-            }
+            Payer::Person(charge) if !ended => self.charge(group, life, charge)?,
             _ => None,
         };
         let learnt = match &new.payer {
@@ -135,13 +137,19 @@ impl Plan {
         Ok(place.slot)
     }
 
-    /// The visits of a person with this one, if they have one left under all their hashes.
-    fn charge(&mut self, group: &Group<'_>, life: LifeId, charge: &Charge) -> Attempt<Option<u32>> {
+    /// The row of a person and their visits with this one, if they have one left under all their hashes.
+    fn charge(
+        &mut self,
+        group: &Group<'_>,
+        life: LifeId,
+        charge: &Charge,
+    ) -> Attempt<Option<(LedgerKey, u32)>> {
+        let ledger = self.ledgers.get(&life).copied().unwrap_or(life);
         let mut used: u64 = 0;
         for hash in charge.earlier.iter().flatten() {
-            used += u64::from(self.count(group, (life, charge.period, *hash))?);
+            used += u64::from(self.count(group, (ledger, charge.period, *hash))?);
         }
-        let key = (life, charge.period, charge.person);
+        let key = (ledger, charge.period, charge.person);
         let count = self.count(group, key)?;
         if used + u64::from(count) >= u64::from(charge.most) {
             return Ok(None);
@@ -149,7 +157,7 @@ impl Plan {
         // Below `most`, which is a u32.
         let count = count.saturating_add(1);
         self.counts.insert(key, count);
-        Ok(Some(count))
+        Ok(Some((key, count)))
     }
 
     fn count(&self, group: &Group<'_>, key: LedgerKey) -> Attempt<u32> {

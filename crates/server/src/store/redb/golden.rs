@@ -34,8 +34,13 @@ fn records_have_golden_bytes() {
     };
     check(&remembered);
     assert!(earlier::<Remembered>(1) == Remembered { person: None, ..remembered });
-    let charged = JournalEntry { life: 1, event: [1; 16], place, charge: Some((20, [2; 16], 3)) };
-    check(&JournalRow(vec![charged.clone(), JournalEntry { charge: None, ..charged }]));
+    let charged =
+        JournalEntry { life: 1, event: [1; 16], place, charge: Some(((1, 20, [2; 16]), 3)) };
+    let free = JournalEntry { charge: None, ..charged.clone() };
+    let before = JournalRow(vec![charged.clone(), free.clone()]);
+    assert!(earlier::<JournalRow>(1) == before);
+    let later = JournalEntry { life: 3, ..charged };
+    check(&JournalRow(vec![later, free]));
     check(&CountRow(1000));
     check(&OpenRow(100_000));
     check(&HeadRow {
@@ -60,8 +65,11 @@ fn records_have_golden_bytes() {
         event: b"null".to_vec(),
         began: 1,
         ended: Some(2),
+        ledger: 1,
     };
     check(&life);
+    let own = Life { ledger: 2, ..life.clone() };
+    assert!(earlier::<Life>(1) == own);
     check(&ReleaseRecord {
         number: 5,
         time: 7,
@@ -77,7 +85,7 @@ fn records_have_golden_bytes() {
         made: 1,
         revoked: Some(2),
     });
-    check(&WitnessRecord {
+    let witness = WitnessRecord {
         store: [6; 16],
         heads: BTreeMap::from([(2, WitnessHead { epoch: 2, number: 5, chain: [4; 32] })]),
         replays: BTreeMap::from([(2, 1)]),
@@ -85,5 +93,8 @@ fn records_have_golden_bytes() {
         erased: [[2; 16]].into(),
         lives: BTreeMap::from([(2, life)]),
         time: 1_700_000_000_000,
-    });
+    };
+    check(&witness);
+    let lives = BTreeMap::from([(2, own)]);
+    assert!(earlier::<WitnessRecord>(2) == WitnessRecord { lives, ..witness });
 }

@@ -1,7 +1,5 @@
 //! Operations on heads and lives: close, release, epochs, generations.
 
-use std::ops::Bound::Included;
-
 use ::redb::ReadableTable;
 
 use super::{
@@ -10,8 +8,8 @@ use super::{
     writer::{Attempt, Group},
 };
 use crate::store::{
-    Committed, Digest, Head, Life, LifeId, NewLife, PersonHash, Raise, ReleaseRecord, Replacement,
-    Step, refusal, row,
+    Committed, Digest, Head, Life, LifeId, NewLife, Raise, ReleaseRecord, Replacement, Step,
+    refusal, row,
 };
 
 /// Closes all slots up to this one.
@@ -105,14 +103,12 @@ pub(super) fn begin_life(group: &mut Group<'_>, new: NewLife) -> Attempt<Life> {
         return Ok(present);
     }
     let id = last.checked_add(1).ok_or_else(|| refusal::exhausted("life"))?;
+    let ledger = new.ledger(id, present.as_ref());
     if let Some(mut present) = present {
         let head = group.tables.head(present.id)?;
         present.ended = Some(new.time);
         put(&mut group.tables.lives, present.id, &present)?;
         group.tables.heads.put(present.id, HeadRow { ended: true, ..head });
-        if new.carry_ledger {
-            carry_ledger(group, present.id, id)?;
-        }
     }
     let head = HeadRow {
         number: 0,
@@ -132,27 +128,10 @@ pub(super) fn begin_life(group: &mut Group<'_>, new: NewLife) -> Attempt<Life> {
         event: new.event,
         began: new.time,
         ended: None,
+        ledger,
     };
     group.tables.heads.put(id, head);
     put(&mut group.tables.states, id, &StateRow(new.state))?;
     put(&mut group.tables.lives, id, &life)?;
     Ok(life)
-}
-
-/// Copies the counts that hold for ever.
-fn carry_ledger(group: &mut Group<'_>, from: LifeId, to: LifeId) -> Attempt<()> {
-    group.behind.merge_ledger(&mut group.tables.ledger)?;
-    let (first, last) = (PersonHash::default(), [u8::MAX; 16]);
-    let mut carried = Vec::new();
-    for row in group.tables.ledger.range::<(LifeId, u64, &PersonHash)>((
-        Included((from, 0, &first)),
-        Included((from, 0, &last)),
-    ))? {
-        let (key, row) = row?;
-        carried.push((*key.value().2, row.value().to_vec()));
-    }
-    for (person, row) in carried {
-        group.tables.ledger.insert((to, 0, &person), row.as_slice())?;
-    }
-    Ok(())
 }

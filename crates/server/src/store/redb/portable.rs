@@ -159,11 +159,7 @@ fn export_ledger(transaction: &ReadTransaction, sender: &mut Sender) -> Attempt<
     let mut newest = BTreeMap::<(LifeId, u64, PersonHash), u32>::new();
     for row in transaction.open_table(JOURNAL)?.iter()? {
         let JournalRow(entries) = row::decode(row?.1.value())?;
-        for entry in entries {
-            if let Some((period, person, count)) = entry.charge {
-                newest.insert((entry.life, period, person), count);
-            }
-        }
+        newest.extend(entries.into_iter().filter_map(|entry| entry.charge));
     }
     let mut send =
         |(life, period, person), count| sender.send(Entry::Visits(life, period, person, count));

@@ -11,8 +11,8 @@ use super::{
     behind::journalled_counts,
     heads::state,
     tables::{
-        CountRow, ERASED, EVENTS, HEADS, JOURNAL, LEDGER, OPEN, OpenRow, PlaceKey, RELEASES, Row,
-        SETTINGS, STATES, SettingRow, get, head, place_key,
+        CountRow, ERASED, EVENTS, HEADS, JOURNAL, LEDGER, LIVES, OPEN, OpenRow, PlaceKey, RELEASES,
+        Row, SETTINGS, STATES, SettingRow, get, head, ledger_of, place_key,
     },
     writer::Attempt,
 };
@@ -78,6 +78,7 @@ pub(super) fn ledger(
     period: u64,
     most: u32,
 ) -> Attempt<LedgerCount> {
+    let life = ledger_of(&transaction.open_table(LIVES)?, life)?;
     let mut newest: BTreeMap<PersonHash, u32> =
         journalled_counts(&transaction.open_table(JOURNAL)?, life, period)?;
     let mut total = LedgerCount::default();

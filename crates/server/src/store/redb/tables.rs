@@ -6,7 +6,7 @@
 //! | remembered | life, slot, number | event id, person, request, answer | as it comes |
 //! | journal | number of a group | what `behind` has not merged yet | as it comes |
 //! | ids | life, event id | place | random, behind |
-//! | ledger | life, period, person | visits | random, behind |
+//! | ledger | life that began it, period, person | visits | random, behind |
 //! | open | life, slot | events in an open slot | few rows |
 //! | heads, states, lives | life | | few rows |
 //! | releases | life, number | release | as it comes |
@@ -24,7 +24,9 @@ use crate::{
     clock::Time,
     store::{
         Digest, ERASED_REQUEST, EventHash, Head, KeyRecord, Life, LifeId, PersonHash, Place,
-        ReleaseRecord, StoreId, StoredEvent, refusal,
+        ReleaseRecord, StoreId, StoredEvent,
+        records::FirstLife,
+        refusal,
         row::{self, Reader, Record},
     },
 };
@@ -37,6 +39,8 @@ type Definition<K> = TableDefinition<'static, K, Row>;
 pub(super) type PlaceKey = (LifeId, u64, u64);
 /// The key of an event id.
 pub(super) type IdKey = (LifeId, &'static EventHash);
+/// A person's row in a ledger: the life that began it, period, person.
+pub(super) type LedgerKey = (LifeId, u64, PersonHash);
 /// The key of a count.
 pub(super) type CountKey = (LifeId, u64, &'static PersonHash);
 
@@ -139,13 +143,53 @@ pub(super) struct JournalEntry {
     pub life: LifeId,
     pub event: EventHash,
     pub place: Place,
-    /// Period, person and their visits with this one, if it was charged.
-    pub charge: Option<(u64, PersonHash, u32)>,
+    /// The person's row in the ledger and their visits with this one, if it was charged.
+    pub charge: Option<(LedgerKey, u32)>,
 }
 
 /// The events of one group.
 #[derive(PartialEq, Serialize, Deserialize)]
 pub(super) struct JournalRow(pub Vec<JournalEntry>);
+
+/// Version 1 of a [`JournalEntry`]: of a charge the period, the person and their visits, in the ledger of its own life.
+#[derive(Deserialize)]
+struct FirstEntry {
+    life: LifeId,
+    event: EventHash,
+    place: Place,
+    charge: Option<(u64, PersonHash, u32)>,
+}
+
+impl From<FirstEntry> for JournalEntry {
+    fn from(first: FirstEntry) -> Self {
+        let FirstEntry { life, event, place, charge } = first;
+        let charge = charge.map(|(period, person, count)| ((life, period, person), count));
+        JournalEntry { life, event, place, charge }
+    }
+}
+
+impl Record for JournalRow {
+    const NAME: &'static str = "journal";
+    const VERSION: u8 = 2;
+
+    fn reader_of(version: u8) -> Option<Reader<Self>> {
+        let read: Reader<Self> = |bytes| {
+            let first: Vec<FirstEntry> = row::whole(bytes)?;
+            Some(JournalRow(first.into_iter().map(JournalEntry::from).collect()))
+        };
+        (version == 1).then_some(read)
+    }
+}
+
+impl Record for Life {
+    const NAME: &'static str = "life";
+    const VERSION: u8 = 2;
+
+    fn reader_of(version: u8) -> Option<Reader<Self>> {
+        let read: Reader<Self> = |bytes| row::whole::<FirstLife>(bytes).map(Life::from);
+        (version == 1).then_some(read)
+    }
+}
 
 /// A count of visits.
 #[derive(PartialEq, Serialize, Deserialize)]
@@ -175,8 +219,8 @@ macro_rules! records {
     ($($record:ty: $name:literal),* $(,)?) => { $(impl Record for $record { const NAME: &'static str = $name; })* };
 }
 records! {
-    StoredEvent: "event", JournalRow: "journal", Place: "place", CountRow: "count", OpenRow: "open", HeadRow: "head",
-    StateRow: "state", Life: "life", ReleaseRecord: "release", KeyRecord: "key", SettingRow: "setting", ErasedRow: "erased",
+    StoredEvent: "event", Place: "place", CountRow: "count", OpenRow: "open", HeadRow: "head",
+    StateRow: "state", ReleaseRecord: "release", KeyRecord: "key", SettingRow: "setting", ErasedRow: "erased",
     IdentityRow: "identity",
 }
 
@@ -222,6 +266,11 @@ impl<'t> Tables<'t> {
     /// The head of a life.
     pub(super) fn head(&mut self, life: LifeId) -> Attempt<HeadRow> {
         Ok(self.heads.get(life)?.ok_or_else(|| refusal::unknown_life(life))?)
+    }
+
+    /// The life that began the ledger of this one.
+    pub(super) fn ledger_of(&self, life: LifeId) -> Attempt<LifeId> {
+        ledger_of(&self.lives, life)
     }
 
     /// Writes what was buffered: before the commit.
@@ -316,6 +365,11 @@ fn copy<K: Key + 'static>(
 /// The head of a life.
 pub(super) fn head(heads: &impl ReadableTable<LifeId, Row>, life: LifeId) -> Attempt<HeadRow> {
     Ok(get(heads, life)?.ok_or_else(|| refusal::unknown_life(life))?)
+}
+
+/// The life that began the ledger of this one.
+pub(super) fn ledger_of(lives: &impl ReadableTable<LifeId, Row>, life: LifeId) -> Attempt<LifeId> {
+    Ok(get::<_, Life>(lives, life)?.map_or(life, |life| life.ledger))
 }
 
 /// The record under a key.

@@ -1,0 +1,56 @@
+//! What the generations of a loop cost one person, where they share a ledger and where they do not.
+//!
+//! A loop that goes on over the same periods counts a person's visits over all of its generations, so that together they cost what the dearest of them
+//! does (`release/generations.rs` of the core, with the proof). Generations of stores from before that counted by themselves: they compose, and are in the total of all loops only.
+
+use reticent::{
+    bandit::Curator,
+    noise::SecureNoise,
+    privacy::{Event, Guarantee, TrustModel, Unit},
+    release::{Generation, one_ledger},
+};
+
+use crate::Result;
+
+/// Generations of a loop before the present one.
+#[derive(Debug, Clone, Default)]
+pub struct Earlier {
+    /// Those whose visits are counted together with the present one's.
+    pub shared: Vec<Generation>,
+    /// How many counted by themselves.
+    pub separate: usize,
+}
+
+/// A learner as a generation of its loop.
+pub fn generation(curator: &Curator<SecureNoise>) -> Result<Generation> {
+    let at_most = match curator.guarantee()?.unit() {
+        Unit::Person { at_most } => at_most,
+        Unit::Interaction => 1,
+    };
+    Ok(Generation { event: curator.event(), at_most, replays: curator.replays() })
+}
+
+/// What generations with one ledger cost a person, and how many visits of a person in a period all of them learn from at most.
+pub fn together(generations: &[Generation]) -> (Event, u64) {
+    let most = generations.iter().map(|one| one.at_most).max().unwrap_or(0);
+    (one_ledger(generations), most)
+}
+
+impl Earlier {
+    /// What this learner and the generations that share its ledger cost a person, and how many visits all of them learn from at most.
+    pub fn event(&self, curator: &Curator<SecureNoise>) -> Result<(Event, u64)> {
+        let all = self.shared.iter().cloned().chain([generation(curator)?]);
+        Ok(together(&all.collect::<Vec<_>>()))
+    }
+
+    /// What is promised of all of them.
+    pub fn guarantee(&self, curator: &Curator<SecureNoise>) -> Result<Guarantee> {
+        let own = curator.guarantee()?;
+        if self.shared.is_empty() {
+            return Ok(own);
+        }
+        let (event, most) = self.event(curator)?;
+        let all = Guarantee::of_releases(vec![(event, most)], TrustModel::Joint, own.delta())?;
+        Ok(own.conditions().iter().cloned().fold(all, Guarantee::with_condition))
+    }
+}

@@ -1,0 +1,183 @@
+//! Generations of loops as a store has them: which share a ledger, what they cost a person together, and what a changed file of loops would begin.
+
+use std::collections::BTreeMap;
+
+use reticent::{
+    bandit::Curator,
+    noise::SecureNoise,
+    privacy::{Event, Guarantee, TrustModel},
+    release::Generation,
+};
+use serde::{Deserialize, Serialize};
+
+use super::rollback::replays_name;
+use crate::{
+    Error, Result,
+    config::{DevicePlan, LoopParams, LoopPlan, Trust},
+    loops::{self, Earlier},
+    store::{Life, LifeId, Store, floor},
+};
+
+/// The generations of a loop before this one.
+pub(super) async fn earlier(store: &dyn Store, life: &Life) -> Result<Earlier> {
+    let mut earlier = Earlier::default();
+    let lives = store.lives().await?;
+    for before in lives.iter().filter(|one| one.name == life.name && one.id < life.id) {
+        match before.ledger == life.ledger {
+            true => earlier.shared.push(generation(store, before.id).await?),
+            false => earlier.separate += 1,
+        }
+    }
+    Ok(earlier)
+}
+
+/// A life of a curator's loop with every replay that is charged.
+async fn generation(store: &dyn Store, life: LifeId) -> Result<Generation> {
+    let (head, charged) = (store.head(life).await?, floor(store, replays_name(life)).await?);
+    let curator = Curator::<SecureNoise>::resume_charged(&head.state, head.number, charged)?;
+    loops::generation(&curator)
+}
+
+/// A loop as a store has it.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct StoredLoop {
+    /// Its name.
+    pub name: String,
+    /// The hash of everything that its present generation is.
+    generation: u64,
+    /// The parameters of the present generation.
+    params: LoopParams,
+    /// The cost of all of its generations, by the life that began their ledger.
+    ledgers: BTreeMap<LifeId, Vec<Generation>>,
+    /// The ledger of the present one.
+    ledger: LifeId,
+}
+
+/// All loops that a store has, each with all of its generations.
+pub(crate) async fn stored_loops(store: &dyn Store) -> Result<Vec<StoredLoop>> {
+    let mut found: BTreeMap<String, StoredLoop> = BTreeMap::new();
+    for life in store.lives().await? {
+        let params: LoopParams = serde_json::from_slice(&life.params).map_err(Error::store)?;
+        let generation = match params.trust {
+            Trust::Curator => generation(store, life.id).await?,
+            _ => Generation {
+                event: serde_json::from_slice(&life.event).map_err(Error::store)?,
+                at_most: params.privacy.visits.unwrap_or(1).into(),
+                replays: 0,
+            },
+        };
+        let (ledger, name) = (life.ledger, life.name.clone());
+        let mut ledgers = found.remove(&name).map_or_else(BTreeMap::new, |before| before.ledgers);
+        ledgers.entry(ledger).or_default().push(generation);
+        let stored =
+            StoredLoop { name: name.clone(), generation: life.generation, params, ledgers, ledger };
+        found.insert(name, stored);
+    }
+    Ok(found.into_values().collect())
+}
+
+/// What a file of loops will do to a loop of a store.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Outcome {
+    /// The loop.
+    pub name: String,
+    /// Whether its present generation goes on.
+    pub continues: bool,
+    /// The parts of its file that begin another generation, such as "reward"; empty if none does, or if there was none before.
+    pub changed: Vec<&'static str>,
+    /// Epsilon of one unit over all generations that the store has; none before the first.
+    pub epsilon_before: Option<f64>,
+    /// The same with that of the file.
+    pub epsilon_after: f64,
+}
+
+/// A loop of a file, as far as generations are concerned.
+struct Planned<'p> {
+    name: &'p str,
+    params: &'p LoopParams,
+    generation: u64,
+    cost: Generation,
+    model: TrustModel,
+}
+
+impl<'p> Planned<'p> {
+    fn curated(plan: &'p LoopPlan) -> Result<Self> {
+        let (name, params, generation) = (&plan.name, &plan.params, plan.generation());
+        let cost = loops::generation(&plan.begin()?)?;
+        Ok(Planned { name, params, generation, cost, model: TrustModel::Joint })
+    }
+
+    fn of_devices(plan: &'p DevicePlan) -> Result<Self> {
+        let (name, params, generation) = (&plan.name, &plan.params, plan.generation());
+        let event = serde_json::from_slice(&crate::devices::new_life(plan, 0)?.event);
+        let event = event.map_err(Error::store)?;
+        let model = match params.trust {
+            Trust::Shuffler => TrustModel::Shuffle,
+            _ => TrustModel::Local,
+        };
+        let cost = Generation { event, at_most: plan.visits(), replays: 0 };
+        Ok(Planned { name, params, generation, cost, model })
+    }
+
+    /// Epsilon of all generations: those with one ledger together, and ledgers beside each other.
+    fn epsilon(&self, ledgers: &BTreeMap<LifeId, Vec<Generation>>) -> Result<f64> {
+        let events: Vec<Event> =
+            ledgers.values().map(|generations| loops::together(generations).0).collect();
+        let delta = self.params.privacy.delta;
+        Ok(Guarantee::of(&Event::Composed { events }, self.model, delta)?.epsilon())
+    }
+
+    fn outcome(&self, stored: Option<&StoredLoop>) -> Result<Outcome> {
+        let name = self.name.to_string();
+        let mut ledgers = stored.map(|stored| stored.ledgers.clone()).unwrap_or_default();
+        let epsilon_before = match stored {
+            Some(_) => Some(self.epsilon(&ledgers)?),
+            None => None,
+        };
+        let continues = stored.is_some_and(|stored| stored.generation == self.generation);
+        let mut changed = Vec::new();
+        if !continues {
+            let shared = stored.filter(|stored| stored.params.counts_with(self.params));
+            let ledger = shared.map_or(LifeId::MAX, |stored| stored.ledger);
+            ledgers.entry(ledger).or_default().push(self.cost.clone());
+            changed = stored.map_or_else(Vec::new, |stored| stored.params.changes(self.params));
+            if changed.is_empty() && stored.is_some() {
+                changed.push("a file that it begins with, or the program");
+            }
+        }
+        let epsilon_after = self.epsilon(&ledgers)?;
+        Ok(Outcome { name, continues, changed, epsilon_before, epsilon_after })
+    }
+}
+
+/// What these loops of a file will do to those of a store.
+pub fn outcomes(
+    stored: &[StoredLoop],
+    plans: &[LoopPlan],
+    devices: &[DevicePlan],
+) -> Result<Vec<Outcome>> {
+    let planned = plans.iter().map(Planned::curated).chain(devices.iter().map(Planned::of_devices));
+    let outcome = |planned: Result<Planned<'_>>| {
+        let planned = planned?;
+        planned.outcome(stored.iter().find(|stored| stored.name == planned.name))
+    };
+    planned.map(outcome).collect()
+}
+
+impl std::fmt::Display for Outcome {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let text = reticent_page::epsilon_text;
+        let (name, after) = (&self.name, text(self.epsilon_after));
+        match self.epsilon_before.map(text) {
+            None => write!(formatter, "loop {name} begins its first generation: epsilon {after}"),
+            Some(_) if self.continues => {
+                write!(formatter, "loop {name} continues its generation: epsilon stays {after}")
+            }
+            Some(before) => write!(
+                formatter,
+                "loop {name} begins a new generation and learns anew (changed: {}): epsilon of all its generations {before} before, {after} after",
+                self.changed.join(", ")
+            ),
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Checks of lives and of the ledger that they share.
+
+use super::{
+    checks::{Checked, begin, ensure, learnt},
+    sample::{self, charge, event, event_of},
+};
+use crate::store::{Charge, NewLife, Store};
+
+pub(super) async fn lives_follow_each_other(store: &dyn Store) -> Checked {
+    let first = store.begin_life(sample::life("home", 1)).await?;
+    store.rank((0..3).map(|id| event_of(first.id, id, charge(1))).collect()).await?;
+    store.rank(vec![event_of(first.id, 3, Charge { period: 1, ..charge(2) })]).await?;
+    let again = NewLife { state: vec![99], closed: 50, time: 9, ..sample::life("home", 1) };
+    ensure!(store.begin_life(again).await? == first, "the same generation is the same life");
+    ensure!(store.head(first.id).await?.state == [1], "and keeps its state");
+    let changed = NewLife { params: b"changed".to_vec(), ..sample::life("home", 1) };
+    let present = store.begin_life(changed).await?;
+    ensure!((present.id, &present.params[..]) == (first.id, b"changed"), "and takes parameters");
+    ensure!(store.lives().await? == [present], "and keeps them");
+    let after = NewLife { counts_with: Some(first.id), ..sample::life("home", 2) };
+    let second = store.begin_life(after).await?;
+    let other = store.begin_life(sample::life("other", 2)).await?;
+    ensure!(second.id != first.id && other.id != second.id, "new lives");
+    let lives = store.lives().await?;
+    let ends: Vec<_> = lives.iter().map(|life| (life.id, life.ended)).collect();
+    ensure!(ends == [(first.id, Some(1002)), (second.id, None), (other.id, None)], "{ends:?}");
+    let shared = store.ledger(second.id, 0, 3).await?;
+    ensure!((shared.people, shared.used_up) == (1, 1), "the ledger goes on: {shared:?}");
+    ensure!(store.ledger(second.id, 1, 1).await?.people == 1, "in every period");
+    ensure!(
+        store.ledger(other.id, 0, 1).await?.people == 0,
+        "other loops have ledgers of their own"
+    );
+    store
+        .rank(vec![
+            event_of(first.id, 4, charge(3)),
+            event(first.id, 5),
+            event_of(second.id, 4, charge(1)),
+        ])
+        .await?;
+    ensure!(learnt(store, first.id).await? == 4, "nothing is learnt in a life that has ended");
+    ensure!(learnt(store, second.id).await? == 0, "nor beyond k visits in both lives");
+    let third = store.begin_life(sample::life("home", 1)).await?;
+    ensure!(third.id != first.id, "an ended life does not come back");
+    ensure!(store.ledger(third.id, 0, 1).await?.people == 0, "its own ledger, unless asked");
+    Ok(())
+}
+
+/// A loop's parameters change and change back within a period: three generations, and three visits of a person in all of them.
+pub(super) async fn visits_are_counted_over_generations(store: &dyn Store) -> Checked {
+    let first = begin(store).await?;
+    let of = |life, id, period| event_of(life, id, Charge { period, ..charge(1) });
+    store.rank(vec![of(first, 1, 7), of(first, 2, 0)]).await?;
+    let after = |life, generation| {
+        let new = NewLife { counts_with: Some(life), ..sample::life("home", generation) };
+        store.begin_life(new)
+    };
+    let second = after(first, 2).await?;
+    store.rank(vec![of(second.id, 1, 7)]).await?;
+    // As it was at first.
+    let third = after(second.id, 1).await?;
+    ensure!(third.id != first && (second.ledger, third.ledger) == (first, first), "one ledger");
+    let batch = (1..5).map(|id| of(third.id, id, 7)).chain([of(third.id, 9, 0)]);
+    store.rank(batch.collect()).await?;
+    let counts = [learnt(store, first).await?, learnt(store, second.id).await?];
+    let last = learnt(store, third.id).await?;
+    ensure!(
+        (counts, last) == ([2, 1], 2),
+        "{counts:?}, {last}: three of one period, two of another"
+    );
+    for life in [first, second.id, third.id] {
+        let count = store.ledger(life, 7, 3).await?;
+        ensure!((count.people, count.used_up) == (1, 1), "life {life}: {count:?}");
+    }
+    let lives = store.lives().await?;
+    let ledgers: Vec<_> = lives.iter().map(|life| life.ledger).collect();
+    ensure!(ledgers == [first; 3], "{ledgers:?}");
+    // Another process began a life in between, which may count over other periods.
+    let fourth = after(second.id, 4).await?;
+    ensure!(fourth.ledger == fourth.id, "a ledger of its own");
+    store.rank(vec![of(fourth.id, 1, 7)]).await?;
+    ensure!(learnt(store, fourth.id).await? == 1, "which begins empty");
+    Ok(())
+}
