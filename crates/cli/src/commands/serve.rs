@@ -10,11 +10,10 @@ use std::{
 use clap::Args;
 use reticent_server::{
     clock::SystemClock,
-    config::{DevicePlan, LoopOutlook, LoopPlan, ServiceFile},
+    config::{DevicePlan, LoopOutlook, LoopPlan, ServiceFile, StorageOutlook},
     data::Data,
-    demo,
-    http::HttpLimits,
-    loops::{Certificate, Enforcement, Limits, Together},
+    demo, devices,
+    loops::{self, Certificate, Enforcement, Limits, Together},
     run::RunOptions,
     secret::Secret,
     service::{Options, Service},
@@ -89,6 +88,7 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
     let devices = device_plans.iter().map(|plan| (&plan.params, &plan.name));
     let warnings: Vec<String> =
         curated.chain(devices).flat_map(|(params, name)| params.warnings(name)).collect();
+    let limits = arguments.tls.limits();
     let listen = arguments.tls.listen_on(arguments.listen);
     listen.check()?;
     let runtime = runtime()?;
@@ -119,7 +119,7 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
         witness: arguments.witness,
         witness_lost: arguments.witness_lost,
         listen,
-        limits: HttpLimits::default(),
+        limits,
         visitors: arguments.demo,
     };
     let ready = |address, key: Option<String>| {
@@ -207,6 +207,7 @@ pub(super) fn stop_signal() -> Result<impl Future<Output = ()>, Error> {
 struct Checked {
     certificate: Certificate,
     outlook: Option<LoopOutlook>,
+    storage: StorageOutlook,
     tick_milliseconds: u64,
     /// Of the vector that is learnt on: those of the features, and a constant of the hold-out's where there is one.
     coordinates: usize,
@@ -233,32 +234,35 @@ async fn check(plans: Vec<LoopPlan>, devices: Vec<DevicePlan>) -> Result<Report,
     };
     let service =
         Service::open_with_devices(options, devices, Some(Secret::new()?.seal_key())).await?;
-    let mut loops = Vec::new();
+    let mut checked = Vec::new();
     for each in service.loops() {
-        loops.push(Checked {
+        checked.push(Checked {
             certificate: service.certificate(&each.plan.name).await?,
             outlook: each.plan.outlook()?,
+            storage: loops::storage(&each.plan)?,
             tick_milliseconds: each.plan.tick,
             coordinates: each.plan.learner_params.bounds.dimension,
             features: each.plan.features.names(),
         });
     }
     for each in service.devices().loops() {
-        loops.push(Checked {
+        checked.push(Checked {
             certificate: service.devices().certificate(each)?,
             outlook: Some(each.plan.outlook()),
+            storage: devices::storage(&each.plan)?,
             tick_milliseconds: each.plan.tick,
             coordinates: each.plan.features.dimension(),
             features: each.plan.features.names(),
         });
     }
-    let checked = AllChecked { loops, together: service.together().await? };
+    let checked = AllChecked { loops: checked, together: service.together().await? };
     Ok(Report::new(describe(&checked), &checked))
 }
 
 fn describe(checked: &AllChecked) -> String {
     let mut text = String::new();
-    for Checked { certificate, outlook, tick_milliseconds, coordinates, .. } in &checked.loops {
+    for each in &checked.loops {
+        let Checked { certificate, outlook, storage, tick_milliseconds, coordinates, .. } = each;
         let Certificate { name, sentence, best_guess, .. } = certificate;
         let _ = writeln!(
             text,
@@ -294,6 +298,7 @@ fn describe(checked: &AllChecked) -> String {
         if let Some(outlook) = outlook {
             let _ = writeln!(text, "  outlook: {outlook}");
         }
+        let _ = writeln!(text, "  storage: {storage}");
         text.push('\n');
     }
     if let Some(sentence) = &checked.together.sentence {

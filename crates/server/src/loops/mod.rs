@@ -35,6 +35,6 @@ pub use messages::{
     Action, Limits, RankAnswer, RankRequest, RankedAction, RewardRequest, request_digest,
 };
 pub use object::{Object, objects};
-pub use release::{Served, Stepped, first_chain, learner, served, step};
+pub use release::{Served, Stepped, first_chain, learner, served, step, storage};
 pub use summary::{Estimate, Summary};
 pub use token::{HeadName, Token};

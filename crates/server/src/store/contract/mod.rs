@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `checks` | the suite: one property a check |
 //! | `erasure` | its checks of erasure |
+//! | `releases` | its checks of the list of releases |
 //! | `planted` | stores with a mistake, each of which the suite must find |
 //! | `snapshot` | everything readable of a store, to compare |
 //! | `property` | random operations on the model, redb and PostgreSQL, with failures and reopening in between |
@@ -15,6 +16,7 @@ mod erasure;
 mod moving;
 pub(crate) mod planted;
 mod property;
+mod releases;
 pub(crate) mod sample;
 pub(crate) mod snapshot;
 

@@ -18,7 +18,10 @@ use super::{
 };
 use crate::{
     clock::Time,
-    store::{Collect, Erased, EventHash, LifeId, PersonHash, ReleaseRecord, StoredEvent, row},
+    store::{
+        Collect, Erased, EventHash, LifeId, MOST_COMPACTED, PersonHash, ReleaseRecord, StoredEvent,
+        row,
+    },
 };
 
 /// What a collection will remove.
@@ -71,7 +74,7 @@ pub(super) fn find_garbage(
     let releases = transaction.open_table(RELEASES)?;
     for row in releases
         .range::<(LifeId, u64)>((Excluded((life, head.stripped)), Included((life, u64::MAX))))?
-        .take(what.limit)
+        .take(what.limit.min(MOST_COMPACTED))
     {
         let number = row?.0.value().1;
         if number >= what.first_release {
