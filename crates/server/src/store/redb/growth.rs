@@ -2,7 +2,7 @@
 
 use ::redb::{Database, ReadableTableMetadata, backends::InMemoryBackend};
 
-use super::{RedbStore, tables::RELEASES};
+use super::{RedbStore, removal::pack, tables::RELEASES};
 use crate::{
     config::HASH_BYTES,
     store::{Collect, ReleaseRecord, Step, Store, contract::sample, row},
@@ -31,27 +31,38 @@ async fn compacted_models_leave_their_place_to_new_ones() {
     assert!(bytes < 32 * model.len() as u64, "{bytes} bytes for 4 models of {}", model.len());
 }
 
-/// The growth that is stated for ever is that of the table.
+/// The growth that is stated for ever is that of the table, in which every row was a whole model first.
 #[test]
 fn a_compacted_release_takes_no_more_than_is_stated() {
     let database = Database::builder().create_with_backend(InMemoryBackend::new()).unwrap();
-    let record = ReleaseRecord {
-        number: 1 << 40,
-        time: 1 << 60,
+    let record = |number: u64, bytes: usize| ReleaseRecord {
+        number,
+        time: 1 << 41,
         hash: [7; 32],
         chain: [9; 32],
-        release: Vec::new(),
+        release: vec![1; bytes],
     };
-    let transaction = database.begin_write().unwrap();
-    let rows = 20_000;
-    {
+    let (rows, kept, model) = (1024_u64, 4, 16 << 10);
+    let change = |number: u64, bytes: usize| {
+        let transaction = database.begin_write().unwrap();
         let mut table = transaction.open_table(RELEASES).unwrap();
-        for number in 0..rows {
-            table.insert((1, number), row::encode(&record).unwrap().as_slice()).unwrap();
+        let row = row::encode(&record(number, bytes)).unwrap();
+        table.insert((1, number), row.as_slice()).unwrap();
+        if bytes == 0 {
+            pack(&mut table, 1, number.saturating_sub(1), number).ok().unwrap();
         }
         let stats = table.stats().unwrap();
-        let bytes = stats.stored_bytes() + stats.metadata_bytes() + stats.fragmented_bytes();
-        let each = bytes / rows;
-        assert!(each <= HASH_BYTES && 2 * each > HASH_BYTES, "{each} bytes a release");
+        drop(table);
+        transaction.commit().unwrap();
+        stats.stored_bytes() + stats.metadata_bytes() + stats.fragmented_bytes()
+    };
+    for number in 1..=rows {
+        change(number, model);
+        if number > kept {
+            change(number - kept, 0);
+        }
     }
+    let bytes = (rows - kept + 1..=rows).map(|number| change(number, 0)).last().unwrap();
+    let each = bytes / rows;
+    assert!(each <= HASH_BYTES && 2 * each > HASH_BYTES, "{each} bytes a release");
 }
