@@ -50,6 +50,8 @@ fn a_check_prints_every_loops_certificate_and_serves_nothing() {
         "12 periods",
         "  a year: epsilon ",
         "outlook",
+        "storage: hashes of releases grow by",
+        "the newest 1000 models (`keep_models`) take at most",
         "search: protects decisions",
     ] {
         assert!(text.contains(words), "{words}: {text}");
@@ -150,10 +152,17 @@ fn people_s_data_do_not_cross_a_network_in_the_clear() {
 fn a_service_and_a_shuffler_listen_on_ports_of_their_own() {
     for (command, port) in [("serve", "127.0.0.1:8080"), ("shuffle", "127.0.0.1:8090")] {
         let help = String::from_utf8(reticent(&[command, "--help"]).stdout).unwrap();
-        for words in [&format!("[default: {port}]"), "--tls-certificate <PEM>", "--behind-proxy"] {
+        for words in [
+            &format!("[default: {port}]"),
+            "--tls-certificate <PEM>",
+            "--behind-proxy",
+            "--connections-per-address <NUMBER>",
+        ] {
             assert!(help.contains(words), "{command}, {words}: {help}");
         }
     }
+    let none = ["serve", "--demo", "--connections-per-address", "0"];
+    refused(&none, &["--connections-per-address", "0 is not in 1.."]);
 }
 
 #[test]

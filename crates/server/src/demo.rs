@@ -130,7 +130,7 @@ impl Visitors {
     }
 
     /// So many visits: questions, then clicks on what was shown.
-    pub async fn come(&mut self, service: &Service, count: u64) -> Result<()> {
+    pub async fn come(&mut self, service: &Arc<Service>, count: u64) -> Result<()> {
         let visits: Vec<Visitor> = (0..count).map(|_| self.visit()).collect();
         let hours: Vec<u64> = visits.iter().map(|_| self.below(24)).collect();
         let requests = visits.iter().zip(hours).map(|(visitor, hour)| request(visitor, hour));

@@ -8,7 +8,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tokio::{net::TcpListener, task::JoinSet};
+use tokio::{
+    net::{TcpListener, TcpSocket},
+    task::JoinSet,
+};
 use tokio_rustls::rustls::ServerConfig;
 
 use crate::{
@@ -66,6 +69,11 @@ impl Listen {
         }
         let remedy = "people's data would cross the network in the clear: give --tls-certificate and --tls-key, or --behind-proxy if a proxy does TLS, or listen on 127.0.0.1";
         Err(Error::invalid("listen", self.address, remedy))
+    }
+
+    /// Whether clients come by TLS: to this process, or to the proxy in front.
+    pub fn is_reached_by_tls(&self) -> bool {
+        self.tls.is_some() || self.behind_proxy
     }
 
     /// How its addresses begin.
@@ -172,6 +180,7 @@ pub async fn run(
     ready: impl FnOnce(SocketAddr, Option<String>),
     stop: impl Future<Output = ()>,
 ) -> Result<()> {
+    let by_tls = options.listen.is_reached_by_tls();
     let (listener, tls) = options.listen.open().await?;
     let (store, clock) = options.data.open().await?;
     let folder = &options.data.folder;
@@ -209,7 +218,7 @@ pub async fn run(
     let others = store
         .is_shared()
         .then(|| tokio::spawn(follow_others(store, Arc::clone(&service), Arc::clone(&keys))));
-    let app = App::new(Arc::clone(&service), keys, options.limits, tls.is_some());
+    let app = App::new(Arc::clone(&service), keys, options.limits, by_tls);
     let served = serve_until(app, listener, tls, |address| ready(address, key), stop).await;
     visitors.iter().chain(&others).for_each(|task| task.abort());
     served?;
@@ -241,9 +250,21 @@ async fn follow_others(store: Arc<dyn Store>, service: Arc<Service>, keys: Arc<K
     }
 }
 
+/// Bytes that the system holds of answers on their way to one client. Left to itself it would hold megabytes for each one that does not read, and would say
+/// nothing for minutes while a slow one takes them.
+const SEND_BUFFER: u32 = 128 << 10;
+
 /// Opens the socket.
 pub async fn bind(listen: SocketAddr) -> Result<TcpListener> {
-    TcpListener::bind(listen).await.map_err(|error| {
+    let open = || {
+        let socket = if listen.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+        #[cfg(unix)]
+        socket.set_reuseaddr(true)?;
+        socket.set_send_buffer_size(SEND_BUFFER)?;
+        socket.bind(listen)?;
+        socket.listen(1024)
+    };
+    open().map_err(|error: std::io::Error| {
         let remedy = format!("{error}: give an address of this machine and a free port");
         Error::invalid("listen", listen, remedy)
     })
@@ -321,6 +342,38 @@ mod tests {
         }
         let noted = store.setting(WITNESS_LOST.into()).await.unwrap();
         assert_eq!(noted, Some(7_u64.to_le_bytes().to_vec()), "it is never forgotten");
+    }
+
+    /// A proxy that does TLS is named by `--behind-proxy`: browsers then send the cookie over nothing else, and stay with HTTPS.
+    #[tokio::test]
+    async fn behind_a_proxy_browsers_stay_with_tls() {
+        use tokio::io::{AsyncReadExt, AsyncWriteExt};
+        for behind_proxy in [true, false] {
+            let folder = tempfile::tempdir().unwrap();
+            let mut options = options(folder.path(), None, false);
+            options.plans = crate::demo::plans().unwrap();
+            options.listen.behind_proxy = behind_proxy;
+            options.visitors = true;
+            let (tell, told) = tokio::sync::oneshot::channel();
+            let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+            let ready = |address, key: Option<String>| drop(tell.send((address, key.unwrap())));
+            let serving = tokio::spawn(run(options, ready, async move { drop(stopped.await) }));
+            let (address, key) = told.await.unwrap();
+            let body = format!("key={key}&next=/");
+            let request = format!(
+                "POST /sign-in HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: {}\r\n\r\n{body}",
+                body.len()
+            );
+            let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
+            stream.write_all(request.as_bytes()).await.unwrap();
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).await.unwrap();
+            assert!(answer.contains("reticent_session="), "{answer}");
+            assert_eq!(answer.contains("; Secure\r\n"), behind_proxy, "{answer}");
+            assert_eq!(answer.contains("strict-transport-security: "), behind_proxy, "{answer}");
+            drop(stop);
+            serving.await.unwrap().unwrap();
+        }
     }
 
     /// A further process on a database begins with a witness of its own while one with a witness runs, and nothing is said to be lost.

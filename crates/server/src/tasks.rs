@@ -1,4 +1,4 @@
-//! Work that goes on when its caller goes away.
+//! Work apart from the threads that answer: transactions that go on when their caller goes away, and computations that take long.
 
 use std::{future::Future, sync::Arc};
 
@@ -10,11 +10,19 @@ use crate::{Error, Result};
 const UNDER_WAY: usize = 2048;
 
 /// Room for tasks whose callers may have gone away.
-pub struct Tasks(Arc<Semaphore>);
+pub struct Tasks {
+    transactions: Arc<Semaphore>,
+    /// As many as there are processors.
+    computations: Arc<Semaphore>,
+}
 
 impl Default for Tasks {
     fn default() -> Self {
-        Tasks(Arc::new(Semaphore::new(UNDER_WAY)))
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        Tasks {
+            transactions: Arc::new(Semaphore::new(UNDER_WAY)),
+            computations: Arc::new(Semaphore::new(processors)),
+        }
     }
 }
 
@@ -25,12 +33,28 @@ impl Tasks {
         &self,
         work: impl Future<Output = Result<T>> + Send + 'static,
     ) -> Result<T> {
-        let room = Arc::clone(&self.0).acquire_owned().await.map_err(Error::store)?;
+        let room = Arc::clone(&self.transactions).acquire_owned().await.map_err(Error::store)?;
         let task = tokio::spawn(async move {
             let outcome = work.await;
             drop(room);
             outcome
         });
         task.await.map_err(|_| Error::store("a transaction failed by a fault of the program"))?
+    }
+
+    /// Computes something that takes long on a thread that answers no requests, when there is room. A caller who goes away meanwhile makes no room for
+    /// another one.
+    pub async fn compute<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T> {
+        let room = Arc::clone(&self.computations).acquire_owned().await.map_err(Error::store)?;
+        let computing = move || {
+            let outcome = work();
+            drop(room);
+            outcome
+        };
+        let computed = tokio::task::spawn_blocking(computing).await;
+        computed.map_err(|_| Error::Unavailable("a fault of the program: try again".into()))
     }
 }

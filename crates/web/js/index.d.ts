@@ -18,8 +18,8 @@ export interface Storage {
   update<T>(key: string, change: (text: string | undefined) => { text: string; value?: T }): Promise<T>;
 }
 
-/** The browser's database, which all pages and workers of an origin share. */
-export function indexedDbStorage(name?: string): Storage;
+/** The browser's database, which all pages and workers of an origin share. With the first count it asks the browser to keep it when space is short, unless `persist` is false. */
+export function indexedDbStorage(name?: string, options?: { persist?: boolean }): Storage;
 
 /** Memory of this page or process, for tests and simulations. */
 export function memoryStorage(): Storage;

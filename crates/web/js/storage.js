@@ -8,12 +8,22 @@ import { ReticentError } from "./error.js";
 
 const STORE = "installations";
 
-/** The browser's database, which all pages and workers of an origin share. */
-export function indexedDbStorage(name = "reticent") {
+/** Asks the browser not to remove what this origin stores when space is short: the count would go with it, and a new one begin. A browser may refuse, or have no such call. */
+async function askToKeep() {
+  try {
+    const storage = globalThis.navigator?.storage;
+    if (storage?.persist && !(await storage.persisted?.())) await storage.persist();
+  } catch {
+    // Then it is kept as whatever other pages store.
+  }
+}
+
+/** The browser's database, which all pages and workers of an origin share. With the first count it asks the browser to keep it, unless `persist` is false. */
+export function indexedDbStorage(name = "reticent", { persist = true } = {}) {
   if (typeof globalThis.indexedDB === "undefined") {
     throw new ReticentError("indexedDB is missing: give another storage, in Node fileStorage(folder) of reticent/node");
   }
-  let opened;
+  let opened, asked;
   const database = () => {
     opened ??= new Promise((resolve, reject) => {
       const request = indexedDB.open(name, 1);
@@ -49,6 +59,8 @@ export function indexedDbStorage(name = "reticent") {
     async update(key, change) {
       // Transactions that write to a store run one after the other in all tabs; `strict` waits for the disk.
       const transaction = (await database()).transaction(STORE, "readwrite", { durability: "strict" });
+      // The person may be asked, and a report does not wait for their answer.
+      if (persist) asked ??= askToKeep();
       return new Promise((resolve, reject) => {
         const store = transaction.objectStore(STORE);
         const request = store.get(key);

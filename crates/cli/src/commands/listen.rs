@@ -1,11 +1,14 @@
-//! How a process listens: options that `reticent serve` and `reticent shuffle` have in common.
+//! How a process listens, and to how many: options that `reticent serve` and `reticent shuffle` have in common.
 
 use std::{net::SocketAddr, path::PathBuf};
 
 use clap::Args;
-use reticent_server::{http::Tls, run::Listen};
+use reticent_server::{
+    http::{HttpLimits, PerAddress, Tls},
+    run::Listen,
+};
 
-/// Who does TLS.
+/// Who does TLS, and how many connections an address may have.
 #[derive(Args)]
 pub(super) struct TlsArguments {
     /// A certificate with those that vouch for it, as PEM.
@@ -14,12 +17,26 @@ pub(super) struct TlsArguments {
     /// The key of the certificate, as PEM.
     #[arg(long, value_name = "PEM", requires = "tls_certificate")]
     tls_key: Option<PathBuf>,
-    /// A proxy in front does TLS. A shuffler believes the last address that it names in X-Forwarded-For.
+    /// A proxy in front does TLS, and limits the connections of its clients: browsers send the dashboard's cookie by HTTPS only. A shuffler believes the last
+    /// address that the proxy names in X-Forwarded-For.
     #[arg(long)]
     behind_proxy: bool,
+    /// Connections that one address may have open at a time, whoever it is: 512 for other machines by default, without a limit for this one and with --behind-proxy.
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
+    connections_per_address: Option<u32>,
 }
 
 impl TlsArguments {
+    /// What clients may take.
+    pub(super) fn limits(&self) -> HttpLimits {
+        let per_address = match (self.connections_per_address, self.behind_proxy) {
+            (Some(most), _) => PerAddress::Every(most as usize),
+            (None, true) => PerAddress::BehindProxy,
+            (None, false) => PerAddress::default(),
+        };
+        HttpLimits { per_address, ..HttpLimits::default() }
+    }
+
     /// A process that listens on this address.
     pub(super) fn listen_on(self, address: SocketAddr) -> Listen {
         let files = self.tls_certificate.zip(self.tls_key);

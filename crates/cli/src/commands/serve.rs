@@ -10,12 +10,11 @@ use std::{
 use clap::Args;
 use reticent_server::{
     clock::{Clock, SystemClock},
-    config::{DevicePlan, LoopOutlook, LoopPlan, ServiceFile},
+    config::{DevicePlan, LoopOutlook, LoopPlan, ServiceFile, StorageOutlook},
     control::{Command, Reply, command},
     data::Data,
-    demo,
-    http::HttpLimits,
-    loops::{Certificate, Limits, Together},
+    demo, devices,
+    loops::{self, Certificate, Limits, Together},
     run::RunOptions,
     secret::Secret,
     service::{Options, Outcome, Service, outcomes},
@@ -96,6 +95,7 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
         // Its file is the program's own: whoever looks at the demonstration cannot change it.
         warnings.clear();
     }
+    let limits = arguments.tls.limits();
     let listen = arguments.tls.listen_on(arguments.listen);
     listen.check()?;
     let runtime = runtime()?;
@@ -130,7 +130,7 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
         witness: arguments.witness,
         witness_lost: arguments.witness_lost,
         listen,
-        limits: HttpLimits::default(),
+        limits,
         visitors: arguments.demo,
     };
     let ready = |address, key: Option<String>| {
@@ -218,6 +218,7 @@ pub(super) fn stop_signal() -> Result<impl Future<Output = ()>, Error> {
 struct Checked {
     certificate: Certificate,
     outlook: Option<LoopOutlook>,
+    storage: StorageOutlook,
     tick_milliseconds: u64,
     /// Of the vector that is learnt on: those of the features, and a constant of the hold-out's where there is one.
     coordinates: usize,
@@ -271,32 +272,36 @@ async fn check(
     };
     let service =
         Service::open_with_devices(options, devices, Some(Secret::new()?.seal_key())).await?;
-    let mut loops = Vec::new();
+    let mut checked = Vec::new();
     for each in service.loops() {
-        loops.push(Checked {
+        checked.push(Checked {
             certificate: service.certificate(&each.plan.name).await?,
             outlook: each.plan.outlook()?,
+            storage: loops::storage(&each.plan)?,
             tick_milliseconds: each.plan.tick,
             coordinates: each.plan.learner_params.bounds.dimension,
             features: each.plan.features.names(),
         });
     }
     for each in service.devices().loops() {
-        loops.push(Checked {
+        checked.push(Checked {
             certificate: service.devices().certificate(each)?,
             outlook: Some(each.plan.outlook()),
+            storage: devices::storage(&each.plan)?,
             tick_milliseconds: each.plan.tick,
             coordinates: each.plan.features.dimension(),
             features: each.plan.features.names(),
         });
     }
-    let checked = AllChecked { loops, together: service.together().await?, generations };
+    let together = service.together().await?;
+    let checked = AllChecked { loops: checked, together, generations };
     Ok(Report::new(describe(&checked), &checked))
 }
 
 fn describe(checked: &AllChecked) -> String {
     let mut text = String::new();
-    for Checked { certificate, outlook, tick_milliseconds, coordinates, .. } in &checked.loops {
+    for each in &checked.loops {
+        let Checked { certificate, outlook, storage, tick_milliseconds, coordinates, .. } = each;
         let Certificate { name, sentence, best_guess, .. } = certificate;
         let _ = writeln!(
             text,
@@ -338,6 +343,7 @@ fn describe(checked: &AllChecked) -> String {
         if let Some(outlook) = outlook {
             let _ = writeln!(text, "  outlook: {outlook}");
         }
+        let _ = writeln!(text, "  storage: {storage}");
         text.push('\n');
     }
     for outcome in checked.generations.iter().flatten() {

@@ -6,7 +6,6 @@ use clap::Args;
 use reticent_server::{
     client::Endpoint,
     config::ServiceFile,
-    http::HttpLimits,
     shuffle::{ShuffleOptions, run_shuffler},
 };
 
@@ -57,12 +56,13 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
     let key = read(&arguments.key_file)?.trim().to_string();
     let roots = arguments.server_roots.as_deref();
     let server = Endpoint::new(&arguments.server, Some(key), roots)?;
+    let limits = arguments.tls.limits();
     let options = ShuffleOptions {
         plans,
         data: arguments.data,
         server,
         listen: arguments.tls.listen_on(arguments.listen),
-        limits: HttpLimits::default(),
+        limits,
     };
     log_to_stderr("info");
     let scheme = options.listen.scheme();

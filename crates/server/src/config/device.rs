@@ -130,6 +130,7 @@ impl LoopParams {
         check_name(name)?;
         self.check_unused(name)?;
         self.check_rewards(name)?;
+        self.check_kept_models(name)?;
         let (visits, period) = self.check_visits(name)?;
         let features = self.features().and_then(|features| Ok(features.check()?));
         let features = features.map_err(|error| within(name, error))?;

@@ -7,6 +7,7 @@
 //! | `plan` | a checked loop: its features, its learner, its clock, its generation |
 //! | `changes` | which of its parts have changed, where a new generation begins |
 //! | `outlook` | whether it can work |
+//! | `storage` | how much its releases take |
 //! | `warm` | what a loop begins with: a released model, or public examples |
 //! | `device` | the same where people's devices add the noise, with or without a shuffler |
 
@@ -18,6 +19,7 @@ mod outlook;
 mod params;
 mod plan;
 mod span;
+mod storage;
 mod warm;
 
 pub use device::{
@@ -33,4 +35,7 @@ pub use params::{
 pub(crate) use plan::check_name;
 pub use plan::{Ledger, LoopPlan, REMEMBERED, set_group};
 pub use span::Span;
+#[cfg(test)]
+pub(crate) use storage::HASH_BYTES;
+pub use storage::StorageOutlook;
 pub use warm::{ModelFile, Origin, WarmStart};

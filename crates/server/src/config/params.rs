@@ -118,6 +118,11 @@ pub struct LoopParams {
     /// How long raw rows are kept after they have been used; by default not at all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retain: Option<Span>,
+    /// Releases of which the whole model is kept, the newest ones; of earlier ones number, time and hashes stay for ever. By default 1000, and 64 where people's
+    /// devices add the noise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Count>")]
+    pub keep_models: Option<u64>,
     /// Where in the context the person stands, such as `"contextFeatures.user.id"`, for calls that name none, as Personalizer's do. It is taken out
     /// of the features of every call.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,11 +1,14 @@
 //! The server's half of core's protocol, behind a shuffler or not.
 
-use reticent::bandit::{Absorbed, Model, Server, ShuffleServer};
+use reticent::{
+    bandit::{Absorbed, Model, Server, ShuffleServer},
+    wire,
+};
 
 use super::{Batches, row::Row};
 use crate::{
     Result,
-    config::{DeviceLearner, DevicePlan},
+    config::{DeviceLearner, DevicePlan, StorageOutlook},
     secret::random,
 };
 
@@ -22,6 +25,12 @@ pub(super) enum Counted {
     /// It was counted before, or is not needed.
     No,
     Unusable,
+}
+
+/// How much the list of a loop's models takes, from the first one.
+pub fn storage(plan: &DevicePlan) -> Result<StorageOutlook> {
+    let model = wire::to_json(&Half::new(plan)?.publish()?);
+    Ok(StorageOutlook::new(&plan.params, plan.tick, model.as_bytes()))
 }
 
 impl Half {

@@ -48,6 +48,7 @@ use reticent::{
 use serde::Serialize;
 
 pub(crate) use half::Half;
+pub use half::storage;
 pub(crate) use row::Row;
 pub use take::Taken;
 pub(crate) use take::name_of;

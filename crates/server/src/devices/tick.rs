@@ -19,9 +19,6 @@ use crate::{
     store::{Collect, Committed, Head, Place, ReleaseRecord, Step, collect_all},
 };
 
-/// Models that are kept; of earlier ones the hashes are.
-const KEPT_MODELS: u64 = 64;
-
 impl Devices {
     /// Publishes the next model of a loop if the clock has entered another slot since the last one.
     pub async fn tick(&self, name: &str) -> Result<Option<u64>> {
@@ -117,7 +114,7 @@ impl Devices {
             unreleased: false,
             before: u64::MAX,
             forget_ids: floor,
-            first_release: number.saturating_sub(KEPT_MODELS),
+            first_release: (number + 1).saturating_sub(each.plan.params.kept_models()),
             limit: ROWS,
         };
         collect_all(self.store.as_ref(), each.life, what).await

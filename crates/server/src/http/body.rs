@@ -18,7 +18,7 @@ use crate::loops::Object;
 /// A JSON body.
 pub(super) struct Body<T>(pub(super) T);
 
-impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
+impl<T: DeserializeOwned + Send + 'static> FromRequest<App> for Body<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
@@ -70,12 +70,19 @@ fn number_remedy(message: &str) -> Option<&'static str> {
     messages.iter().find(|(found, _)| message.ends_with(found)).map(|(_, remedy)| *remedy)
 }
 
+/// Bytes that are read as JSON between other requests: longer bodies are read on threads of their own.
+const SHORT: usize = 32 << 10;
+
 /// Reads a request's JSON.
-pub(super) async fn read_json<T: DeserializeOwned>(
+pub(super) async fn read_json<T: DeserializeOwned + Send + 'static>(
     app: &App,
     request: Request,
 ) -> Result<T, Problem> {
-    parse(&read_json_bytes(app, request).await?)
+    let bytes = read_json_bytes(app, request).await?;
+    match bytes.len() <= SHORT {
+        true => parse(&bytes),
+        false => app.service.compute(move || parse(&bytes)).await?,
+    }
 }
 
 /// Reads a request's JSON as the bytes it is.

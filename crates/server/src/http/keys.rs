@@ -151,6 +151,11 @@ impl KeyRing {
         self.find(text).map(|entry| entry.grant.clone())
     }
 
+    /// The key of this id, if it is in use.
+    pub(super) fn entry(&self, id: &str) -> Option<Arc<Entry>> {
+        self.entries.read().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
+    }
+
     pub(super) fn find(&self, text: &str) -> Option<Arc<Entry>> {
         let (id, secret) = text.strip_prefix("rt_")?.split_once('_')?;
         let entries = self.entries.read().unwrap_or_else(PoisonError::into_inner);

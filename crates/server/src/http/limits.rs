@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use super::PerAddress;
 use crate::{Error, Result};
 
 /// What clients may take.
@@ -20,8 +21,12 @@ pub struct HttpLimits {
     pub body_time: Duration,
     /// Time for the head of a request to come, for a handshake, and between two requests on one connection.
     pub head_time: Duration,
+    /// Time within which a client must take some of an answer that waits for it.
+    pub write_time: Duration,
     /// Open connections.
     pub connections: usize,
+    /// Open connections of one address.
+    pub per_address: PerAddress,
     /// Requests at the same time on one connection of HTTP/2.
     pub streams: u32,
     /// Rank calls of one key.
@@ -38,7 +43,9 @@ impl Default for HttpLimits {
             body: 4 << 20,
             body_time: Duration::from_secs(10),
             head_time: Duration::from_secs(30),
+            write_time: Duration::from_secs(30),
             connections: 4096,
+            per_address: PerAddress::default(),
             streams: 128,
             ranks: Rate { per_second: 50_000, burst: 100_000 },
             reads: Rate { per_second: 50, burst: 200 },

@@ -1,11 +1,15 @@
 //! What is released: loops, certificates, models, the chain of releases.
 
+use std::sync::Arc;
+
 use axum::{
     Extension, Json,
+    body::Body,
     extract::State,
     http::{HeaderMap, header},
     response::{Html, IntoResponse, Response},
 };
+use futures_util::stream;
 use reticent::{features::FeaturesParams, wire};
 use serde::{Deserialize, Serialize};
 
@@ -22,11 +26,14 @@ use crate::{
     loops::{Certificate, ChainHeader, ChainLine, Together},
     pages,
     secret::hex,
-    service::LoopView,
+    service::{Loop, LoopView},
 };
 
 /// Releases that are listed at once, at most.
 const MOST_RELEASES: usize = 1000;
+
+/// Bytes of releases that are in memory at once for one listing, unless one release has more.
+const PAGE_BYTES: usize = 1 << 20;
 
 /// The loops that a key may see.
 #[derive(Serialize, utoipa::ToSchema)]
@@ -212,13 +219,37 @@ pub(super) async fn releases(
         return Err(Error::invalid("limit", limit, remedy).into());
     }
     let chain = app.service.chain_before(&each, from).await?;
-    let records = app.service.releases(&each.plan.name, from, limit).await?;
     let begin = ChainBegin { header: app.service.chain_header(&each), from, chain: hex(&chain) };
-    let mut text = line(&begin)?;
-    for record in records {
-        text += &line(&ChainLine::new(&record)?)?;
-    }
-    Ok(([(header::CONTENT_TYPE, "application/x-ndjson")], text).into_response())
+    let body = listing(app, each, line(&begin)?, from, limit);
+    Ok(([(header::CONTENT_TYPE, "application/x-ndjson")], body).into_response())
+}
+
+/// A body of a first line and of one piece for each page of releases, which is read when the client has taken those before it. An error cuts the body off, which
+/// clients notice.
+fn listing(app: App, each: Arc<Loop>, begin: String, from: u64, limit: usize) -> Body {
+    let shared = Arc::new((app, each));
+    Body::from_stream(stream::try_unfold(
+        (Some(begin), from, limit),
+        move |(begin, from, limit)| {
+            let shared = Arc::clone(&shared);
+            async move {
+                if let Some(begin) = begin {
+                    return Ok(Some((begin, (None, from, limit))));
+                }
+                let (app, each) = &*shared;
+                let records = app.service.release_page(each, from, limit, PAGE_BYTES).await?;
+                let Some(last) = records.last().map(|record| record.number) else {
+                    return Ok(None);
+                };
+                let mut text = String::new();
+                for record in &records {
+                    text += &line(&ChainLine::new(record)?)?;
+                }
+                let left = limit.saturating_sub(records.len());
+                Ok::<_, Error>(Some((text, (None, last.saturating_add(1), left))))
+            }
+        },
+    ))
 }
 
 /// A value as one line of JSON.

@@ -5,6 +5,7 @@
 //! | `guard` | who asks, for which loop, how often; the head that clients echo |
 //! | `keys` | keys and roles |
 //! | `limits` | sizes, times, connections, rates |
+//! | `addresses`, `progress` | connections of one address; connections whose client takes nothing |
 //! | `body` | bodies and queries, refused by field |
 //! | `problem` | errors as RFC 9457 problems |
 //! | `rank`, `reward`, `loops`, `export`, `people` | the calls |
@@ -16,6 +17,7 @@
 //! | `watch`, `headers` | logs without data, and headers of every answer |
 //! | `serve` | sockets, TLS, a graceful stop |
 
+mod addresses;
 mod body;
 mod device;
 mod export;
@@ -33,6 +35,7 @@ mod pages;
 mod people;
 mod personalizer;
 mod problem;
+mod progress;
 mod rank;
 mod reward;
 mod serve;
@@ -54,6 +57,7 @@ use axum::{
     routing::{get, post},
 };
 
+pub use addresses::PerAddress;
 pub(crate) use body::read_bytes;
 pub(crate) use device::message_problem;
 pub(crate) use keys::check_trust;
@@ -81,7 +85,7 @@ pub struct Shared {
     pub keys: Arc<KeyRing>,
     /// What clients may take.
     pub limits: HttpLimits,
-    /// Whether answers leave through this process's own TLS.
+    /// Whether browsers reach the service by TLS, its own or that of a declared proxy: cookies are then sent over nothing else.
     pub tls: bool,
     metrics: Metrics,
     /// What is left of the rate of calls without a key.

@@ -5,7 +5,10 @@ use std::sync::{Arc, atomic::Ordering};
 use axum::Router;
 
 use super::{App, Role, guard, openapi};
-use crate::pages::{self, Access, Call, Viewer};
+use crate::{
+    Result,
+    pages::{self, Access, Call, Viewer},
+};
 
 /// The pages as routes of this service.
 pub(super) fn routes(app: &App) -> Router<App> {
@@ -27,6 +30,11 @@ impl Access for App {
 
     fn still_valid(&self, key_id: &str) -> bool {
         self.keys.holds(key_id)
+    }
+
+    fn take_read(&self, key_id: &str) -> Result<()> {
+        let Some(entry) = self.keys.entry(key_id) else { return Ok(()) };
+        entry.reads.take(self.limits.reads, 1, self.service.steady())
     }
 
     fn calls(&self, viewer: &Viewer) -> Vec<Call> {

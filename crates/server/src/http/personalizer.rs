@@ -10,6 +10,8 @@
 //! Fields that it did not know were ignored, and so were excluded ids that no action has. It has no person: `person_from` of the loop says where in
 //! `contextFeatures` the person stands, who is then taken out of the features.
 
+use std::collections::HashSet;
+
 use axum::{
     Extension, Json,
     extract::{Request, State},
@@ -225,7 +227,8 @@ impl PersonalizerRank {
             .map(|PersonalizerAction { id, features }| Action { id, features })
             .collect();
         let mut exclude = self.excluded_actions.unwrap_or_default();
-        exclude.retain(|id| actions.iter().any(|action| action.id == *id));
+        let ids: HashSet<&String> = actions.iter().map(|action| &action.id).collect();
+        exclude.retain(|id| ids.contains(id));
         RankRequest {
             event_id: self.event_id,
             person: None,

@@ -1,7 +1,8 @@
 //! Sockets, TLS, HTTP/1 and 2, and a graceful stop: stop accepting, finish what is under way, then return.
 //!
 //! **Slow clients.** A handshake, the first bytes of a connection and the head of each request have a time within which they must come; bodies have theirs in
-//! `body`. Connections beyond the limit wait in the system's queue until another one ends.
+//! `body`, and answers within which they must be taken in `progress`. Connections beyond the limit wait in the system's queue until another one ends; those beyond
+//! the limit of their address (`addresses`) are closed.
 
 use std::{future::Future, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
@@ -9,10 +10,7 @@ use axum::{Router, http::Request};
 use hyper::body::Incoming;
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
-    server::{
-        conn::auto,
-        graceful::{GracefulShutdown, Watcher},
-    },
+    server::conn::auto,
     service::TowerToHyperService,
 };
 use tokio::{
@@ -29,7 +27,12 @@ use tokio_rustls::{
 };
 use tower::ServiceExt;
 
-use super::{App, HttpLimits, router};
+use super::{
+    App, HttpLimits,
+    addresses::Addresses,
+    progress::{Activity, Taken},
+    router,
+};
 use crate::{Error, Result};
 
 /// How every connection of HTTP/2 begins.
@@ -117,8 +120,8 @@ pub(crate) async fn serve_routes(
         limits,
         stopped,
     });
-    let graceful = GracefulShutdown::new();
     let room = Arc::new(Semaphore::new(limits.connections));
+    let addresses = Addresses::new(limits.per_address);
     let mut stop = std::pin::pin!(stop);
     loop {
         let accepting = async {
@@ -131,10 +134,11 @@ pub(crate) async fn serve_routes(
         };
         match accepted {
             Ok((stream, peer)) => {
-                let (connections, watcher) = (Arc::clone(&connections), graceful.watcher());
+                let Some(open) = addresses.open(peer.ip()) else { continue };
+                let connections = Arc::clone(&connections);
                 tokio::spawn(async move {
-                    connections.answer(stream, peer, watcher).await;
-                    drop(permit);
+                    connections.answer(stream, peer).await;
+                    drop((open, permit));
                 });
             }
             // Too many open files, for instance: others close theirs.
@@ -147,7 +151,9 @@ pub(crate) async fn serve_routes(
     stopping();
     drop(listener);
     let _ = tell.send(true);
-    if tokio::time::timeout(limits.stop_time, graceful.shutdown()).await.is_err() {
+    // All room is free when every connection has ended.
+    let all = u32::try_from(limits.connections).unwrap_or(u32::MAX);
+    if tokio::time::timeout(limits.stop_time, room.acquire_many(all)).await.is_err() {
         tracing::warn!("some requests were cut off at the stop");
     }
 }
@@ -166,19 +172,21 @@ fn builder(limits: &HttpLimits) -> auto::Builder<TokioExecutor> {
 }
 
 impl Connections {
-    async fn answer(&self, stream: TcpStream, peer: SocketAddr, watcher: Watcher) {
+    async fn answer(&self, stream: TcpStream, peer: SocketAddr) {
         // Answers are short: waiting to fill a packet costs more than it saves.
         let _ = stream.set_nodelay(true);
+        let time = self.limits.write_time;
         match &self.tls {
             None => {
                 if let Some(Some(http2)) = self.in_time(begins_http2(&stream)).await {
-                    self.run(stream, peer, http2, watcher).await;
+                    self.run(Taken::new(stream, time), peer, http2).await;
                 }
             }
             Some(acceptor) => {
-                if let Some(Ok(stream)) = self.in_time(acceptor.accept(stream)).await {
+                let accepting = acceptor.accept(Taken::new(stream, time));
+                if let Some(Ok(stream)) = self.in_time(accepting).await {
                     let http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
-                    self.run(stream, peer, http2, watcher).await;
+                    self.run(stream, peer, http2).await;
                 }
             }
         }
@@ -193,19 +201,46 @@ impl Connections {
         }
     }
 
-    async fn run<S>(&self, stream: S, peer: SocketAddr, http2: bool, watcher: Watcher)
+    /// Answers requests of a connection until it ends. When the service stops, and when nothing moves on a connection of HTTP/2, no new requests are taken; if
+    /// nothing moves after that either, the client waits for nothing and the connection is cut off.
+    async fn run<S>(&self, stream: S, peer: SocketAddr, http2: bool)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let builder = if http2 { &self.http2 } else { &self.http1 };
-        let routes = self.routes.clone().map_request(move |mut request: Request<Incoming>| {
+        let activity = Activity::new();
+        let noted = http2.then(|| Arc::clone(&activity));
+        let routes = self.routes.clone();
+        let service = tower::service_fn(move |mut request: Request<Incoming>| {
             request.extensions_mut().insert(Peer(peer));
-            request
+            let (answering, noted) = (routes.clone().oneshot(request), noted.clone());
+            async move {
+                let Some(activity) = noted else { return answering.await };
+                let working = activity.work();
+                let answer = answering.await;
+                drop(working);
+                answer.map(|answer| answer.map(|body| activity.answer(body)))
+            }
         });
-        let service = TowerToHyperService::new(routes);
+        let service = TowerToHyperService::new(service);
         let connection = builder.serve_connection(TokioIo::new(stream), service);
-        // Its errors are those of clients who go away.
-        let _ = watcher.watch(connection).await;
+        let mut connection = std::pin::pin!(connection);
+        let mut stopped = self.stopped.clone();
+        let stopping = async {
+            tokio::select! {
+                _ = stopped.wait_for(|stopped| *stopped) => {}
+                () = activity.still(self.limits.head_time), if http2 => {}
+            }
+        };
+        // Errors of a connection are those of clients who go away.
+        tokio::select! {
+            _ = connection.as_mut() => return,
+            () = stopping => connection.as_mut().graceful_shutdown(),
+        }
+        tokio::select! {
+            _ = connection => {}
+            () = activity.still(self.limits.write_time), if http2 => {}
+        }
     }
 }
 

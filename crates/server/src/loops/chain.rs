@@ -57,6 +57,9 @@ pub struct ChainLine {
     pub chain: String,
     /// The release as JSON text; none when only its hash is kept.
     pub release: Option<String>,
+    /// Whether its model was compacted: number, time and hashes stay.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub compacted: bool,
 }
 
 /// A rollback that was accepted: what stands in the chain in place of a release.
@@ -179,6 +182,7 @@ impl ChainLine {
         let text = String::from_utf8(record.release.clone());
         let text = text.map_err(|_| Error::store("a release is not text: restore another copy"))?;
         Ok(ChainLine {
+            compacted: text.is_empty(),
             number: record.number,
             time: record.time,
             hash: hex(&record.hash),

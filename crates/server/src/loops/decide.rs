@@ -13,6 +13,8 @@
 //! `(.., 0, c)` at its end and one of the hold-out `(.., c, 0)`. The Gram matrix and the sums of rewards then hold, for each group, the number of its
 //! events and the sum of its rewards. The norm stays the same.
 
+use std::collections::HashSet;
+
 use reticent::{
     bandit::{Arms, Policy},
     features::Report,
@@ -68,9 +70,9 @@ pub fn decide(
     request: &RankRequest,
     coins: Coins,
 ) -> Result<Decision> {
-    let excluded = |id: &String| request.exclude.contains(id);
-    let candidates: Vec<usize> =
-        (0..request.actions.len()).filter(|index| !excluded(&request.actions[*index].id)).collect();
+    let excluded: HashSet<&String> = request.exclude.iter().collect();
+    let allowed = |index: &usize| !excluded.contains(&request.actions[*index].id);
+    let candidates: Vec<usize> = (0..request.actions.len()).filter(allowed).collect();
     let Some(first) = candidates.first() else {
         let remedy = "every action is excluded: leave at least one";
         return Err(Error::invalid("exclude", format!("{} ids", request.exclude.len()), remedy));

@@ -1,6 +1,6 @@
 //! What callers send and get.
 
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 
 use reticent::features::Value;
 use serde::{Deserialize, Serialize};
@@ -32,6 +32,7 @@ pub struct RankRequest {
     pub actions: Vec<Action>,
     /// Ids of actions that must not be chosen.
     #[serde(default)]
+    #[schema(max_items = 1024)]
     pub exclude: Vec<String>,
     /// Whether the event counts only after it has been activated.
     #[serde(default)]
@@ -89,8 +90,10 @@ pub struct RewardRequest {
 /// What a request may hold at most.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Actions.
+    /// Actions, and excluded ids.
     pub actions: usize,
+    /// Actions of all requests of a batch together.
+    pub batch_actions: usize,
     /// Bytes of an event id, a person or an action's id.
     pub name: usize,
     /// Requests in a batch.
@@ -101,11 +104,27 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { actions: 1024, name: 512, batch: 1000, open_events: 10_000_000 }
+        Limits {
+            actions: 1024,
+            batch_actions: 32 * 1024,
+            name: 512,
+            batch: 1000,
+            open_events: 10_000_000,
+        }
     }
 }
 
+/// Values that take as long as one action does.
+const VALUES_OF_ACTION: usize = 16;
+
 impl RankRequest {
+    /// The work that an answer takes, in values that are looked at.
+    pub(crate) fn work(&self) -> usize {
+        let features: usize = self.actions.iter().map(|action| values(&action.features)).sum();
+        let names = self.actions.len() * VALUES_OF_ACTION + self.exclude.len();
+        names + features + values(&self.context)
+    }
+
     /// Refuses what no answer could be given to.
     pub fn check(&self, limits: &Limits) -> Result<()> {
         let count = self.actions.len();
@@ -113,7 +132,11 @@ impl RankRequest {
             let remedy = format!("give from 1 to {} actions", limits.actions);
             return Err(Error::invalid("actions", format!("{count} actions"), remedy));
         }
-        let mut seen = BTreeSet::new();
+        if self.exclude.len() > limits.actions {
+            let remedy = format!("give at most {} ids of `actions`", limits.actions);
+            return Err(Error::invalid("exclude", format!("{} ids", self.exclude.len()), remedy));
+        }
+        let mut seen = HashSet::with_capacity(count);
         for action in &self.actions {
             check_name("actions.id", &action.id, limits)?;
             if !seen.insert(action.id.as_str()) {
@@ -148,6 +171,15 @@ impl RewardRequest {
         }
         let most = (1_i64 << 30) as f64;
         Ok((self.value.clamp(-most, most) * (1_i64 << 32) as f64).round_ties_even() as i64)
+    }
+}
+
+/// The number of values that a value is made of.
+fn values(value: &Value) -> usize {
+    1 + match value {
+        Value::List(members) => members.iter().map(values).sum(),
+        Value::Record(entries) => entries.iter().map(|(_, value)| values(value)).sum(),
+        _ => 0,
     }
 }
 
@@ -257,6 +289,7 @@ mod tests {
             (r#"{"actions": [{"id":"a"},{"id":"a"}]}"#, "actions.id"),
             (r#"{"actions": [{"id":""}]}"#, "actions.id"),
             (r#"{"actions": [{"id":"a"}], "exclude": ["b"]}"#, "exclude"),
+            (r#"{"actions": [{"id":"a"}], "exclude": ["a", "a", "a"]}"#, "exclude"),
             (r#"{"actions": [{"id":"a"}], "event_id": "12345"}"#, "event_id"),
             (r#"{"actions": [{"id":"a"}], "person": "12345"}"#, "person"),
         ] {

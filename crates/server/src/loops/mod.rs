@@ -43,6 +43,6 @@ pub use messages::{
 pub use object::{Object, objects};
 pub use periods::Periods;
 pub(crate) use periods::{SHOWN_PERIODS, often, windows_of_a_year};
-pub use release::{Served, Stepped, first_chain, learner, served, step};
+pub use release::{Served, Stepped, first_chain, learner, served, step, storage};
 pub use summary::{Estimate, Summary};
 pub use token::{HeadName, Token};

@@ -14,6 +14,7 @@ use super::Earlier;
 use crate::{
     Error, Result,
     clock::Time,
+    config::{LoopPlan, StorageOutlook},
     secret::digest,
     store::{Digest, Head, LifeId, ReleaseRecord, StoreId},
 };
@@ -55,6 +56,15 @@ pub fn first_chain(store: StoreId, life: LifeId, generation: u64) -> Digest {
 /// The learner as it was stored.
 pub fn learner(head: &Head) -> Result<Curator<SecureNoise>> {
     Ok(Curator::resume(&head.state, head.number)?)
+}
+
+/// How much the list of a loop's releases takes, from one of them.
+pub fn storage(plan: &LoopPlan) -> Result<StorageOutlook> {
+    let mut curator = plan.begin()?;
+    let mut sums = curator.no_sums();
+    curator.tick(&mut sums)?;
+    let release = curator.release().map(wire::to_json).unwrap_or_default();
+    Ok(StorageOutlook::new(&plan.params, plan.tick, release.as_bytes()))
 }
 
 /// What a stored head serves, after these generations.

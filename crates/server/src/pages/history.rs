@@ -25,9 +25,6 @@ const POINTS: u64 = 160;
 /// Numbers of releases that one chart may read, at most: large models have fewer points.
 const NUMBERS: u64 = 4_000_000;
 
-/// Releases whose numbers the service keeps.
-const KEPT: u64 = 4096;
-
 /// Certificates and counts of the ledger are made again after so many milliseconds: a store has to go through all people to count them.
 const LASTS: u64 = 10_000;
 
@@ -71,9 +68,9 @@ async fn kept<T: Clone>(
 #[derive(Default)]
 pub(super) struct Histories(Mutex<BTreeMap<String, Arc<History>>>);
 
-/// The numbers of the releases that a chart shows.
-fn shown(last: u64, most: u64) -> impl Iterator<Item = u64> {
-    let first = last.saturating_sub(KEPT - 1).max(1);
+/// The numbers of the releases that a chart shows, of the last ones whose models are kept.
+fn shown(last: u64, kept: u64, most: u64) -> impl Iterator<Item = u64> {
+    let first = last.saturating_sub(kept.saturating_sub(1)).max(1);
     let mut stride = 1;
     while (last - first.min(last)) / stride >= most.max(2) {
         stride *= 2;
@@ -99,7 +96,7 @@ impl Histories {
         let history = self.of(&each.plan.name);
         let mut known = history.points.lock().await;
         let mut points = BTreeMap::new();
-        for number in shown(last, most) {
+        for number in shown(last, each.plan.params.kept_models(), most) {
             let point = match known.get(&number) {
                 Some(point) => Some(*point),
                 None => read(service, each, number).await?,
@@ -151,9 +148,12 @@ mod tests {
 
     #[test]
     fn charts_have_few_points_that_end_with_the_last_release() {
-        assert_eq!(shown(3, 160).collect::<Vec<_>>(), [1, 2, 3]);
+        const KEPT: u64 = 4096;
+        assert_eq!(shown(3, KEPT, 160).collect::<Vec<_>>(), [1, 2, 3]);
+        assert_eq!(shown(9, 2, 160).collect::<Vec<_>>(), [8, 9]);
+        assert_eq!(shown(9, 1, 160).collect::<Vec<_>>(), [9]);
         for last in (1..20_000).step_by(37) {
-            let numbers: Vec<u64> = shown(last, 160).collect();
+            let numbers: Vec<u64> = shown(last, KEPT, 160).collect();
             assert!(numbers.len() <= 161 && numbers.last() == Some(&last), "{last}");
             assert!(numbers.is_sorted() && numbers[0] + KEPT > last);
             assert!(last < 160 || numbers.len() >= 64, "{last}: {}", numbers.len());
@@ -162,8 +162,8 @@ mod tests {
 
     #[test]
     fn points_of_one_chart_are_mostly_those_of_the_next() {
-        let one: Vec<u64> = shown(1000, 160).collect();
-        let next: Vec<u64> = shown(1001, 160).collect();
+        let one: Vec<u64> = shown(1000, 4096, 160).collect();
+        let next: Vec<u64> = shown(1001, 4096, 160).collect();
         assert!(next.iter().filter(|number| !one.contains(number)).count() <= 2);
     }
 }

@@ -31,8 +31,9 @@ use std::sync::Arc;
 
 use axum::{
     Form, Router,
-    extract::{DefaultBodyLimit, Path, State},
+    extract::{DefaultBodyLimit, Path, Request, State},
     http::{HeaderMap, HeaderValue, StatusCode, header},
+    middleware::{self, Next},
     response::{IntoResponse, Redirect, Response},
     routing::{get, post},
 };
@@ -89,20 +90,41 @@ pub fn routes(options: Options) -> Router {
         access,
         secure,
     };
+    let pages = Arc::new(pages);
     Router::new()
         .route("/", get(home))
         .route("/live", get(home_live))
-        .route("/sign-in", post(sign_in).layer(DefaultBodyLimit::max(4096)))
-        .route("/sign-out", post(sign_out))
         .route("/loops/{loop}", get(one_loop))
         .route("/loops/{loop}/live", get(one_loop_live))
         .route("/loops/{loop}/certificate", get(loop_certificate))
         .route("/certificate", get(all_certificates))
+        .route_layer(middleware::from_fn_with_state(Arc::clone(&pages), within_rate))
+        .route("/sign-in", post(sign_in).layer(DefaultBodyLimit::max(4096)))
+        .route("/sign-out", post(sign_out))
         .route("/docs", get(docs))
         .route("/assets/style.css", get(|| asset("text/css; charset=utf-8", layout::style())))
         .route("/assets/live.js", get(|| asset("text/javascript; charset=utf-8", SCRIPT.into())))
         .route("/assets/icon.svg", get(|| asset("image/svg+xml", ICON.into())))
-        .with_state(Arc::new(pages))
+        .with_state(pages)
+}
+
+/// Counts a page as a call that reads, by the key of whoever looks at it.
+async fn within_rate(State(pages): Shared, request: Request, next: Next) -> Response {
+    let viewer = pages.viewer(request.headers());
+    match viewer.map_or(Ok(()), |viewer| pages.access.take_read(&viewer.key_id)) {
+        Ok(()) => next.run(request).await,
+        Err(error) => too_many(&error),
+    }
+}
+
+/// The answer to a key that has looked too often.
+fn too_many(error: &Error) -> Response {
+    let Error::TooMany { message, retry_after } = error else {
+        return StatusCode::INTERNAL_SERVER_ERROR.into_response();
+    };
+    let text = format!("{message}: try again in {retry_after} s\n");
+    (StatusCode::TOO_MANY_REQUESTS, [(header::RETRY_AFTER, retry_after.to_string())], text)
+        .into_response()
 }
 
 async fn asset(kind: &'static str, text: String) -> Response {
@@ -258,6 +280,9 @@ async fn sign_in(
     let Some(viewer) = pages.access.sign_in(key.trim()) else {
         return pages.sign_in_page(StatusCode::FORBIDDEN, next, true);
     };
+    if let Err(error) = pages.access.take_read(&viewer.key_id) {
+        return too_many(&error);
+    }
     match pages.sessions.begin(viewer, pages.service.now(), pages.secure) {
         Ok(cookie) => ([(header::SET_COOKIE, cookie)], Redirect::to(next)).into_response(),
         Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),

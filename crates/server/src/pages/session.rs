@@ -20,8 +20,8 @@ use crate::{
 /// How long a session lasts, in milliseconds.
 const LASTS: u64 = 8 * 3_600_000;
 
-/// Sessions at one time: the oldest one ends for a new one.
-const MOST: usize = 1024;
+/// Sessions of one key at one time: the oldest one of the key ends for a new one, and no session of another key does.
+const MOST_OF_KEY: usize = 16;
 
 const COOKIE: &str = "reticent_session";
 
@@ -70,6 +70,12 @@ pub trait Access: Send + Sync + 'static {
     /// Whether the key of this id may still be used.
     fn still_valid(&self, key_id: &str) -> bool;
 
+    /// Counts a look with the key of this id as a reading call, or says when there is room for one.
+    fn take_read(&self, key_id: &str) -> Result<()> {
+        let _ = key_id;
+        Ok(())
+    }
+
     /// Calls since the process began that somebody may see.
     fn calls(&self, _viewer: &Viewer) -> Vec<Call> {
         Vec::new()
@@ -95,11 +101,12 @@ impl Sessions {
         let id = hex(&random::<32>()?);
         let mut all = self.all();
         all.retain(|_, session| lives(session, now));
-        if all.len() >= MOST
-            && let Some(oldest) = all.iter().min_by_key(|(_, session)| session.began)
-        {
-            let oldest = *oldest.0;
-            all.remove(&oldest);
+        let own = all.iter().filter(|(_, session)| session.viewer.key_id == viewer.key_id);
+        let mut own: Vec<(Time, Digest)> = own.map(|(id, session)| (session.began, *id)).collect();
+        own.sort_unstable();
+        let ending = (own.len() + 1).saturating_sub(MOST_OF_KEY);
+        for (_, oldest) in &own[..ending] {
+            all.remove(oldest);
         }
         all.insert(digest(&[id.as_bytes()]), Session { viewer, began: now });
         let seconds = LASTS / 1000;
@@ -178,14 +185,22 @@ mod tests {
     }
 
     #[test]
-    fn there_are_at_most_so_many_sessions() {
+    fn a_key_has_so_many_sessions_and_ends_none_of_another_key() {
         let sessions = Sessions::default();
+        let admin = Viewer { key_id: "a".into(), admin: true, loop_name: None };
+        let other = sessions.begin(admin.clone(), 0, false).unwrap();
         let first = sessions.begin(viewer(), 0, false).unwrap();
-        for time in 1..=MOST as u64 {
+        let second = sessions.begin(viewer(), 1, false).unwrap();
+        for time in 2..=MOST_OF_KEY as u64 {
             sessions.begin(viewer(), time, false).unwrap();
         }
-        assert_eq!(sessions.all().len(), MOST);
-        assert_eq!(sessions.find(&sent(&first), MOST as u64), None);
+        assert_eq!(sessions.find(&sent(&first), 99), None);
+        assert_eq!(sessions.find(&sent(&second), 99), Some(viewer()));
+        for time in 0..2000 {
+            sessions.begin(viewer(), time, false).unwrap();
+        }
+        assert_eq!(sessions.all().len(), MOST_OF_KEY + 1);
+        assert_eq!(sessions.find(&sent(&other), 99), Some(admin));
     }
 
     #[test]

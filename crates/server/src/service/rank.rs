@@ -47,15 +47,26 @@ impl Seen {
     }
 }
 
+/// Values that are looked at between other requests: more are looked at on threads of their own.
+const LIGHT: usize = 4096;
+
 impl Service {
+    /// Computes something that takes long, on a thread that answers no requests.
+    pub(crate) async fn compute<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T> {
+        self.tasks.compute(work).await
+    }
+
     /// Answers one question of a caller within this process.
-    pub async fn rank(&self, name: &str, request: RankRequest) -> Result<RankAnswer> {
+    pub async fn rank(self: &Arc<Self>, name: &str, request: RankRequest) -> Result<RankAnswer> {
         self.rank_for("", name, request).await
     }
 
     /// Answers one question of a caller, who is named by the id of their key.
     pub async fn rank_for(
-        &self,
+        self: &Arc<Self>,
         caller: &str,
         name: &str,
         request: RankRequest,
@@ -66,7 +77,7 @@ impl Service {
 
     /// Answers many questions of a caller within this process.
     pub async fn rank_all(
-        &self,
+        self: &Arc<Self>,
         name: &str,
         requests: Vec<RankRequest>,
     ) -> Result<Vec<Result<RankAnswer>>> {
@@ -75,23 +86,26 @@ impl Service {
 
     /// Answers many questions of a caller in one transaction. What is wrong with one of them does not touch the others.
     pub async fn rank_all_for(
-        &self,
+        self: &Arc<Self>,
         caller: &str,
         name: &str,
         requests: Vec<RankRequest>,
     ) -> Result<Vec<Result<RankAnswer>>> {
         let each = self.find(name)?;
         self.check_batch("requests", requests.len())?;
+        self.check_actions(&requests)?;
         // Where that fails, the question will fail too.
         let _ = each.open.make_certain(self.store.as_ref(), each.life).await;
         self.check_room(each, requests.len() as u64)?;
         let mut events = Vec::with_capacity(requests.len());
-        let mut prepare = |request| {
-            let (event, prepared) = self.prepare(caller, each, request)?;
-            events.push(event);
-            Ok(prepared)
+        let keep = |made: Result<(NewEvent, Prepared)>| {
+            made.map(|(event, prepared)| {
+                events.push(event);
+                prepared
+            })
         };
-        let prepared: Vec<Result<Prepared>> = requests.into_iter().map(&mut prepare).collect();
+        let made = self.prepare_all(caller, each, requests).await?;
+        let prepared: Vec<Result<Prepared>> = made.into_iter().map(keep).collect();
         let seen: Vec<Seen> = prepared.iter().flatten().map(|one| one.seen).collect();
         let (counted, store) = (Arc::clone(each), Arc::clone(&self.store));
         let stored = self.tasks.carry_out(async move {
@@ -131,6 +145,19 @@ impl Service {
         Err(Error::invalid(field, format!("{count} of them"), format!("give from 1 to {most}")))
     }
 
+    /// Refuses batches that would take too long: what an answer takes grows with its actions.
+    fn check_actions(&self, requests: &[RankRequest]) -> Result<()> {
+        let (count, most) = (
+            requests.iter().map(|one| one.actions.len()).sum::<usize>(),
+            self.limits.batch_actions,
+        );
+        if count <= most {
+            return Ok(());
+        }
+        let remedy = format!("give at most {most} in all requests together: send smaller batches");
+        Err(Error::invalid("requests", format!("{count} actions"), remedy))
+    }
+
     /// Refuses more open events than there is room for: a number that depends on when people came and on nothing else.
     fn check_room(&self, each: &Loop, more: u64) -> Result<()> {
         let most = self.limits.open_events;
@@ -140,6 +167,21 @@ impl Service {
         let message = format!("{most} events are open: wait until their windows have ended");
         let retry_after = each.plan.tick.div_ceil(1000).max(1);
         Err(Error::TooMany { message, retry_after })
+    }
+
+    /// Decides about requests, here or on a thread of its own.
+    async fn prepare_all(
+        self: &Arc<Self>,
+        caller: &str,
+        each: &Arc<Loop>,
+        requests: Vec<RankRequest>,
+    ) -> Result<Vec<Result<(NewEvent, Prepared)>>> {
+        if requests.iter().map(RankRequest::work).sum::<usize>() <= LIGHT {
+            return Ok(requests.into_iter().map(|one| self.prepare(caller, each, one)).collect());
+        }
+        let (service, caller, each) = (Arc::clone(self), caller.to_string(), Arc::clone(each));
+        let prepare = move |one| service.prepare(&caller, &each, one);
+        self.compute(move || requests.into_iter().map(prepare).collect()).await
     }
 
     fn prepare(

@@ -78,7 +78,8 @@ impl Service {
             Slots::Models => (LAST_SLOT, u64::MAX, LAST_SLOT),
         };
         self.store.close(*life, slot).await?;
-        let first_release = 0;
+        // Of a generation that has ended only the last model may still be begun with.
+        let first_release = self.store.head(*life).await?.number;
         let what =
             Collect { slot, unreleased: true, before, forget_ids, first_release, limit: ROWS };
         collect_all(self.store.as_ref(), *life, what).await

@@ -22,9 +22,6 @@ use crate::{
 /// Events that are read at once.
 pub(super) const ROWS: usize = 4096;
 
-/// Releases whose numbers are kept; of earlier ones the hashes are.
-const KEPT_RELEASES: u64 = 4096;
-
 /// After the service was away, slots that have passed stay open for so long, in milliseconds, or for the reward window if that is shorter, so
 /// that rewards can be sent again.
 const GRACE: u64 = 60_000;
@@ -263,7 +260,7 @@ impl Service {
             unreleased: served.over,
             before,
             forget_ids: each.plan.slot(now.saturating_sub(REMEMBERED)).saturating_sub(1),
-            first_release: served.number.saturating_sub(KEPT_RELEASES),
+            first_release: (served.number + 1).saturating_sub(each.plan.params.kept_models()),
             limit: ROWS,
         };
         collect_all(self.store.as_ref(), each.life, what).await

@@ -258,10 +258,20 @@ impl Service {
         from: u64,
         limit: usize,
     ) -> Result<Vec<ReleaseRecord>> {
-        let each = self.find(name)?;
+        self.release_page(self.find(name)?, from, limit, usize::MAX).await
+    }
+
+    /// Releases from this number on, at most `limit` and as many as have so many bytes together, one at least if there is one.
+    pub async fn release_page(
+        &self,
+        each: &Loop,
+        from: u64,
+        limit: usize,
+        bytes: usize,
+    ) -> Result<Vec<ReleaseRecord>> {
         // A release that is committed and not served yet is not shown: the witness does not know it.
         let last = each.answering().served.number;
-        let mut records = self.store.releases(each.life, from, limit).await?;
+        let mut records = self.store.release_page(each.life, from, limit, bytes).await?;
         records.retain(|record| record.number <= last);
         Ok(records)
     }
@@ -279,6 +289,12 @@ impl Service {
                 number,
                 format!("the last release has number {last}"),
             ));
+        }
+        let records = self.store.releases(each.life, before, 1).await?;
+        if let [ReleaseRecord { number, chain, .. }] = &records[..]
+            && *number == before
+        {
+            return Ok(*chain);
         }
         // Numbers that were left out at an accepted rollback have no record: the one before them counts.
         let mut until = before;

@@ -116,7 +116,12 @@ async fn report(
 ) -> std::result::Result<Response, Problem> {
     let sender = sender(request.headers(), peer, app.behind_proxy);
     let longest = app.shuffler.find(&name)?.subject().length();
-    let bytes = read_bytes(&app.limits, app.limits.body.max(longest), request).await?;
+    let bytes = read_bytes(&app.limits, longest, request).await.map_err(|problem| {
+        // A refusal for good, so that the device drops it.
+        let remedy = "it is a report of another generation, or none: fetch the protocol, drop it";
+        let too_long = Error::invalid("report", format!("more than {longest} bytes"), remedy);
+        if problem.status() == StatusCode::PAYLOAD_TOO_LARGE { too_long.into() } else { problem }
+    })?;
     // In a task of its own, which a sender who goes away does not end half way.
     let taking = async move { app.shuffler.take(&name, &bytes, &sender).await };
     let outcome = tokio::spawn(taking).await.map_err(Error::store)?.map_err(message_problem)?;

@@ -218,14 +218,24 @@ impl Store for MemoryStore {
         })
     }
 
-    fn releases(&self, life: LifeId, from: u64, limit: usize) -> Pending<Vec<ReleaseRecord>> {
+    fn release_page(
+        &self,
+        life: LifeId,
+        from: u64,
+        limit: usize,
+        bytes: usize,
+    ) -> Pending<Vec<ReleaseRecord>> {
         self.read(move |state| {
-            Ok(state
-                .releases
-                .range((life, from)..=(life, u64::MAX))
-                .take(limit)
-                .map(|(_, record)| record.clone())
-                .collect())
+            let mut page: Vec<ReleaseRecord> = Vec::new();
+            let mut sum = 0;
+            for (_, record) in state.releases.range((life, from)..=(life, u64::MAX)).take(limit) {
+                sum += record.release.len();
+                if sum > bytes && !page.is_empty() {
+                    break;
+                }
+                page.push(record.clone());
+            }
+            Ok(page)
         })
     }
 

@@ -142,11 +142,22 @@ pub trait Store: Send + Sync + 'static {
     /// folded slots may only grow, and a number that stays keeps its chain: no second release of one number, no slot that opens again.
     fn replace_state(&self, life: LifeId, replacement: Replacement) -> Pending<()>;
 
-    /// Records of releases with numbers of `from` on, at most `limit`.
-    fn releases(&self, life: LifeId, from: u64, limit: usize) -> Pending<Vec<ReleaseRecord>>;
+    /// Records of releases with numbers of `from` on, at most `limit`, and as many as have `bytes` of releases together; one at least if there is one.
+    fn release_page(
+        &self,
+        life: LifeId,
+        from: u64,
+        limit: usize,
+        bytes: usize,
+    ) -> Pending<Vec<ReleaseRecord>>;
+
+    /// Records of releases with numbers of `from` on, at most `limit`, however large they are.
+    fn releases(&self, life: LifeId, from: u64, limit: usize) -> Pending<Vec<ReleaseRecord>> {
+        self.release_page(life, from, limit, usize::MAX)
+    }
 
     /// Removes raw rows of slots up to `slot`, those of events whose time is before `before` only, and forgets event ids of slots up to
-    /// `forget_ids`; at most `limit` of each. Whole releases below `first_release` lose their numbers and keep their hashes. Returns how many
+    /// `forget_ids`; at most `limit` of each. Whole releases below `first_release` are compacted: they lose their models and keep number, time and hashes. Returns how many
     /// rows, ids and releases went: 0 when there is nothing left to do.
     fn collect(&self, life: LifeId, what: Collect) -> Pending<u64>;
 

@@ -30,6 +30,9 @@ pub const MOST_REWARD_KEYS: usize = 1024;
 /// The request that stands in place of that of an erased person: no request has this hash.
 pub const ERASED_REQUEST: Digest = [0; 32];
 
+/// Whole releases that one transaction turns into hashes, at most: each is read for it, and may be large.
+pub const MOST_COMPACTED: usize = 64;
+
 /// Earlier keys of the people's hashes whose counts add up, at most.
 pub const MOST_EARLIER_KEYS: usize = 8;
 
@@ -387,7 +390,7 @@ pub struct Collect {
     pub forget_ids: u64,
     /// Whole releases below this number.
     pub first_release: u64,
-    /// Rows, ids and releases in one transaction, at most this many of each.
+    /// Rows, ids and releases in one transaction, at most this many of each, and of releases [`MOST_COMPACTED`].
     pub limit: usize,
 }
 

@@ -16,9 +16,12 @@ use reticent_server::{
     shuffle::{ShuffleOptions, run_shuffler},
     store::{MemoryStore, Store},
 };
-use tokio::{net::TcpListener, sync::oneshot};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::oneshot,
+};
 
-use crate::common::{Answer, START, Server};
+use crate::common::{Answer, START, Server, exchange, request};
 
 const LOOPS: &str = r#"
     [loop.news]
@@ -289,6 +292,11 @@ async fn sealed_reports_pass_a_shuffler_and_are_learnt_from() {
     }
     tick(&server, "mixed").await;
     assert_eq!(number(server.get(&device_key, "/v1/loops/mixed/model").await, "reports"), 4);
+    // Of a body that is longer than every report of the loop no more is read than such a report has.
+    let headers = ["Content-Type: application/octet-stream"];
+    let long = request("POST", "/v1/loops/mixed/reports", &headers, &"x".repeat(4096));
+    let refused = exchange(TcpStream::connect(address).await.unwrap(), &long).await.expect(422);
+    assert!(refused.body.contains("report = more than "), "{refused:?}");
     // What devices are told is what both sides hash.
     let sealing = server.get(&device_key, "/v1/loops/mixed/sealing").await.expect(200).json();
     let batches = server.get(&key, "/v1/loops/mixed/batches").await.expect(200).json();

@@ -77,6 +77,32 @@ async fn reading_calls_have_a_rate_of_their_own() {
     }
 }
 
+/// Pages are read with a key too, and a sign-in is a look at the first one.
+#[tokio::test]
+async fn pages_draw_on_the_rate_of_reading_calls() {
+    let reads = Rate { per_second: 1, burst: 3 };
+    let server = Server::with(HttpLimits { reads, ..HttpLimits::default() }).await;
+    let form = "Content-Type: application/x-www-form-urlencoded";
+    let body = format!("key={}&next=/", server.read_key);
+    let signed_in = server.send("POST", "/sign-in", &[form], &body).await.expect(303);
+    let cookie = signed_in.header("set-cookie").unwrap().split(';').next().unwrap();
+    let cookie = format!("Cookie: {cookie}");
+    for (path, status) in [("/", 200), ("/loops/home", 200), ("/live", 429), ("/certificate", 429)]
+    {
+        let answer = server.send("GET", path, &[&cookie], "").await.expect(status);
+        assert_eq!(answer.header("retry-after"), (status == 429).then_some("1"), "{path}");
+    }
+    server.get(&server.read_key, "/v1/loops").await.expect(429);
+    server.send("POST", "/sign-in", &[form], &body).await.expect(429);
+    // Another key has a rate of its own, and what needs no key has none.
+    server.get(&server.admin_key, "/v1/loops").await.expect(200);
+    for path in ["/", "/docs", "/assets/style.css"] {
+        server.send("GET", path, &[], "").await.expect(200);
+    }
+    server.clock.pass(1000);
+    server.send("GET", "/", &[&cookie], "").await.expect(200);
+}
+
 #[tokio::test]
 async fn slow_clients_are_cut_off() {
     let server = Server::with(quick()).await;

@@ -1,12 +1,20 @@
 //! Rank, reward, window, release, certificate: by a clock that the test moves.
 
+use std::sync::Arc;
+
+use axum::{body::Body, extract::Request};
+use http_body_util::BodyExt;
 use reticent_server::{
-    loops::{HeadName, Token},
+    clock::ManualClock,
+    http::{App, HttpLimits, router},
+    loops::{HeadName, Token, verify_chain},
     secret::{Secret, digest, from_hex, hex},
     service::Ticked,
+    store::ReleaseRecord,
 };
+use tower::ServiceExt;
 
-use crate::common::Server;
+use crate::common::{LOOPS, START, Server, Setup};
 
 #[tokio::test]
 async fn a_rewarded_event_is_released_when_its_window_has_passed() {
@@ -147,4 +155,95 @@ async fn a_token_ahead_of_the_store_stops_releases_and_a_foreign_one_does_not() 
     assert_eq!(server.pass(10_000).await, Ticked::Halted);
     // People are answered all the same.
     server.rank("e1", "anna").await.expect(200);
+}
+
+/// A listing is read from the store while it is sent: it is in memory a page at a time, however many releases there are.
+#[tokio::test]
+async fn a_listing_is_made_in_pages_of_bytes() {
+    // Some 120 coordinates: a release has hundreds of kilobytes.
+    let topics: Vec<String> = (0..120).map(|topic| format!("\"{topic}\"")).collect();
+    let loops = LOOPS.replace("\"news\", \"sport\"", &topics.join(", "));
+    let server = Server::set_up(Setup { loops, ..Setup::default() }).await;
+    for _ in 0..10 {
+        server.clock.pass(10_000);
+        server.service.tick("home").await.unwrap();
+    }
+    let app = App::new(server.service.clone(), server.keys.clone(), HttpLimits::default(), false);
+    let request = Request::get("/v1/loops/home/releases")
+        .header("authorization", format!("Bearer {}", server.read_key))
+        .body(Body::empty())
+        .unwrap();
+    let mut body = router(app).oneshot(request).await.unwrap().into_body();
+    let mut text = Vec::new();
+    while let Some(part) = body.frame().await {
+        let part = part.unwrap().into_data().unwrap();
+        assert!(part.len() < 3 << 19, "{} bytes at once", part.len());
+        text.extend_from_slice(&part);
+    }
+    let text = String::from_utf8(text).unwrap();
+    assert!(text.len() > 2 << 20, "{} bytes are no test", text.len());
+    let verified = verify_chain(text.lines().map(|line| Ok::<_, String>(line.into())), None);
+    assert_eq!(verified.unwrap().whole, 10);
+}
+
+/// Whole models are kept for as many releases as the file says; of earlier ones number, time and hashes stay, and the chain is followed through them.
+#[tokio::test]
+async fn compacted_releases_keep_number_time_and_hashes() {
+    let loops = LOOPS.replace("[loop.home]\n", "[loop.home]\n    keep_models = 2\n");
+    let server = Server::set_up(Setup { loops: loops.clone(), ..Setup::default() }).await;
+    let head = server.pass(10_000).await;
+    assert_eq!(head, Ticked::Released(1));
+    let token =
+        server.rank("e1", "anna").await.expect(200).header("reticent-head").unwrap().to_string();
+    for _ in 2..=6 {
+        server.pass(10_000).await;
+    }
+    let again = async |loops: String, clock: u64| {
+        let store = server.store.clone();
+        for key in store.keys().await.unwrap() {
+            store.revoke_key(key.id, clock).await.unwrap();
+        }
+        let clock = Arc::new(ManualClock::at(clock));
+        Server::set_up(Setup { loops, store, clock, ..Setup::default() }).await
+    };
+    let now = START + 60_000;
+    // After a restart too.
+    for server in [&server, &again(loops.clone(), now).await] {
+        let list = server.get(&server.read_key, "/v1/loops/home/releases").await.expect(200).body;
+        let lines: Vec<serde_json::Value> =
+            list.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        for (number, line) in lines.iter().enumerate().skip(1) {
+            let compacted = number <= 4;
+            assert_eq!(
+                (line["number"].as_u64(), line["time"].is_u64()),
+                (Some(number as u64), true)
+            );
+            assert_eq!(line["release"].is_null(), compacted, "{line}");
+            assert_eq!(
+                line["compacted"],
+                if compacted { true.into() } else { serde_json::Value::Null }
+            );
+        }
+        let head = HeadName::parse(&token.rsplit_once('.').unwrap().0);
+        let verified =
+            verify_chain(list.lines().map(|line| Ok::<_, String>(line.into())), head).unwrap();
+        assert_eq!((verified.last, verified.whole, verified.hashes), (6, 2, 4));
+        assert!(verified.from_the_beginning && verified.contains_head == Some(true));
+        // A client that saw the first release echoes it, and nothing has gone back.
+        let headers = [
+            format!("Authorization: Bearer {}", server.read_key),
+            format!("Reticent-Head: {token}"),
+        ];
+        let headers: Vec<&str> = headers.iter().map(String::as_str).collect();
+        server.send("GET", "/v1/loops", &headers, "").await.expect(200);
+        server.send("GET", "/readyz", &[], "").await.expect(200);
+    }
+    // A generation that has ended keeps its last model.
+    let later = again(loops.replace("range = [0, 1]", "range = [0, 2]"), now).await;
+    let first = |records: Vec<ReleaseRecord>| {
+        records.iter().map(|record| (record.number, !record.release.is_empty())).collect::<Vec<_>>()
+    };
+    later.service.sweep().await.unwrap();
+    let kept = first(later.store.releases(1, 5, 9).await.unwrap());
+    assert_eq!(kept, [(5, false), (6, true)]);
 }

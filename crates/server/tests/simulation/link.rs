@@ -341,7 +341,7 @@ impl Store for Link {
         closed_events(life: LifeId, after: Place, until: u64, limit: usize) -> Vec<(Place, StoredEvent)>;
         head(life: LifeId) -> Head;
         replace_state(life: LifeId, replacement: Replacement) -> ();
-        releases(life: LifeId, from: u64, limit: usize) -> Vec<ReleaseRecord>;
+        release_page(life: LifeId, from: u64, limit: usize, bytes: usize) -> Vec<ReleaseRecord>;
         collect(life: LifeId, what: Collect) -> u64;
         kept_events(life: LifeId, after: Place, limit: usize) -> Vec<(Place, StoredEvent)>;
         erase(persons: Vec<PersonHash>, time: Time) -> Erased;

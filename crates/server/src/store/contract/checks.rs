@@ -3,6 +3,7 @@
 use super::{
     erasure::{an_erasure_leaves_the_budget, an_erasure_overwrites_requests_and_answers},
     generations::{lives_follow_each_other, visits_are_counted_over_generations},
+    releases::{a_number_has_one_release, a_page_of_releases_holds_so_many_bytes},
     sample::{self, CLOSED, charge, event, event_of, person, reward, step},
     snapshot::Snapshot,
 };
@@ -47,6 +48,7 @@ suite![
     rewards_are_taken_late_or_unknown,
     a_closed_slot_stays_closed,
     a_number_has_one_release,
+    a_page_of_releases_holds_so_many_bytes,
     a_head_never_goes_back,
     lives_follow_each_other,
     visits_are_counted_over_generations,
@@ -235,35 +237,6 @@ async fn a_closed_slot_stays_closed(store: &dyn Store) -> Checked {
     ensure!(store.close(life, u64::MAX).await.is_err(), "one slot stays open");
     store.close(life, LAST_SLOT).await?;
     ensure!(store.head(life).await?.closed == LAST_SLOT, "all others can be closed");
-    Ok(())
-}
-
-async fn a_number_has_one_release(store: &dyn Store) -> Checked {
-    let life = begin(store).await?;
-    ensure!(store.release(step(life, 0, 1)).await? == Committed::Yes, "the first");
-    let head = store.head(life).await?;
-    ensure!(
-        head.number == 1 && head.state == [1, 4] && head.chain == [254; 32],
-        "the head is the step"
-    );
-    let mut other = step(life, 0, 1);
-    other.release.hash = [77; 32];
-    for wrong in [other, step(life, 0, 3), step(life, 0, 0)] {
-        ensure!(store.release(wrong).await? == Committed::No(head.clone()), "only the next number");
-    }
-    ensure!(store.take_epoch(life).await? == 1, "the next epoch");
-    ensure!(
-        matches!(store.release(step(life, 0, 2)).await?, Committed::No(head) if head.epoch == 1),
-        "only the present epoch"
-    );
-    ensure!(store.release(step(life, 1, 2)).await? == Committed::Yes, "the second");
-    let numbers: Vec<u64> =
-        store.releases(life, 1, 9).await?.iter().map(|release| release.number).collect();
-    ensure!(numbers == [1, 2], "{numbers:?}");
-    ensure!(
-        store.releases(life, 1, 1).await?[0] == step(life, 0, 1).release,
-        "the first release is unchanged"
-    );
     Ok(())
 }
 

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `checks` | the suite: one property a check |
 //! | `erasure`, `generations` | its checks of erasure, and of lives with their ledger |
+//! | `releases` | its checks of the list of releases |
 //! | `planted` | stores with a mistake, each of which the suite must find |
 //! | `snapshot` | everything readable of a store, to compare |
 //! | `property` | random operations on the model, redb and PostgreSQL, with failures and reopening in between |
@@ -16,6 +17,7 @@ mod generations;
 mod moving;
 pub(crate) mod planted;
 mod property;
+mod releases;
 pub(crate) mod sample;
 pub(crate) mod snapshot;
 

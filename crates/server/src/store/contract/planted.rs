@@ -37,6 +37,8 @@ pub(crate) enum Mistake {
     LedgerOfAnother,
     /// Events are removed before they are in a release.
     CollectsUnreleased,
+    /// A page of releases holds as many bytes as there are.
+    PagesUnbounded,
     /// Part of a refused batch is added.
     BatchInParts,
     /// A floor goes down with whoever asks for less.
@@ -62,6 +64,7 @@ pub(super) const MISTAKES: &[(Mistake, &str)] = &[
     (Mistake::LedgerOfItsOwnGeneration, "visits_are_counted_over_generations"),
     (Mistake::LedgerOfAnother, "visits_are_counted_over_generations"),
     (Mistake::CollectsUnreleased, "only_what_is_released_is_collected"),
+    (Mistake::PagesUnbounded, "a_page_of_releases_holds_so_many_bytes"),
     (Mistake::BatchInParts, "a_refused_transaction_changes_nothing"),
     (Mistake::FloorLowered, "nothing_is_added_below_a_floor_that_never_goes_down"),
     (Mistake::FloorIgnored, "nothing_is_added_below_a_floor_that_never_goes_down"),
@@ -240,8 +243,15 @@ impl Store for Planted {
     fn replace_state(&self, life: LifeId, replacement: Replacement) -> Pending<()> {
         self.model.replace_state(life, replacement)
     }
-    fn releases(&self, life: LifeId, from: u64, limit: usize) -> Pending<Vec<ReleaseRecord>> {
-        self.model.releases(life, from, limit)
+    fn release_page(
+        &self,
+        life: LifeId,
+        from: u64,
+        limit: usize,
+        bytes: usize,
+    ) -> Pending<Vec<ReleaseRecord>> {
+        let bytes = if self.mistake == Mistake::PagesUnbounded { usize::MAX } else { bytes };
+        self.model.release_page(life, from, limit, bytes)
     }
     fn kept_events(
         &self,

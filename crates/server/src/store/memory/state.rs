@@ -194,7 +194,7 @@ impl State {
                 *of == life && *number < what.first_release && !record.release.is_empty()
             })
             .map(|(key, _)| *key)
-            .take(what.limit)
+            .take(what.limit.min(MOST_COMPACTED))
             .collect();
         for key in &rows {
             self.events.remove(key);

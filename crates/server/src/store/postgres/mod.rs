@@ -240,8 +240,14 @@ impl Store for PostgresStore {
         })
     }
 
-    fn releases(&self, life: LifeId, from: u64, limit: usize) -> Pending<Vec<ReleaseRecord>> {
-        self.connections.read(move |on| Box::pin(reads::releases(on, life, from, limit)))
+    fn release_page(
+        &self,
+        life: LifeId,
+        from: u64,
+        limit: usize,
+        bytes: usize,
+    ) -> Pending<Vec<ReleaseRecord>> {
+        self.connections.read(move |on| Box::pin(reads::releases(on, life, from, limit, bytes)))
     }
 
     fn collect(&self, life: LifeId, what: Collect) -> Pending<u64> {

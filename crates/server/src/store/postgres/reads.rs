@@ -69,19 +69,23 @@ pub(super) async fn closed_events(
     events(on, life, after, until.min(closed), most).await
 }
 
-/// Releases from a number on.
+/// Releases from a number on, as many as have so many bytes together. Their lengths are read without their contents.
+const RELEASES: &str = "select number, time, hash, chain, release from (\
+     select *, sum(octet_length(release)) over (order by number) as bytes, row_number() over (order by number) as place from (\
+     select * from releases where life = $1 and number >= $2 order by number limit $3) found) page \
+     where bytes <= $4 or place = 1 order by number";
+
+/// Releases from a number on, as many as have so many bytes together.
 pub(super) async fn releases(
     on: &Transaction<'_>,
     life: LifeId,
     from: u64,
     most: usize,
+    bytes: usize,
 ) -> Attempt<Vec<ReleaseRecord>> {
-    let found = rows(
-        on,
-        "select number, time, hash, chain, release from releases where life = $1 and number >= $2 order by number limit $3",
-        &[&life_number(life)?, &bound(from), &limit(most)],
-    )
-    .await?;
+    let bytes = bound(bytes as u64);
+    let found =
+        rows(on, RELEASES, &[&life_number(life)?, &bound(from), &limit(most), &bytes]).await?;
     Ok(found.iter().map(read_release).collect::<Result<_>>()?)
 }
 

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     clock::Time,
-    store::{Collect, ERASED_REQUEST, Erased, LifeId, PersonHash},
+    store::{Collect, ERASED_REQUEST, Erased, LifeId, MOST_COMPACTED, PersonHash},
 };
 
 /// Rows are looked for by their keys and removed by their addresses, which takes the same time whatever PostgreSQL knows of a table: before it has looked at a new loop it
@@ -39,6 +39,7 @@ pub(super) async fn collect(
     let rows = execute(on, OLD_EVENTS, &[&life, &slots, &bound(what.before), &most]).await?;
     let slots = bound(what.forget_ids.min(head.closed));
     let ids = execute(on, OLD_IDS, &[&life, &slots, &most]).await?;
+    let most = limit(what.limit.min(MOST_COMPACTED));
     let releases = execute(on, OLD_RELEASES, &[&life, &bound(what.first_release), &most]).await?;
     Ok(rows + ids + releases)
 }

@@ -24,6 +24,8 @@ pub(crate) mod faulty;
 mod file;
 #[cfg(test)]
 mod golden;
+#[cfg(test)]
+mod growth;
 mod heads;
 mod portable;
 mod reads;
@@ -187,8 +189,14 @@ impl Store for RedbStore {
         self.queue.submit(move |group| heads::replace_state(group, life, replacement))
     }
 
-    fn releases(&self, life: LifeId, from: u64, limit: usize) -> Pending<Vec<ReleaseRecord>> {
-        self.read(move |transaction| reads::releases(transaction, life, from, limit))
+    fn release_page(
+        &self,
+        life: LifeId,
+        from: u64,
+        limit: usize,
+        bytes: usize,
+    ) -> Pending<Vec<ReleaseRecord>> {
+        self.read(move |transaction| reads::releases(transaction, life, from, limit, bytes))
     }
 
     fn collect(&self, life: LifeId, what: Collect) -> Pending<u64> {

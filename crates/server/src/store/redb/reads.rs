@@ -56,17 +56,24 @@ pub(super) fn whole_head(transaction: &ReadTransaction, life: LifeId) -> Attempt
     Ok(head.with_state(state(&transaction.open_table(STATES)?, life)?))
 }
 
-/// Releases from a number on.
+/// Releases from a number on, as many as have so many bytes together.
 pub(super) fn releases(
     transaction: &ReadTransaction,
     life: LifeId,
     from: u64,
     limit: usize,
+    bytes: usize,
 ) -> Attempt<Vec<ReleaseRecord>> {
-    let mut releases = Vec::new();
+    let (mut releases, mut left) = (Vec::new(), bytes);
     for row in transaction.open_table(RELEASES)?.range((life, from)..=(life, u64::MAX))?.take(limit)
     {
-        releases.push(row::decode(row?.1.value())?);
+        let record: ReleaseRecord = row::decode(row?.1.value())?;
+        match left.checked_sub(record.release.len()) {
+            Some(less) => left = less,
+            None if releases.is_empty() => left = 0,
+            None => break,
+        }
+        releases.push(record);
     }
     Ok(releases)
 }

@@ -7,18 +7,21 @@ use std::{
     ops::Bound::{Excluded, Included},
 };
 
-use ::redb::{ReadTransaction, ReadableTable};
+use ::redb::{ReadTransaction, ReadableTable, Table};
 
 use super::{
     tables::{
         EVENTS, ErasedRow, EventPrefix, HEADS, PlaceKey, RELEASES, REMEMBERED, Remembered,
-        RememberedPrefix, get, head, put,
+        RememberedPrefix, Row, get, head, put,
     },
     writer::{Attempt, Group},
 };
 use crate::{
     clock::Time,
-    store::{Collect, Erased, EventHash, LifeId, PersonHash, ReleaseRecord, StoredEvent, row},
+    store::{
+        Collect, Erased, EventHash, LifeId, MOST_COMPACTED, PersonHash, ReleaseRecord, StoredEvent,
+        row,
+    },
 };
 
 /// What a collection will remove.
@@ -71,7 +74,7 @@ pub(super) fn find_garbage(
     let releases = transaction.open_table(RELEASES)?;
     for row in releases
         .range::<(LifeId, u64)>((Excluded((life, head.stripped)), Included((life, u64::MAX))))?
-        .take(what.limit)
+        .take(what.limit.min(MOST_COMPACTED))
     {
         let number = row?.0.value().1;
         if number >= what.first_release {
@@ -82,12 +85,38 @@ pub(super) fn find_garbage(
     Ok(garbage)
 }
 
+/// Compacted releases that are put into pages together.
+const PACKED: u64 = 64;
+
+/// Puts compacted releases together whenever so many numbers are full: a model that is larger than a page had pages of its own, of which its hashes would keep one.
+pub(super) fn pack(
+    releases: &mut Table<'_, (LifeId, u64), Row>,
+    life: LifeId,
+    before: u64,
+    compacted: u64,
+) -> Attempt<()> {
+    let (first, end) = (before / PACKED * PACKED, compacted / PACKED * PACKED);
+    let mut rows = Vec::new();
+    for row in releases.range((life, first)..(life, end.max(first)))? {
+        let (key, row) = row?;
+        rows.push((key.value(), row.value().to_vec()));
+    }
+    for (key, _) in &rows {
+        releases.remove(key)?;
+    }
+    for (key, row) in &rows {
+        releases.insert(key, row.as_slice())?;
+    }
+    Ok(())
+}
+
 /// Removes what was found, and returns how much it was.
 pub(super) fn remove_garbage(group: &mut Group<'_>, garbage: Garbage) -> Attempt<u64> {
     let life = garbage.life;
     let mut head = group.tables.head(life)?;
     let mut removed = 0;
     let mut stripped = Vec::with_capacity(garbage.releases.len());
+    let before = head.stripped;
     for number in garbage.releases {
         if let Some(record) = get::<_, ReleaseRecord>(&group.tables.releases, (life, number))? {
             head.stripped = head.stripped.max(number);
@@ -99,6 +128,7 @@ pub(super) fn remove_garbage(group: &mut Group<'_>, garbage: Garbage) -> Attempt
         put(&mut group.tables.releases, (life, record.number), record)?;
     }
     if !stripped.is_empty() {
+        pack(&mut group.tables.releases, life, before, head.stripped)?;
         group.tables.heads.put(life, head);
     }
     for key in garbage.events {
