@@ -12,7 +12,7 @@ use reticent_lab::{
     Error, Result,
     attack::{
         AuditOptions,
-        player::{self, Maker, Script, Stage, Step},
+        player::{self, Maker, Recorded, Stage, Step},
     },
     audit::{Findings, NOTHING_PROMISED},
     simulate::Player,
@@ -136,14 +136,15 @@ pub(crate) fn audit_policies(
     bounds.check()?;
     let arms = people.iter().map(|step| step.arms.count()).min().unwrap_or(0);
     let stage = Stage { bounds, arms, rounds: people.len() as u64, public_arms: false };
-    let scripts = Script::replacing(&people, &others, rewards, false);
+    let recorded = Recorded { people, others };
     let mut findings = Findings::default();
     for (name, policy, guarantee) in policies {
         let Some(guarantee) = guarantee else {
             findings.not_audited(&name, NOTHING_PROMISED);
             continue;
         };
-        let attacks = player::attacks(&stage, scripts.clone(), guarantee.core(), &maker(policy));
+        let attacks =
+            player::attacks(&stage, Some(recorded.clone()), guarantee.core(), &maker(policy));
         py.check_signals()?;
         py.detach(|| findings.play(&name, &attacks, &options, |_, _| ()));
     }
