@@ -20,9 +20,9 @@ const SAMPLES: u64 = 8000;
 pub(super) fn entries() -> Result<Vec<Entry>> {
     let gaussian = Calibration::Budget { epsilon: EPSILON, delta: DELTA };
     Ok(vec![
-        entry("half of the Gaussian noise in every release", || sum(gaussian, DELTA))?,
+        entry("half of the Gaussian noise in every release", || sum(gaussian))?,
         entry("half of the Laplace noise in every release", || {
-            sum(Calibration::Pure { epsilon: EPSILON }, 0.0)
+            sum(Calibration::Pure { epsilon: EPSILON })
         })?,
         entry("half of the Gaussian noise in a report", report)?,
     ])
@@ -43,14 +43,14 @@ fn entry(mistake: &'static str, attack: impl Fn() -> Result<Attack>) -> Result<E
 }
 
 /// A running sum of eight releases.
-fn sum(calibration: Calibration, delta: f64) -> Result<Attack> {
+fn sum(calibration: Calibration) -> Result<Attack> {
     let domain = Domain::Vector { dimension: 1, bound: 1.0 };
     let params = PrivateSumParams {
         mechanism: Mechanism::Tree { levels: None },
         schedule: Schedule::EveryRound,
         ..PrivateSumParams::new(domain, Some(8), calibration)
     };
-    let guarantee = params.check()?.guarantee(delta)?;
+    let guarantee = params.check()?.guarantee(DELTA)?;
     Ok(sums::attacks(&params, &guarantee).swap_remove(0))
 }
 
