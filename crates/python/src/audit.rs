@@ -12,7 +12,7 @@ use reticent_lab::{
     Error, Result,
     attack::{
         AuditOptions,
-        player::{self, Maker, Script, Stage, Step},
+        player::{self, Maker, Recorded, Stage, Step},
     },
     audit::{Findings, NOTHING_PROMISED},
     simulate::Player,
@@ -23,7 +23,7 @@ use crate::{
     convert::text,
     error::{Answer, Failure},
     guarantee::Guarantee,
-    play::opened,
+    play::{chosen, opened},
     whole::Whole,
 };
 
@@ -39,11 +39,11 @@ fn raised(error: PyErr) -> Error {
 }
 
 impl Policy {
-    fn ask(&mut self, py: Python<'_>, arms: &CoreArms, round: u64) -> PyResult<usize> {
+    fn ask(&mut self, py: Python<'_>, arms: &CoreArms, round: u64) -> Answer<usize> {
         let arms = Arms(arms.clone()).array(py);
         let object = self.object.bind(py);
         if !self.tickets {
-            return object.call_method1("choose", (arms, round))?.extract();
+            return chosen(&object.call_method1("choose", (arms, round))?);
         }
         let (ticket, arm) = opened(&object.call_method1("decide", (arms,))?)?;
         self.open.insert(round, ticket.unbind());
@@ -53,7 +53,7 @@ impl Policy {
 
 impl Player for Policy {
     fn choose(&mut self, arms: &CoreArms, round: u64) -> Result<usize> {
-        Python::attach(|py| self.ask(py, arms, round)).map_err(raised)
+        Python::attach(|py| self.ask(py, arms, round)).map_err(|failure| raised(failure.into()))
     }
 
     fn observe(&mut self, round: u64, features: &[f64], reward: f64) -> Result<()> {
@@ -94,9 +94,9 @@ fn maker(policy: Py<PyAny>) -> Maker {
 }
 
 /// A person in a recorded environment: a decision set and its reward.
-type Recorded<'py> = Vec<(Bound<'py, PyAny>, f64)>;
+type People<'py> = Vec<(Bound<'py, PyAny>, f64)>;
 
-fn steps(recorded: &Recorded<'_>) -> Answer<Vec<Step>> {
+fn steps(recorded: &People<'_>) -> Answer<Vec<Step>> {
     let step = |(arms, reward): &(Bound<'_, PyAny>, f64)| -> Answer<Step> {
         Ok(Step { arms: owned(arms)?, reward: Some(*reward) })
     };
@@ -112,8 +112,8 @@ type Named<'py> = (String, Py<PyAny>, Option<PyRef<'py, Guarantee>>);
 pub(crate) fn audit_policies(
     py: Python<'_>,
     policies: Vec<Named<'_>>,
-    people: Recorded<'_>,
-    others: Recorded<'_>,
+    people: People<'_>,
+    others: People<'_>,
     rewards: (f64, f64),
     options: (Bound<'_, PyAny>, Bound<'_, PyAny>, f64),
 ) -> Answer<(String, String)> {
@@ -136,14 +136,15 @@ pub(crate) fn audit_policies(
     bounds.check()?;
     let arms = people.iter().map(|step| step.arms.count()).min().unwrap_or(0);
     let stage = Stage { bounds, arms, rounds: people.len() as u64, public_arms: false };
-    let scripts = Script::replacing(&people, &others, rewards, false);
+    let recorded = Recorded { people, others };
     let mut findings = Findings::default();
     for (name, policy, guarantee) in policies {
         let Some(guarantee) = guarantee else {
             findings.not_audited(&name, NOTHING_PROMISED);
             continue;
         };
-        let attacks = player::attacks(&stage, scripts.clone(), guarantee.core(), &maker(policy));
+        let attacks =
+            player::attacks(&stage, Some(recorded.clone()), guarantee.core(), &maker(policy));
         py.check_signals()?;
         py.detach(|| findings.play(&name, &attacks, &options, |_, _| ()));
     }

@@ -6,7 +6,7 @@
 use std::{cell::RefCell, collections::HashMap};
 
 use numpy::{PyArray1, ToPyArray};
-use pyo3::{exceptions::PyRuntimeError, prelude::*};
+use pyo3::{exceptions::PyRuntimeError, prelude::*, types::PyString};
 use reticent::bandit::Arms as CoreArms;
 use reticent_lab::{
     environment::{Environment as Rounds, GapParams, SphereParams},
@@ -17,7 +17,7 @@ use reticent_lab::{
 use crate::{
     arms::{Arms, owned},
     convert::{Vector, entries, parameter_or},
-    decision::Decision,
+    decision::{Decision, Observation},
     error::{Answer, Failure},
     whole,
 };
@@ -162,8 +162,8 @@ impl Rounds for PythonRounds<'_, '_> {
     }
 
     fn reward(&mut self, arm: usize) -> f64 {
-        let reward = self.object.call_method1("reward", (arm,)).and_then(|reward| reward.extract());
-        reward.unwrap_or_else(|error| {
+        let reward = self.object.call_method1("reward", (arm,));
+        reward.and_then(|reward| Ok(finite_reward(&reward)?)).unwrap_or_else(|error| {
             self.table.keep(error);
             0.0
         })
@@ -177,22 +177,58 @@ struct PythonPlayer<'a, 'py> {
     tickets: bool,
     /// Tickets of rounds that wait for their reward.
     open: HashMap<u64, Bound<'py, PyAny>>,
+    /// Rewards that the policy said it clipped.
+    clipped: u64,
 }
 
 /// Ticket and arm of a decision: ours, or a pair.
-pub(crate) fn opened<'py>(decision: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyAny>, usize)> {
+pub(crate) fn opened<'py>(decision: &Bound<'py, PyAny>) -> Answer<(Bound<'py, PyAny>, usize)> {
     if let Ok(decision) = decision.cast::<Decision>() {
         let Decision { ticket, arm, .. } = *decision.get();
-        return Ok((ticket.to_string().into_pyobject(decision.py())?.into_any(), arm));
+        return Ok((PyString::new(decision.py(), &ticket.to_string()).into_any(), arm));
     }
-    decision.extract()
+    let pair = decision.extract::<(Bound<'py, PyAny>, Bound<'py, PyAny>)>();
+    let (ticket, arm) = pair.map_err(|_| {
+        let remedy = "return a ticket and the index of an arm from decide(arms)";
+        Failure::invalid("decision", Shown(decision), remedy)
+    })?;
+    Ok((ticket, chosen(&arm)?))
+}
+
+/// The index of an arm that a policy chose.
+pub(crate) fn chosen(choice: &Bound<'_, PyAny>) -> Answer<usize> {
+    choice.extract().map_err(|_| {
+        let remedy = "return the index of an arm from choose or decide, a whole number from 0";
+        Failure::invalid("choice", Shown(choice), remedy)
+    })
+}
+
+/// A reward of a user's environment.
+fn finite_reward(reward: &Bound<'_, PyAny>) -> Answer<f64> {
+    let remedy = "return a finite number from reward(arm)";
+    match reward.extract::<f64>() {
+        Ok(number) if number.is_finite() => Ok(number),
+        _ => Err(Failure::invalid("reward", Shown(reward), remedy)),
+    }
+}
+
+/// An object of a user in an error, as Python shows it.
+struct Shown<'a, 'py>(&'a Bound<'py, PyAny>);
+
+impl std::fmt::Display for Shown<'_, '_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0.repr() {
+            Ok(text) => write!(formatter, "{text}"),
+            Err(_) => formatter.write_str("something without a repr"),
+        }
+    }
 }
 
 impl<'py> PythonPlayer<'_, 'py> {
-    fn ask(&mut self, round: u64) -> PyResult<usize> {
+    fn ask(&mut self, round: u64) -> Answer<usize> {
         let arms = self.table.arms.borrow().clone().expect("the environment has opened the round");
         if !self.tickets {
-            return self.object.call_method1("choose", (arms, round))?.extract();
+            return chosen(&self.object.call_method1("choose", (arms, round))?);
         }
         let (ticket, arm) = opened(&self.object.call_method1("decide", (arms,))?)?;
         self.open.insert(round, ticket);
@@ -200,14 +236,16 @@ impl<'py> PythonPlayer<'_, 'py> {
     }
 
     fn tell(&mut self, round: u64, features: &[f64], reward: f64) -> PyResult<()> {
-        match self.open.remove(&round) {
+        let told = match self.open.remove(&round) {
             Some(ticket) => self.object.call_method1("observe", (ticket, reward)),
             None => {
                 let features = features.to_pyarray(self.object.py());
                 self.object.call_method1("observe", (round, features, reward))
             }
-        }
-        .map(drop)
+        }?;
+        let clipped = told.cast::<Observation>().is_ok_and(|told| told.get().clipped);
+        self.clipped += u64::from(clipped);
+        Ok(())
     }
 }
 
@@ -217,7 +255,7 @@ impl Player for PythonPlayer<'_, '_> {
         if round.is_multiple_of(MOMENT) {
             self.object.py().check_signals().map_err(|error| self.table.keep(error))?;
         }
-        let arm = self.ask(round).map_err(|error| self.table.keep(error))?;
+        let arm = self.ask(round).map_err(|error| self.table.keep(error.into()))?;
         if arm < arms.count() {
             return Ok(arm);
         }
@@ -243,10 +281,11 @@ impl Player for PythonPlayer<'_, '_> {
     }
 }
 
-/// Recorded rounds, and the regret after each.
-type Curve<'py> = (Bound<'py, PyArray1<u64>>, Bound<'py, PyArray1<f64>>);
+/// Recorded rounds, the regret after each, and the number of rewards that the policy clipped.
+type Curve<'py> = (Bound<'py, PyArray1<u64>>, Bound<'py, PyArray1<f64>>, u64);
 
-/// Plays one trial of a policy in an environment; returns the recorded rounds and the regret after each. Rewards come `delay` rounds late
+/// Plays one trial of a policy in an environment; returns the recorded rounds, the regret after each, and how many rewards the policy clipped
+/// to its bounds, where it says so. Rewards come `delay` rounds late
 /// on average, and a share `lost` of them never.
 #[pyfunction]
 #[pyo3(signature = (environment, policy, rounds, delay = 0.0, lost = 0.0, seed = 0))]
@@ -283,7 +322,8 @@ pub(crate) fn play_trial<'py>(
         let remedy = "give it decide(arms) and observe(ticket, reward), or choose(arms, round) and observe(round, features, reward)";
         return Err(Failure::invalid("policy", policy.repr()?, remedy));
     }
-    let mut player = PythonPlayer { object: policy, table: &table, tickets, open: HashMap::new() };
+    let mut player =
+        PythonPlayer { object: policy, table: &table, tickets, open: HashMap::new(), clipped: 0 };
     let curve = play_with(&mut world, &mut player, feedback, &checkpoints(rounds, 120));
     if let Some(error) = table.trouble.take() {
         return Err(error.into());
@@ -294,5 +334,5 @@ pub(crate) fn play_trial<'py>(
     })?;
     let rounds: Vec<u64> = curve.iter().map(|point| point.round).collect();
     let regret: Vec<f64> = curve.iter().map(|point| point.regret).collect();
-    Ok((rounds.to_pyarray(py), regret.to_pyarray(py)))
+    Ok((rounds.to_pyarray(py), regret.to_pyarray(py), player.clipped))
 }

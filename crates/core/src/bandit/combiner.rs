@@ -1,7 +1,7 @@
 //! The combiner: when nobody knows lambda, a bandit over servers that each guess it.
 //!
 //! ```text
-//! base 1: anytime OnlineUCB;   base i = 2 ... M: OnlineUCB with lambda_i = 2^-(i-2) / d
+//! base 1: anytime OnlineUCB;   base i = 2 ... M: OnlineUCB with lambda_i = 2^-(i-2) / d, a constant width times lambda_2 / lambda_i
 //! each round the base with the largest U_i decides, and only it learns:
 //!     U_i = min(top, mean_i + (L_i n_i^a_i + W(n_i)) / n_i) - R_i / T,     top - R_i / T before its first round
 //!     W(n) = p sqrt(n (1 + sigma^2) ln(T^3 M ln(n (1 + sigma^2)) / alpha))
@@ -10,7 +10,8 @@
 //!
 //! Paper 0, Algorithm 2, after Cutkosky, Das and Purohit, "Upper Confidence Bounds for Combining Stochastic Bandits" (2020); L, a, R as in its
 //! Theorem 4.1. Corrected: n_i is that of the round before; the mean is that of y~; the sum runs over the base's own rounds; the cap is on mean
-//! plus bonus. An eigenvalue of `E[x x^T]` with unit x cannot exceed 1/d, so the grid of guesses ends there and not at 1.
+//! plus bonus. An eigenvalue of `E[x x^T]` with unit x cannot exceed 1/d, so the grid of guesses ends there and not at 1. A proved width of OnlineUCB
+//! grows as 1/lambda; a constant one is scaled in the same way, or bases 2 ... M would be copies of each other.
 //!
 //! **Guarantee.** That of OnlineUCB: every person sends one report, to one base.
 //!
@@ -44,7 +45,8 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CombinerParams {
-    /// What all bases have in common. A proved width is each base's own, at its own guess of lambda.
+    /// What all bases have in common. A proved width is each base's own, at its own guess of lambda; a constant width is that of the largest
+    /// guess, twice as large for half of it, and so on.
     pub base: OnlineUcbParams,
     /// The failure probability alpha.
     pub alpha: f64,
@@ -100,7 +102,11 @@ impl CombinerParams {
     /// A base needs a guarantee at any time, which Algorithm 1 has only without its ridge.
     fn base_params(&self, guess: f64) -> Result<OnlineUcbParams> {
         match self.base.width {
-            Width::Constant(_) => Ok(OnlineUcbParams { ridge: 0.0, ..self.base.clone() }),
+            Width::Constant(width) => {
+                let largest = 1.0 / self.base.randomizer.bounds.dimension as f64;
+                let width = Width::Constant(width * largest / guess);
+                Ok(OnlineUcbParams { ridge: 0.0, width, ..self.base.clone() })
+            }
             Width::Proved(_) => {
                 OnlineUcbParams::proved(self.base.randomizer.clone(), self.base.horizon, guess, 0.0)
             }
@@ -341,6 +347,9 @@ impl Combiner {
 impl Saved {
     fn revive(self) -> Result<Combiner> {
         let mut combiner = self.params.check()?;
+        // Before widths were scaled, every base was saved with the common one; such a state continues as it was.
+        let unscaled = OnlineUcbParams { ridge: 0.0, ..self.params.base.clone() };
+        let constant = matches!(unscaled.width, Width::Constant(_));
         let expected = combiner.bases.len();
         let refuse = |field, found| Error::Dimension { field, expected, found };
         if self.known.len() + 1 != expected {
@@ -369,7 +378,9 @@ impl Saved {
                 (Server::Anytime(saved), Server::Anytime(fresh)) => {
                     saved.params() == fresh.params()
                 }
-                (Server::Known(saved), Server::Known(fresh)) => saved.params() == fresh.params(),
+                (Server::Known(saved), Server::Known(fresh)) => {
+                    saved.params() == fresh.params() || constant && *saved.params() == unscaled
+                }
                 _ => false,
             };
             if !same || rounds != count {

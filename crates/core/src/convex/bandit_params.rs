@@ -11,8 +11,8 @@
 //! is least at this eta: it depends on public numbers only. Smoothing costs `zeta L` a round, and inside the set up to
 //! `(zeta/r) L D/2` more, because points are drawn towards the centre; what it buys falls as 1/zeta; so the best zeta
 //! inside is the one around the set, divided by the root of `1 + D/(2r)`. The multiples are the best of a handful on simulated
-//! losses over seven sets: m = 0.3, 0.75 under the larger noise of pure and local protection, and 2.5
-//! of eta for pairs of opposite directions, which cancel what their losses share.
+//! losses over seven sets: m is `SMOOTHING`, under the larger noise of pure and local protection `NOISY_SMOOTHING`, and eta is multiplied by
+//! `PAIRED_STEP` for pairs of opposite directions, which cancel what their losses share.
 
 use serde::{Deserialize, Serialize};
 

@@ -31,8 +31,6 @@ use crate::{
     refuse_if, wire,
 };
 
-/// The kind of a saved state contains the name of its noise source, so that a stream on simulation noise cannot be resumed as one on secure
-/// noise.
 /// A running sum of people's contributions, released under noise.
 ///
 /// ```
@@ -70,7 +68,8 @@ impl<N> std::fmt::Debug for PrivateSum<N> {
     }
 }
 
-/// Everything that is saved. Private, so that a stream is restored only through `resume`.
+/// Everything that is saved. Private, so that a stream is restored only through `resume`. The kind of a saved state contains the name of its
+/// noise source, so that a stream on simulation noise cannot be resumed as one on secure noise.
 #[derive(Serialize, Deserialize)]
 struct State<N> {
     plan: Plan,

@@ -12,13 +12,15 @@
 //! | `source` | the noise of an audit: seeded or secure |
 //! | `sums` | continual sums: every release seen, others adaptive; Gaussian, Laplace and Wishart noise |
 //! | [`player`] | the player that a trial runs, whatever its guarantee |
+//! | `positions` | the people of a script who are attacked: drawn at random, and found by a screening |
 //! | `joint` | the joint learner, attacked through its actions |
 //! | [`given`] | reports that another program has made |
 //! | `local`, `shuffle` | reports of the local protocol and of OnlineUCB; batches behind a shuffler |
 //! | `online`, `safe`, `convex` | randomisers of gradients; an agent's answers; losses of paper 4 |
 //!
 //! **What a verdict means.** `violated`: with the stated confidence the guarantee is false. `consistent`: this attack, with this number of
-//! runs, does not refute it; the lower bound says how close it came. Audits cannot prove a guarantee; the accountant does.
+//! runs, does not refute it; the lower bound says how close it came. `vacuous`: choices never depended on data in this audit, so nothing was
+//! tested. Audits cannot prove a guarantee; the accountant does.
 
 pub mod bound;
 pub mod convex;
@@ -29,6 +31,7 @@ pub mod local;
 pub mod neighbours;
 pub mod online;
 pub mod player;
+mod positions;
 pub mod safe;
 pub mod shuffle;
 mod source;
@@ -42,6 +45,7 @@ use serde::Serialize;
 use self::bound::{Aim, Errors};
 pub use self::{
     learned::Test,
+    positions::Positions,
     source::{AuditNoise, NoiseKind},
 };
 use crate::{
@@ -78,6 +82,24 @@ impl World {
 /// One run of the mechanism in a world, as the adversary sees it.
 pub type View = Box<dyn Fn(World, AuditNoise) -> Result<Vec<f64>> + Send + Sync>;
 
+/// A mechanism that is ready to be run, and the test that distinguishes the two worlds.
+pub struct Prepared {
+    /// One run.
+    pub view: View,
+    /// The test.
+    pub test: Test,
+    /// The people who were attacked, if the adversary chose among the people of a script.
+    pub positions: Option<Positions>,
+    /// Runs with the same seed were the same in both worlds, whoever was attacked.
+    pub unmoved: bool,
+}
+
+impl From<(View, Test)> for Prepared {
+    fn from((view, test): (View, Test)) -> Self {
+        Prepared { view, test, positions: None, unmoved: false }
+    }
+}
+
 /// An attack on a guarantee.
 pub struct Attack {
     /// The adversary and what they see.
@@ -90,7 +112,9 @@ pub struct Attack {
     range: (u64, u64),
     /// What is attacked has no certificate; `guarantee` only carries the claim of a publication.
     claim_only: bool,
-    prepare: Box<dyn Fn() -> Result<(View, Test)> + Send + Sync>,
+    /// The noise of every run, whatever the options say.
+    noise: Option<NoiseKind>,
+    prepare: Box<dyn Fn(u64) -> Result<Prepared> + Send + Sync>,
 }
 
 impl std::fmt::Debug for Attack {
@@ -107,14 +131,30 @@ impl Attack {
         samples: u64,
         prepare: impl Fn() -> Result<(View, Test)> + Send + Sync + 'static,
     ) -> Self {
+        Attack::seeded(adversary, guarantee, samples, move |_| prepare().map(Prepared::from))
+    }
+
+    /// An attack whose adversary draws what they do from a seed.
+    pub fn seeded(
+        adversary: impl Into<String>,
+        guarantee: &Guarantee,
+        samples: u64,
+        prepare: impl Fn(u64) -> Result<Prepared> + Send + Sync + 'static,
+    ) -> Self {
         let (adversary, guarantee) = (adversary.into(), guarantee.clone());
         let (range, claim_only, prepare) = ((1000, u64::MAX), false, Box::new(prepare));
-        Attack { adversary, guarantee, samples, range, claim_only, prepare }
+        Attack { adversary, guarantee, samples, range, claim_only, noise: None, prepare }
     }
 
     /// The same with limits on the number of runs of each world, if one run is long.
     pub fn between(mut self, least: u64, most: u64) -> Self {
         self.range = (least, most);
+        self
+    }
+
+    /// The same on this noise, whatever the options say.
+    pub fn on(mut self, noise: NoiseKind) -> Self {
+        self.noise = Some(noise);
         self
     }
 
@@ -176,6 +216,19 @@ pub enum Verdict {
     Consistent,
     /// With the stated confidence, the guarantee is false.
     Violated,
+    /// Choices never depended on data in this audit: nothing was tested.
+    Vacuous,
+}
+
+impl Verdict {
+    /// The verdict in a table.
+    pub fn word(self) -> &'static str {
+        match self {
+            Verdict::Consistent => "consistent",
+            Verdict::Violated => "VIOLATED",
+            Verdict::Vacuous => "vacuous",
+        }
+    }
 }
 
 /// The guarantee that is attacked.
@@ -210,7 +263,7 @@ pub struct Audit {
     pub certified: Promise,
     /// No smaller epsilon can be true at that delta, with the stated confidence.
     pub epsilon_lower_bound: f64,
-    /// How it was computed: `gaussian_trade_off` assumes the shape of the noise, `clopper_pearson` assumes nothing.
+    /// How it was computed: `gaussian_trade_off` rests on the shape of noise that the accountant has priced, `clopper_pearson` on nothing.
     pub bound: &'static str,
     /// The confidence of the bound and the verdict.
     pub confidence: f64,
@@ -218,6 +271,8 @@ pub struct Audit {
     pub verdict: Verdict,
     /// The adversary, and what they saw.
     pub attack: String,
+    /// The people who were attacked one at a time, if the adversary chose among the people of a script.
+    pub positions: Option<Positions>,
     /// Runs of each world that the bound was computed from.
     pub samples: u64,
     /// Time, for all runs.
@@ -240,12 +295,26 @@ impl Audit {
 impl Attack {
     /// Runs the attack: against the certificate, and against a publication's claim where there is one.
     pub fn run(&self, algorithm: &str, options: &AuditOptions) -> Result<Vec<Audit>> {
+        self.run_prepared(&(self.prepare)(self.seed(algorithm, options))?, algorithm, options)
+    }
+
+    fn seed(&self, algorithm: &str, options: &AuditOptions) -> u64 {
+        mix(options.seed, name_hash(algorithm) ^ name_hash(&self.adversary))
+    }
+
+    fn run_prepared(
+        &self,
+        prepared: &Prepared,
+        algorithm: &str,
+        options: &AuditOptions,
+    ) -> Result<Vec<Audit>> {
         let start = Instant::now();
         let (least, most) = self.range;
         let scaled = ((self.samples as f64 * options.scale) as u64).max(least);
         let samples = options.samples.unwrap_or(scaled).max(100).min(most);
-        let seed = mix(options.seed, name_hash(algorithm) ^ name_hash(&self.adversary));
-        let (view, test) = (self.prepare)()?;
+        let seed = self.seed(algorithm, options);
+        let noise = self.noise.unwrap_or(options.noise);
+        let Prepared { view, test, positions, unmoved } = prepared;
         let draw = |phase: u64, world: World, count: u64| {
             let jobs: Vec<u64> = (0..count.div_ceil(CHUNK)).collect();
             let base = mix(mix(seed, phase), world as u64);
@@ -255,14 +324,14 @@ impl Attack {
                 |&job| {
                     let from = job * CHUNK;
                     (from..(from + CHUNK).min(count))
-                        .map(|run| view(world, AuditNoise::new(options.noise, mix(base, run))?))
+                        .map(|run| view(world, AuditNoise::new(noise, mix(base, run))?))
                         .collect::<Result<Vec<_>>>()
                 },
             )?;
             Ok::<_, crate::Error>(runs.into_iter().flatten().collect::<Vec<Vec<f64>>>())
         };
         let learned = if test.learns() {
-            let probe = view(World::First, AuditNoise::new(options.noise, seed)?)?;
+            let probe = view(World::First, AuditNoise::new(noise, seed)?)?;
             let train = test.training(samples, probe.len());
             test.learn(&draw(0, World::First, train)?, &draw(0, World::Second, train)?)
         } else {
@@ -290,21 +359,29 @@ impl Attack {
                 (Against::Certificate, Some(_)) => Aim::Mu,
                 (Against::Certificate, None) => Aim::Epsilon(delta),
             };
-            let (mut violated, mut lower, mut gaussian) = (false, 0.0, false);
+            let (mut violated, mut lower, mut by_shape) = (false, 0.0_f64, 0.0_f64);
             for rates in rates(&choosing, &bounding, aim, samples, options.confidence) {
                 violated |= match against {
                     Against::Claim => rates.refute(epsilon, delta),
                     Against::Certificate => rates.refute_curve(curve, epsilon)?,
                 };
-                let found = rates.epsilon_of(curve, delta)?;
-                if found > lower {
-                    (lower, gaussian) = (found, found > rates.epsilon(delta));
-                }
+                lower = lower.max(rates.epsilon(delta));
+                by_shape = by_shape.max(rates.epsilon_of(curve, delta)?);
             }
             // The verdict never contradicts the number beside it. Where the certificate is a Gaussian curve, a larger mu is a point
             // below that curve, which refutes it whatever the noise really is. A publication's claim is one point; that its noise is
             // Gaussian, on which the number then rests, is what the publication says itself.
-            violated |= lower > epsilon * (1.0 + 1e-9);
+            violated |= lower.max(by_shape) > epsilon * (1.0 + 1e-9);
+            // Nothing says that the code behind a guarantee of a user adds Gaussian noise.
+            let gaussian = self.guarantee.provenance() == Provenance::Computed && by_shape > lower;
+            if gaussian {
+                lower = by_shape;
+            }
+            let verdict = match (violated, unmoved) {
+                (true, _) => Verdict::Violated,
+                (false, true) => Verdict::Vacuous,
+                (false, false) => Verdict::Consistent,
+            };
             audits.push(Audit {
                 algorithm: algorithm.to_string(),
                 against,
@@ -313,8 +390,9 @@ impl Attack {
                 epsilon_lower_bound: lower,
                 bound: if gaussian { "gaussian_trade_off" } else { "clopper_pearson" },
                 confidence: options.confidence,
-                verdict: if violated { Verdict::Violated } else { Verdict::Consistent },
+                verdict,
                 attack: self.adversary.clone(),
+                positions: positions.clone(),
                 samples,
                 seconds: 0.0,
                 ratio: (epsilon.is_finite() && epsilon > 0.0).then(|| lower / epsilon),
@@ -327,19 +405,20 @@ impl Attack {
 }
 
 impl Attack {
-    /// As [`Attack::run`]; a refuted certificate is attacked again, with other noise and a false-alarm rate of 1e-6, and is called violated
-    /// only if it is refuted again. Among a hundred audits at 95 % some would be refuted by chance.
+    /// As [`Attack::run`]; a refuted certificate is attacked again, in the same way with other noise and a false-alarm rate of 1e-6, and is
+    /// called violated only if it is refuted again. Among a hundred audits at 95 % some would be refuted by chance.
     pub fn run_confirmed(&self, algorithm: &str, options: &AuditOptions) -> Result<Vec<Audit>> {
         let fell = |audit: &Audit| {
             audit.against == Against::Certificate && audit.verdict == Verdict::Violated
         };
-        let audits = self.run(algorithm, options)?;
+        let prepared = (self.prepare)(self.seed(algorithm, options))?;
+        let audits = self.run_prepared(&prepared, algorithm, options)?;
         if !audits.iter().any(fell) {
             return Ok(audits);
         }
         let confidence = options.confidence.max(1.0 - CONFIRMED_FALSE_ALARM);
         let again = AuditOptions { seed: mix(options.seed, 2), confidence, ..*options };
-        self.run(algorithm, &again)
+        self.run_prepared(&prepared, algorithm, &again)
     }
 }
 

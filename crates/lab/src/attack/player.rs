@@ -8,11 +8,13 @@
 //! | script | others | what it is for |
 //! | --- | --- | --- |
 //! | questions | bring features that are orthogonal to the person's and rewards in the middle of their range, so that the person alone decides the sign of `theta_1`; between them somebody chooses between opposite arms and never answers | noise that is missing or too small, data that are shown, stops |
-//! | its environment | decision sets and rewards that the environment drew once | players that understand the arms of their own environment only |
+//! | its environment | decision sets and rewards that the environment drew once | players that understand the arms of their own environment only, and leaks about single people |
 //!
-//! The pair of people and their round are chosen in a separate pilot, because leaks of rewards, of features and after a delay need
-//! different pairs. Correct noise hides the person, so that the bound stays below the guarantee; an attack through actions is weak if the
-//! noise is right, and strong if it is missing.
+//! The attacked people are the first, some drawn at random over the whole script and, in an environment, those whom a screening suspects
+//! (`positions`). The person and the pair of data are chosen in a separate pilot, because leaks of rewards, of features and after a delay
+//! need different pairs. A stop is an output, and so are the words of its error. Runs of the pilot have the same seed in both worlds: if all
+//! are the same, nothing that was attacked ever changed a choice, and the verdict is `vacuous`. Correct noise hides the person, so that the
+//! bound stays below the guarantee; an attack through actions is weak if the noise is right, and strong if it is missing.
 
 use std::sync::Arc;
 
@@ -23,8 +25,16 @@ use reticent::{
     randomize::Bounds,
 };
 
-use super::{Attack, AuditNoise, Test, View, World, learned::Learned};
-use crate::{Result, simulate::Player, trial::mix};
+use super::{
+    Attack, AuditNoise, Positions, Prepared, Test, View, World,
+    learned::Learned,
+    positions::{Screened, drawn, in_order, suspects},
+};
+use crate::{
+    FastNoise, Result,
+    simulate::Player,
+    trial::{mix, name_hash},
+};
 
 /// Makes the player of one run from the seed of its noise.
 pub type Maker = Arc<dyn Fn(u64) -> Result<Box<dyn Player>> + Send + Sync>;
@@ -41,6 +51,11 @@ const FEW_SAMPLES: u64 = 2000;
 const MOST_SAMPLES: u64 = 100_000;
 /// Runs of each world in the pilot: this many to learn from, and as many to compare.
 const PILOT: u64 = 12;
+/// Runs of the screening, and pairs of runs before a verdict is called vacuous.
+const SCREENING: u64 = 128;
+/// People drawn at random, besides the first: for code with a stated guarantee, and for our own.
+const DRAWN: usize = 5;
+const DRAWN_OF_OURS: usize = 1;
 
 /// The recorded symbol if there is no choice: the player refused to choose, or had refused a reward.
 const REFUSED_TO_CHOOSE: f64 = -1.0;
@@ -66,6 +81,15 @@ pub struct Script {
     pub pair: (Step, Step),
 }
 
+/// The people of an environment, and others who may come in their place.
+#[derive(Debug, Clone)]
+pub struct Recorded {
+    /// Everybody, in order.
+    pub people: Vec<Step>,
+    /// As many others.
+    pub others: Vec<Step>,
+}
+
 /// What an audit must know to run a player.
 #[derive(Debug, Clone)]
 pub struct Stage {
@@ -79,22 +103,34 @@ pub struct Stage {
     pub public_arms: bool,
 }
 
-/// Attacks on the player: by questions, and with the scripts of its environment.
+/// Attacks on the player: by questions, and among the people of its environment.
 pub fn attacks(
     stage: &Stage,
-    environment: Vec<Script>,
+    environment: Option<Recorded>,
     guarantee: &Guarantee,
     make: &Maker,
 ) -> Vec<Attack> {
     let mut all = Vec::new();
+    let stated = guarantee.provenance() == Provenance::Stated;
+    let count = if stated { DRAWN } else { DRAWN_OF_OURS };
     if stage.arms > 1 && stage.rounds > 1 {
         let adversary = "plays the player itself: sees every later choice, stops, and what is sent; others orthogonal, questions between opposite arms; worst of a pool of pairs, learned test";
-        let (stage, stated) = (stage.clone(), guarantee.provenance() == Provenance::Stated);
-        all.push(attack(adversary, guarantee, make, move || questions(&stage, stated)));
+        let stage = stage.clone();
+        let scripts = move |seed, _: &Maker| {
+            let length = stage.rounds.min(if stated { MOST_STEPS } else { FEW_STEPS }) as usize;
+            questions(&stage, stated, length, &drawn(count, length, seed))
+        };
+        all.push(attack(adversary, guarantee, make, scripts));
     }
-    if !environment.is_empty() {
+    if let Some(recorded) = environment {
         let adversary = "plays the player itself in its environment: sees every later choice, stops, and what is sent; one person and reward replaced; learned test";
-        all.push(attack(adversary, guarantee, make, move || Ok(environment.clone())));
+        let stage = stage.clone();
+        let scripts = move |seed, make: &Maker| {
+            let mut places = drawn(count, recorded.people.len(), seed);
+            places.extend(recorded.screened(&stage, make, seed)?);
+            Ok(recorded.replacing(&stage, &in_order(places)))
+        };
+        all.push(attack(adversary, guarantee, make, scripts));
     }
     all
 }
@@ -103,7 +139,7 @@ fn attack(
     adversary: &str,
     guarantee: &Guarantee,
     make: &Maker,
-    scripts: impl Fn() -> Result<Vec<Script>> + Send + Sync + 'static,
+    scripts: impl Fn(u64, &Maker) -> Result<Vec<Script>> + Send + Sync + 'static,
 ) -> Attack {
     // Perfect separation in n runs refutes an epsilon of about ln(n / 15). Our own mechanisms are attacked from their parameters too.
     let (least, samples) = match guarantee.provenance() {
@@ -114,13 +150,15 @@ fn attack(
         Provenance::Computed => (250, FEW_SAMPLES),
     };
     let make = make.clone();
-    let attack = Attack::new(adversary, guarantee, samples, move || {
-        let (script, numbers) = worst(scripts()?, &make)?;
-        let (choices, make) = (script.choices() + 1, make.clone());
+    let attack = Attack::seeded(adversary, guarantee, samples, move |seed| {
+        let Pilot { script, numbers, positions, unmoved } =
+            Pilot::run(scripts(seed, &make)?, &make)?;
+        let (choices, make) = (script.symbols(), make.clone());
         let view: View = Box::new(move |world, mut noise: AuditNoise| {
             Ok(script.run(world, &make, noise.bits())?.view(numbers))
         });
-        Ok((view, Test::Transcript { choices }))
+        let test = Test::Transcript { choices };
+        Ok(Prepared { view, test, positions: Some(positions), unmoved })
     });
     // One run takes a hundred rounds or more.
     attack.between(least, 4 * samples)
@@ -137,67 +175,107 @@ struct Seen {
 }
 
 impl Seen {
-    /// The choices, the count of numbers sent, and the first `numbers` of them.
+    /// The choices, the error if there is one, the count of numbers sent, and the first `numbers` of them.
     fn view(self, numbers: usize) -> Vec<f64> {
         let mut view = self.choices;
+        // Shortened so that a double holds it.
+        let words = |error: crate::Error| (name_hash(&error.to_string()) >> 12) as f64;
+        view.push(self.stopped.map_or(-1.0, words));
         view.push(self.sent.len() as f64);
         view.extend(self.sent.into_iter().chain(std::iter::repeat(0.0)).take(numbers));
         view
     }
 }
 
-impl Script {
-    /// Recorded people with one of them replaced, early or later: by the same decision set with the other reward, and, unless features are
+impl Recorded {
+    /// The people of these places replaced, one at a time: by the same decision set with the other reward, and, unless features are
     /// public, by somebody else's.
-    pub fn replacing(
-        people: &[Step],
-        others: &[Step],
-        (low, high): (f64, f64),
-        public_arms: bool,
-    ) -> Vec<Self> {
-        let person = |step: &Step, reward| Step { arms: step.arms.clone(), reward: Some(reward) };
+    fn replacing(&self, stage: &Stage, places: &[usize]) -> Vec<Script> {
+        let (low, high) = stage.bounds.rewards;
         let mut scripts = Vec::new();
-        for place in [0, people.len() / 8] {
-            let (Some(one), Some(two)) = (people.get(place), others.get(place)) else { continue };
-            for other in if public_arms { vec![one] } else { vec![one, two] } {
-                let pair = (person(one, high), person(other, low));
-                scripts.push(Script { steps: people.to_vec(), person: place, pair });
+        for &place in places {
+            let (Some(one), Some(two)) = (self.people.get(place), self.others.get(place)) else {
+                continue;
+            };
+            for other in if stage.public_arms { vec![one] } else { vec![one, two] } {
+                let pair = (one.rewarded(high), other.rewarded(low));
+                scripts.push(Script { steps: self.people.clone(), person: place, pair });
             }
         }
         scripts
     }
 
-    /// Choices that the adversary sees.
-    fn choices(&self) -> usize {
-        self.steps.len() - self.person - 1
+    /// People whose data seem to matter for later choices, by runs in which everybody has one of two extreme sets of data.
+    fn screened(&self, stage: &Stage, make: &Maker, seed: u64) -> Result<Vec<usize>> {
+        let (low, high) = stage.bounds.rewards;
+        let mut noise = FastNoise::seeded(mix(seed, 0x5343_5245));
+        let runs = (0..SCREENING).map(|run| {
+            let coins: Vec<bool> = self.people.iter().map(|_| noise.bits() & 1 == 1).collect();
+            let features_too = !stage.public_arms && run % 2 == 1;
+            let people = self.people.iter().zip(&self.others).zip(&coins);
+            let steps: Vec<Step> = people
+                .map(|((one, two), coin)| match coin {
+                    false => one.rewarded(high),
+                    true => if features_too { two } else { one }.rewarded(low),
+                })
+                .collect();
+            let choices = played(steps.iter(), None, make, noise.bits())?.choices;
+            Ok(Screened { coins, choices })
+        });
+        Ok(suspects(&runs.collect::<Result<Vec<_>>>()?))
+    }
+}
+
+impl Step {
+    fn rewarded(&self, reward: f64) -> Step {
+        Step { arms: self.arms.clone(), reward: Some(reward) }
+    }
+}
+
+impl Script {
+    /// Symbols at the beginning of a view: choices, the error, the count of numbers sent.
+    fn symbols(&self) -> usize {
+        self.steps.len() - self.person + 1
     }
 
     fn run(&self, world: World, make: &Maker, seed: u64) -> Result<Seen> {
-        let mut player = make(seed)?;
-        let mut seen = Seen { choices: Vec::new(), sent: Vec::new(), stopped: None };
-        for (place, step) in self.steps.iter().enumerate() {
-            let step = match place == self.person {
-                true => world.pick((&self.pair.0, &self.pair.1)),
-                false => step,
-            };
-            let (choice, failure) = one_round(player.as_mut(), step, place as u64 + 1);
-            if place > self.person {
-                seen.choices.push(choice);
-            }
-            if let Some((code, error)) = failure {
-                seen.choices.resize(self.choices(), code);
-                seen.stopped = Some(error);
-                break;
-            }
-            if let Some(numbers) = player.sent()
-                && place >= self.person
-                && seen.sent.is_empty()
-            {
-                seen.sent = numbers;
-            }
-        }
-        Ok(seen)
+        let steps = self.steps.iter().enumerate().map(|(place, step)| match place == self.person {
+            true => world.pick((&self.pair.0, &self.pair.1)),
+            false => step,
+        });
+        played(steps, Some(self.person), make, seed)
     }
+}
+
+/// One run of a player: what later people see if this person is attacked, or everybody if none is.
+fn played<'a>(
+    steps: impl ExactSizeIterator<Item = &'a Step>,
+    person: Option<usize>,
+    make: &Maker,
+    seed: u64,
+) -> Result<Seen> {
+    let first = person.map_or(0, |person| person + 1);
+    let seen_choices = steps.len() - first;
+    let mut player = make(seed)?;
+    let mut seen = Seen { choices: Vec::new(), sent: Vec::new(), stopped: None };
+    for (place, step) in steps.enumerate() {
+        let (choice, failure) = one_round(player.as_mut(), step, place as u64 + 1);
+        if place >= first {
+            seen.choices.push(choice);
+        }
+        if let Some((code, error)) = failure {
+            seen.choices.resize(seen_choices, code);
+            seen.stopped = Some(error);
+            break;
+        }
+        if let Some(numbers) = player.sent()
+            && place + 1 >= first
+            && seen.sent.is_empty()
+        {
+            seen.sent = numbers;
+        }
+    }
+    Ok(seen)
 }
 
 /// The choice; a refusal is recorded by its symbol.
@@ -238,39 +316,66 @@ fn observe(
     player.observe_in_block(round, step.arms.block(arm), &step.arms.arm(arm), reward)
 }
 
-/// The script whose worlds the pilot separates best, and the count of numbers sent in it.
-fn worst(scripts: Vec<Script>, make: &Maker) -> Result<(Script, usize)> {
-    let mut best: Option<(f64, Script, usize)> = None;
-    let mut refusal = None;
-    for (index, script) in scripts.into_iter().enumerate() {
-        // A player that fails in every script must not be called private.
-        let probe = |world| script.run(world, make, mix(0x504c_4159, index as u64));
-        let (first, second) = (probe(World::First)?, probe(World::Second)?);
-        if first.stopped.is_some() && second.stopped.is_some() && first.choices == second.choices {
-            refusal = first.stopped;
-            continue;
+/// The script whose worlds a pilot separates best.
+struct Pilot {
+    script: Script,
+    /// The count of numbers sent in it.
+    numbers: usize,
+    positions: Positions,
+    /// Runs with the same seed were the same in both worlds, in every script.
+    unmoved: bool,
+}
+
+impl Pilot {
+    fn run(scripts: Vec<Script>, make: &Maker) -> Result<Self> {
+        let round = |script: &Script| script.person as u64 + 1;
+        let mut attacked: Vec<u64> = scripts.iter().map(round).collect();
+        attacked.dedup();
+        let mut best: Option<(f64, Script, usize)> = None;
+        let (mut refusal, mut unmoved) = (None, true);
+        for (index, script) in scripts.into_iter().enumerate() {
+            // A player that fails in every script must not be called private.
+            let probe = |world| script.run(world, make, mix(0x504c_4159, index as u64));
+            let (first, second) = (probe(World::First)?, probe(World::Second)?);
+            let numbers = first.sent.len().max(second.sent.len());
+            let words = |seen: &Seen| seen.stopped.as_ref().map(ToString::to_string);
+            if words(&first).is_some()
+                && words(&first) == words(&second)
+                && first.choices == second.choices
+            {
+                refusal = first.stopped;
+                continue;
+            }
+            let draw = |world: World| -> Result<Vec<Vec<f64>>> {
+                let base = mix(0x5049_4c4f, index as u64);
+                let run = |run| Ok(script.run(world, make, mix(base, run))?.view(numbers));
+                (0..2 * PILOT).map(run).collect()
+            };
+            let (one, two) = (draw(World::First)?, draw(World::Second)?);
+            unmoved &= one == two;
+            let half = PILOT as usize;
+            let test = Test::Transcript { choices: script.symbols() };
+            let learned = test.learn(&one[..half], &two[..half]);
+            let apart = advantage(&learned, &one[half..], &two[half..]);
+            if best.as_ref().is_none_or(|(most, ..)| apart > *most) {
+                best = Some((apart, script, numbers));
+            }
         }
-        let numbers = first.sent.len().max(second.sent.len());
-        let draw = |world: World| -> Result<Vec<Vec<f64>>> {
-            let base = mix(0x5049_4c4f, 2 * index as u64 + world as u64);
-            let run = |run| Ok(script.run(world, make, mix(base, run))?.view(numbers));
-            (0..2 * PILOT).map(run).collect()
+        let Some((_, script, numbers)) = best else {
+            return Err(refusal.unwrap_or_else(|| {
+                let remedy = "there is no person to replace: give more rounds, or wider bounds";
+                reticent::Error::invalid("people", "none", remedy).into()
+            }));
         };
-        let (one, two) = (draw(World::First)?, draw(World::Second)?);
-        let half = PILOT as usize;
-        let test = Test::Transcript { choices: script.choices() + 1 };
-        let learned = test.learn(&one[..half], &two[..half]);
-        let apart = advantage(&learned, &one[half..], &two[half..]);
-        if best.as_ref().is_none_or(|(most, ..)| apart > *most) {
-            best = Some((apart, script, numbers));
+        for run in 0..if unmoved { SCREENING } else { 0 } {
+            let seed = mix(0x5341_4d45, run);
+            let view =
+                |world| -> Result<Vec<f64>> { Ok(script.run(world, make, seed)?.view(numbers)) };
+            unmoved &= view(World::First)? == view(World::Second)?;
         }
+        let (of, worst) = (script.steps.len() as u64, round(&script));
+        Ok(Pilot { script, numbers, positions: Positions { attacked, of, worst }, unmoved })
     }
-    best.map(|(_, script, numbers)| (script, numbers)).ok_or_else(|| {
-        refusal.unwrap_or_else(|| {
-            let remedy = "there is no person to replace: give more rounds, or wider bounds";
-            reticent::Error::invalid("people", "none", remedy).into()
-        })
-    })
 }
 
 /// The largest difference of the two worlds' rates above a threshold at zero, over all scores.
@@ -294,9 +399,9 @@ fn advantage(learned: &Learned, one: &[Vec<f64>], two: &[Vec<f64>]) -> f64 {
     best
 }
 
-/// Everybody's features are orthogonal to the person's, if the dimension permits; questions in between. More pairs and longer scripts for
-/// code without a computed certificate.
-fn questions(stage: &Stage, stated: bool) -> Result<Vec<Script>> {
+/// Everybody's features are orthogonal to the person's, if the dimension permits; questions in between. More pairs for code without a
+/// computed certificate.
+fn questions(stage: &Stage, stated: bool, length: usize, places: &[usize]) -> Result<Vec<Script>> {
     let Bounds { dimension: d, rewards: (low, high), .. } = stage.bounds;
     let corners = Corners(&stage.bounds);
     let set = |one: Vec<f64>, two: Vec<f64>| {
@@ -322,11 +427,8 @@ fn questions(stage: &Stage, stated: bool) -> Result<Vec<Script>> {
         pairs.push((person(&along, low)?, person(&against, low)?));
         pairs.push((person(&along, high)?, person(&across, high)?));
     }
-    let length = stage.rounds.min(if stated { MOST_STEPS } else { FEW_STEPS }) as usize;
-    let mut places = vec![0, length / 8];
-    places.dedup();
     let mut scripts = Vec::new();
-    for place in places {
+    for &place in places {
         let mut steps = vec![other.clone(); place + 1];
         for after in 1.. {
             if after <= EAGER || after % EVERY == 0 {

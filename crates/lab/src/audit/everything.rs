@@ -1,14 +1,17 @@
-//! `reticent audit` without a file: attacks on every guarantee, detection of known mistakes, coverage of every confidence set.
+//! `reticent audit` without a file: attacks on every guarantee, detection of known mistakes, the deployed samplers on secure noise, coverage of
+//! every confidence set.
 //!
 //! The guarantees are those of `audits/` of this crate, one file per paper, so that each can also be audited separately.
 
 use std::{fmt::Write, time::Instant};
 
+use reticent::noise::SecureNoise;
 use serde::Serialize;
 
 use super::{
     Findings, audit,
     safety::{self, Check},
+    samplers,
     zoo::{self, Specimen},
 };
 use crate::{
@@ -38,13 +41,15 @@ const FALSE_CLAIMS: [&str; 5] = [
 const ZOO_CONFIDENCE: f64 = 1.0 - 1e-6;
 
 /// All results.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub struct Everything {
     /// Attacks on guarantees.
     #[serde(flatten)]
     pub findings: Findings,
     /// Known mistakes.
     pub mistakes: Vec<Specimen>,
+    /// Deployed samplers.
+    pub samplers: Vec<Check>,
     /// Safety and confidence sets.
     pub safety: Vec<Check>,
     /// The time of everything.
@@ -85,10 +90,12 @@ pub fn run(
         progress("mistake", entry.mistake);
         mistakes.push(entry.run(&strict)?);
     }
+    progress("samplers", "secure noise against its laws");
+    let samplers = samplers::checks(&mut SecureNoise::from_system()?)?;
     progress("safety", "confidence sets and decisions");
     let safety = safety::checks(if quick { 0.4 } else { 1.0 }, options.seed)?;
     let seconds = start.elapsed().as_secs_f64();
-    Ok(Everything { findings, mistakes, safety, seconds })
+    Ok(Everything { findings, mistakes, samplers, safety, seconds })
 }
 
 impl Everything {
@@ -115,13 +122,12 @@ impl Everything {
                 all.push(format!("accused: {}", specimen.right));
             }
         }
-        for check in &self.safety {
-            if !check.held {
-                all.push(check.claim.clone());
-            }
-            if !check.caught {
-                all.push(format!("a shrunk width was missed: {}", check.claim));
-            }
+        let checks = [(&self.samplers, "halved draws were"), (&self.safety, "a shrunk width was")];
+        for (checks, planted) in checks {
+            let refuted = checks.iter().filter(|check| !check.held);
+            all.extend(refuted.map(|check| format!("refuted: {}", check.claim)));
+            let missed = checks.iter().filter(|check| !check.caught);
+            all.extend(missed.map(|check| format!("{planted} missed: {}", check.claim)));
         }
         all
     }
@@ -137,8 +143,8 @@ impl Everything {
                 other => format!("{other} "),
             };
             let verdict = match audit.verdict {
-                Verdict::Consistent => "consistent",
                 Verdict::Violated => "**violated**",
+                other => other.word(),
             };
             let ratio = audit.ratio.map_or("".into(), |ratio| format!("{:.0} %", 100.0 * ratio));
             let _ = writeln!(
@@ -170,17 +176,19 @@ impl Everything {
                 specimen.right,
             );
         }
-        text.push_str("\n## Safety and confidence sets\n\n| claim | attack | found | holds | shrunk width caught |\n| --- | --- | --- | --- | --- |\n");
-        for check in &self.safety {
+        for (title, planted, checks) in [
+            ("Deployed samplers", "halved draws", &self.samplers),
+            ("Safety and confidence sets", "shrunk width", &self.safety),
+        ] {
             let _ = writeln!(
                 text,
-                "| {} | {} | {} | {} | {} |",
-                check.claim,
-                check.attack,
-                check.found,
-                yes(check.held),
-                yes(check.caught)
+                "\n## {title}\n\n| claim | attack | found | holds | {planted} caught |\n| --- | --- | --- | --- | --- |"
             );
+            for check in checks {
+                let Check { claim, attack, found, held, caught } = check;
+                let (held, caught) = (yes(*held), yes(*caught));
+                let _ = writeln!(text, "| {claim} | {attack} | {found} | {held} | {caught} |");
+            }
         }
         let failures = self.failures();
         let verdict = if failures.is_empty() {

@@ -46,10 +46,7 @@ impl Findings {
             }
             let Promise { epsilon, delta } = audit.certified;
             let whose = audit.whose();
-            let verdict = match audit.verdict {
-                Verdict::Consistent => "consistent",
-                Verdict::Violated => "VIOLATED",
-            };
+            let verdict = audit.verdict.word();
             let ratio =
                 audit.ratio.map_or(String::new(), |ratio| format!(" ({:.0} %)", 100.0 * ratio));
             let how = match audit.bound {
@@ -65,6 +62,12 @@ impl Findings {
                 audit.seconds
             );
             let _ = writeln!(text, "              {}", audit.attack);
+            if let Some(positions) = &audit.positions {
+                let _ = writeln!(text, "              {positions}");
+            }
+            if audit.verdict == Verdict::Vacuous {
+                let _ = writeln!(text, "              {VACUOUS}");
+            }
         }
         for missing in &self.not_audited {
             let _ = writeln!(text, "{}\n  not audited: {}", missing.algorithm, missing.reason);
@@ -72,6 +75,9 @@ impl Findings {
         text
     }
 }
+
+/// The sentence beside a vacuous verdict.
+const VACUOUS: &str = "choices never depended on data in this audit, so nothing was tested: give more rounds, or a schedule that releases within them";
 
 pub(super) fn short(epsilon: f64) -> String {
     if epsilon.is_finite() { format!("{epsilon:.4}") } else { "infinite".into() }

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `findings` | all attacks on an experiment, as a table and as JSON |
 //! | [`zoo`] | known mistakes, each beside its correct variant and the attack that detects it |
+//! | [`samplers`] | the deployed samplers against their laws |
 //! | [`safety`] | the safe coordinator against adversarial parameters; coverage of every confidence set |
 //! | [`everything`] | all of the above, as run by `reticent audit` without a file |
 //!
@@ -12,6 +13,7 @@
 pub mod everything;
 mod findings;
 pub mod safety;
+pub mod samplers;
 #[cfg(test)]
 mod tests;
 pub mod zoo;

@@ -1,9 +1,22 @@
 //! Tests that the audit has power, and that its verdicts are right where the truth is known.
 
+use std::sync::Arc;
+
+use reticent::{
+    bandit::Arms,
+    noise::Noise,
+    privacy::{Event, Guarantee, TrustModel},
+    randomize::Bounds,
+};
+
 use super::*;
 use crate::{
-    Experiment,
-    attack::{Against, Audit, AuditOptions, NoiseKind, Verdict},
+    Experiment, FastNoise, Result,
+    attack::{
+        Against, Audit, AuditOptions, NoiseKind, Verdict,
+        player::{self, Maker, Recorded, Stage, Step},
+    },
+    simulate::Player,
 };
 
 fn audits(text: &str, options: &AuditOptions) -> Vec<Audit> {
@@ -129,4 +142,112 @@ fn an_audit_can_be_repeated() {
     bad(AuditOptions { confidence: 1.0, ..options });
     bad(AuditOptions { confidence: f64::NAN, ..options });
     bad(AuditOptions { samples: Some(3), ..options });
+}
+
+/// Leaks the reward of the person of one round: by later choices, or by an error.
+#[derive(Default)]
+struct Indiscreet {
+    round: u64,
+    refuses: bool,
+    remembered: f64,
+}
+
+impl Player for Indiscreet {
+    fn choose(&mut self, _: &Arms, round: u64) -> Result<usize> {
+        Ok(usize::from(round > self.round && self.remembered > 0.5))
+    }
+
+    fn observe(&mut self, round: u64, _: &[f64], reward: f64) -> Result<()> {
+        if round == self.round && self.refuses {
+            reticent::refuse_if(reward > 0.5, "reward", reward, "give less")?;
+        } else if round == self.round {
+            self.remembered = reward;
+        }
+        Ok(())
+    }
+}
+
+/// Chooses by coin.
+struct Coin(FastNoise);
+
+impl Player for Coin {
+    fn choose(&mut self, arms: &Arms, _: u64) -> Result<usize> {
+        Ok(self.0.below(arms.count() as u64) as usize)
+    }
+
+    fn observe(&mut self, _: u64, _: &[f64], _: f64) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// The attack among 40 people of an environment, on a player whose author states (1, 1e-6).
+fn play_forty(name: &str, seed: u64, make: Maker) -> Findings {
+    let bounds = Bounds { rewards: (0.0, 1.0), ..Bounds::unit(2) };
+    let stage = Stage { bounds, arms: 2, rounds: 40, public_arms: false };
+    let recorded = |seed| {
+        let mut noise = FastNoise::seeded(seed);
+        let mut person = || {
+            let angle = 6.0 * noise.uniform();
+            let arms = [[angle.cos(), angle.sin()], [angle.sin(), angle.cos()]];
+            let reward = Some(f64::from(u8::from(noise.uniform() < 0.5)));
+            Step { arms: Arms::from_rows(2, &arms).unwrap(), reward }
+        };
+        (0..40).map(|_| person()).collect::<Vec<Step>>()
+    };
+    let recorded = Recorded { people: recorded(1), others: recorded(2) };
+    let event = Event::Gaussian { sensitivity: 1.0, sigma: 4.224_788_4 };
+    let promise = Guarantee::of(&event, TrustModel::Joint, 1e-6).unwrap().stated();
+    let attacks = player::attacks(&stage, Some(recorded), &promise, &make);
+    let options = AuditOptions { samples: Some(1000), seed, ..AuditOptions::default() };
+    let mut findings = Findings::default();
+    findings.play(name, &attacks[1..], &options, |_, _| ());
+    findings
+}
+
+/// Whoever the leak is about, and though one person in forty is not among the first.
+#[test]
+fn a_leak_about_one_person_is_detected_whoever_that_is() {
+    for refuses in [false, true] {
+        for round in [2, 3, 5, 7, 39] {
+            let found = play_forty(
+                "indiscreet",
+                round,
+                Arc::new(move |_| Ok(Box::new(Indiscreet { round, refuses, remembered: 0.0 }))),
+            );
+            let audit = &found.audits[0];
+            assert_eq!(audit.verdict, Verdict::Violated, "{round} {refuses}: {audit:?}");
+            let positions = audit.positions.as_ref().unwrap();
+            assert_eq!((positions.worst, positions.of), (round, 40));
+            let printed = found.table();
+            let attacked = positions.attacked.iter().map(u64::to_string).collect::<Vec<_>>();
+            let expected = format!("the people of rounds {} of 40", attacked.join(", "));
+            assert!(printed.contains(&expected), "{printed}");
+            // The author states a Gaussian curve, and the player adds no noise at all.
+            assert_eq!(audit.bound, "clopper_pearson");
+        }
+    }
+}
+
+/// Nobody is attacked in every audit, and everybody may be.
+#[test]
+fn the_people_who_are_attacked_are_drawn_over_the_whole_horizon() {
+    let attacked = |seed: u64| {
+        let coin: Maker = Arc::new(|seed| Ok(Box::new(Coin(FastNoise::seeded(seed)))));
+        let found = play_forty("coin", seed, coin);
+        found.audits[0].positions.clone().unwrap().attacked
+    };
+    let (one, two) = (attacked(1), attacked(2));
+    assert_ne!(one, two);
+    assert!(one.len() >= 4 && one[0] == 1 && one.iter().chain(&two).any(|round| *round > 20));
+}
+
+#[test]
+fn an_audit_in_which_data_never_mattered_does_not_look_like_a_pass() {
+    let coin: Maker = Arc::new(|seed| Ok(Box::new(Coin(FastNoise::seeded(seed)))));
+    let found = play_forty("coin", 1, coin);
+    assert_eq!(found.audits[0].verdict, Verdict::Vacuous);
+    let printed = found.table();
+    assert!(printed.contains("vacuous"), "{printed}");
+    assert!(printed.contains("choices never depended on data in this audit"), "{printed}");
+    assert!(!printed.contains("consistent"), "{printed}");
 }

@@ -23,7 +23,7 @@ use crate::{
     FastNoise, Result,
     attack::{
         self, Attack,
-        player::{self, Script, Stage, Step},
+        player::{self, Recorded, Stage, Step},
     },
     contest::{Card, Contestant},
     simulate::Player,
@@ -143,17 +143,15 @@ impl Stepped {
         self
     }
 
-    /// Decision sets and rewards of its own environment, drawn once, with somebody else in the place of one person.
-    fn scripts(&self) -> Result<Vec<Script>> {
+    /// Decision sets and rewards of its own environment, drawn once, and those of others.
+    fn recorded(&self) -> Result<Recorded> {
         let rounds = self.setting.rounds.min(player::MOST_STEPS);
         let drawn = |seed: u64| -> Result<Vec<Step>> {
             let mut recorder = Recorder(Vec::new());
             self.setting.trial(seed, 0, &mut recorder, &[rounds])?;
             Ok(recorder.0)
         };
-        let (steps, others) = (drawn(1)?, drawn(2)?);
-        let rewards = self.setting.bounds.rewards;
-        Ok(Script::replacing(&steps, &others, rewards, self.public_arms))
+        Ok(Recorded { people: drawn(1)?, others: drawn(2)? })
     }
 
     /// One trial of a player in this setting, which learns from as many rounds of a person as the certificate is for.
@@ -197,13 +195,13 @@ impl Contestant for Stepped {
         let Setting { bounds, arms, rounds, .. } = self.setting;
         let stage = Stage { bounds, arms, rounds, public_arms: self.public_arms };
         // A player of somebody's own may understand no arms but those of its own environment.
-        let scripts = match guarantee.provenance() {
-            Provenance::Stated => self.scripts()?,
-            Provenance::Computed => Vec::new(),
+        let recorded = match guarantee.provenance() {
+            Provenance::Stated => Some(self.recorded()?),
+            Provenance::Computed => None,
         };
         let start = self.start.clone();
         let make: player::Maker = Arc::new(move |seed| start(0, seed));
-        Ok(player::attacks(&stage, scripts, guarantee, &make))
+        Ok(player::attacks(&stage, recorded, guarantee, &make))
     }
 
     fn remarks(&self) -> Vec<String> {

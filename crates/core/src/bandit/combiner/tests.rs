@@ -47,6 +47,31 @@ fn the_targets_are_theorem_4_1() {
     assert!((found[1] / second - 1.0).abs() < 1e-12, "{} {second}", found[1]);
 }
 
+/// The same reports teach bases of different guesses the same, but a smaller guess explores more.
+#[test]
+fn bases_of_a_constant_width_differ_in_proportion_to_their_guesses() {
+    let mut combiner = params(1 << 20).check().unwrap();
+    for _ in 0..3 {
+        (1..4).for_each(|base| combiner.absorb(base, &report(1.0)).unwrap());
+    }
+    let widths = |combiner: &Combiner| -> Vec<f64> {
+        let known = combiner.bases[1..].iter().map(|base| match &base.server {
+            Server::Known(server) => server.policy().width(),
+            Server::Anytime(_) => f64::NAN,
+        });
+        known.collect()
+    };
+    let first = widths(&combiner)[0];
+    assert!(first > 0.0);
+    assert_eq!(widths(&combiner), [first, 2.0 * first, 4.0 * first]);
+    // A state of copies, as they were saved before, continues as it was.
+    let mut saved = combiner.saved();
+    saved.known = (0..3).map(|_| combiner.saved().known.swap_remove(0)).collect();
+    let bytes = wire::save(wire::kinds::COMBINER, &saved);
+    let old = Combiner::load(&bytes).unwrap();
+    assert_eq!((widths(&old), old.save()), (vec![first; 3], bytes));
+}
+
 #[test]
 fn the_theory_is_vacuous_at_the_papers_horizon_and_one_base_is_played() {
     let mut combiner = params(20_000).check().unwrap();

@@ -5,6 +5,7 @@
 //! | `noise` | reused node noise; the classic sigma above epsilon 1; floating-point noise; an unseeded generator |
 //! | `streams` | unclipped input; a state continued twice; noise drawn again after a restore; a schedule that looks at the data; visits priced as if none shared a step |
 //! | `people` | joint sensitivity ignored; two releases, one budget; a slot that survives the shuffle |
+//! | `deployed` | deployed samplers whose draws are halved, in running sums and in reports |
 //! | `players` | actions that show the last reward; no noise at all; a reward that is refused |
 //!
 //! The wrong variants exist only here and cannot be reached from the core. If the correct variant is deployed code, the deployed code is
@@ -12,6 +13,7 @@
 //!
 //! **False alarms.** Every audit here has a confidence of 1 - 1e-6 by default.
 
+mod deployed;
 mod noise;
 mod people;
 mod players;
@@ -79,7 +81,7 @@ impl Entry {
             wrong_lower_bound: wrong.epsilon_lower_bound,
             right_lower_bound: right.epsilon_lower_bound,
             caught: wrong.verdict == Verdict::Violated,
-            passed: right.verdict == Verdict::Consistent,
+            passed: right.verdict != Verdict::Violated,
             seconds: start.elapsed().as_secs_f64(),
         })
     }
@@ -91,6 +93,7 @@ pub fn entries() -> Result<Vec<Entry>> {
     all.extend(streams::entries()?);
     all.extend(people::entries()?);
     all.extend(players::entries()?);
+    all.extend(deployed::entries()?);
     Ok(all)
 }
 
@@ -112,7 +115,7 @@ mod tests {
     fn every_mistake_is_detected_and_every_correct_variant_passes() {
         let options = AuditOptions { confidence: 1.0 - 1e-6, ..AuditOptions::default() };
         let entries = entries().unwrap();
-        assert_eq!(entries.len(), 15);
+        assert_eq!(entries.len(), 18);
         for entry in entries {
             let specimen = entry.run(&options).unwrap();
             assert!(specimen.caught, "missed: {specimen:?}");

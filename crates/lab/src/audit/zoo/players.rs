@@ -53,7 +53,7 @@ pub(super) fn entries() -> Result<Vec<Entry>> {
 }
 
 fn attack(stage: &Stage, promise: &Guarantee, make: Maker) -> Result<Attack> {
-    Ok(player::attacks(stage, Vec::new(), promise, &make).swap_remove(0))
+    Ok(player::attacks(stage, None, promise, &make).swap_remove(0))
 }
 
 /// The deployed curator, with the certificate of the sums it owns.

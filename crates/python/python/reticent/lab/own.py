@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import copy
 import csv
+import inspect
 import json
 import os
 import pathlib
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -38,7 +40,8 @@ def play(
     delay, lost     rewards come `delay` rounds late on average, and a share `lost` of them never
 
     A learner of this package has a computed guarantee. A `guarantee` of any other object is shown as stated, not checked: `audit`
-    runs the policy to refute it.
+    runs the policy to refute it. A reward that is not finite is refused; rewards that a learner of this package clips to its bounds are counted
+    in a warning.
 
     >>> import reticent
     >>> from reticent import lab
@@ -57,21 +60,29 @@ def play(
         raise _core.ReticentError(f"trials is {trials}: give a whole number above 0")
     algorithms = []
     for label, policy in policies.items():
-        curves, promise = [], None
+        curves, promise, clipped = [], None, 0
         for trial in range(trials):
             # Every trial has its own seed, and all policies get the same environments.
             number = (seed + 1) * 1_000_003 + trial
             world = environment(number) if _makes(environment, "arms") else copy.deepcopy(environment)
             player = policy
             if _makes(policy, "decide", "choose"):
-                player = policy(number)
+                player = _made(label, policy, number)
             elif trials > 1:
                 raise _core.ReticentError(
                     f"policy {label!r} is one object: give a function that makes a new one for every trial"
                 )
-            recorded, regret = _core.play_trial(world, player, rounds, delay, lost, number)
+            _check(label, player)
+            recorded, regret, count = _core.play_trial(world, player, rounds, delay, lost, number)
+            clipped += count
             curves.append(regret)
             promise = _promise(player)
+        if clipped:
+            warnings.warn(
+                f"policy {label!r} clipped {clipped} of {rounds * trials} rewards: they lie outside its bounds, and it learns from other numbers than the "
+                "environment's; give it their range, such as rewards=(0.0, 10.0)",
+                stacklevel=2,
+            )
         promise = None if promise is None else promise.to_dict()
         algorithms.append(Algorithm(label, recorded.astype(numpy.int64), numpy.array(curves), promise))
     return Results(name, algorithms)
@@ -82,8 +93,36 @@ def _makes(value, *methods):
     return isinstance(value, type) or (callable(value) and not any(hasattr(value, method) for method in methods))
 
 
+def _made(label, policy, seed):
+    """A policy of this seed."""
+    if not _takes(policy, 1):
+        raise _core.ReticentError(f"policy {label!r} is {policy!r}: it is called with a seed; give a function or a class of one argument")
+    return policy(seed)
+
+
+def _check(label, player):
+    """Refuses a policy whose methods cannot be called as they will be; exceptions that they raise are not touched."""
+    ways = {"decide": "arms", "observe": "ticket, reward"} if hasattr(player, "decide") else {"choose": "arms, round", "observe": "round, features, reward"}
+    for method, arguments in ways.items():
+        function = getattr(player, method, None)
+        if not callable(function) or not _takes(function, arguments.count(",") + 1):
+            given = f"{method}{inspect.signature(function)}" if callable(function) else "missing"
+            raise _core.ReticentError(f"{method} of policy {label!r} is {given}: it is called as {method}({arguments}); define {method}(self, {arguments})")
+
+
+def _takes(function, count):
+    """Whether a function can be called with so many arguments, as far as Python knows."""
+    try:
+        inspect.signature(function).bind(*range(count))
+    except ValueError:
+        return True
+    except TypeError:
+        return False
+    return True
+
+
 #: Learners that own the aggregator whose guarantee they state. They cannot be subclassed, so their type determines their behaviour.
-_OURS = (_core.JointBandit, _core.LinUCB)
+_OURS = (_core.JointBandit, _core.SimulatedBandit, _core.LinUCB)
 
 
 def _promise(player):
@@ -132,8 +171,10 @@ def audit(
     rewards         the lowest and the highest reward: the replaced person has one of the two
     samples         runs of each of the two worlds; by default enough to refute the guarantee
 
-    An adversary sees the choices made for everybody after that person, and whether the policy raised an exception. `violated`: the guarantee is
-    false, with a false-alarm rate of 1e-6. `consistent`: these attacks do not refute it, which proves nothing.
+    The replaced people are the first one, some drawn at random from all rounds, and those whom a screening suspects; the table and the field
+    `positions` of every audit name their rounds. An adversary sees the choices made for everybody after that person, and the exceptions of the
+    policy. `violated`: the guarantee is false, with a false-alarm rate of 1e-6. `consistent`: these attacks do not refute it, which proves
+    nothing. `vacuous`: choices never depended on data in this audit, so nothing was tested; give more rounds.
 
     >>> import reticent
     >>> from reticent import lab
@@ -156,7 +197,9 @@ def audit(
     for label, policy in policies.items():
         if not _makes(policy, "decide", "choose"):
             raise _core.ReticentError(f"policy {label!r} is one object: give a function that makes a new one for every run")
-        named.append((label, policy, _promise(policy(seed))))
+        player = _made(label, policy, seed)
+        _check(label, player)
+        named.append((label, policy, _promise(player)))
     people, others = (_record(environment, number, rounds) for number in (seed, seed + 1))
     return Findings(*_core.audit_policies(named, people, others, rewards, (samples, seed, confidence)))
 
