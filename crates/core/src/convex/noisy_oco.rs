@@ -66,7 +66,7 @@ impl NoisyAccess {
 /// ```
 /// use reticent::convex::{Map, MirrorMap, NoisyAccess, NoisyOco, oracle::L2Ball};
 /// // Losses |x - (0.3, -0.4)| on the unit ball, their gradients with bounded noise, and an exact map.
-/// let set = L2Ball::set(2, 1.0)?;
+/// let set = L2Ball::set(&[0.0, 0.0], 1.0)?;
 /// let mut exact = MirrorMap::new(&set, Map::Projection, 1e-9, 100)?;
 /// let access = NoisyAccess { gradient_bound: 2f64.sqrt(), map_error: 0.0, size: 0.5f64.sqrt() };
 /// let (rounds, target) = (10_000, [0.3, -0.4]);
@@ -142,7 +142,7 @@ mod tests {
 
     /// Mean regret over 20 runs of alternating linear losses under noise on gradient and point.
     fn regret(access: &NoisyAccess, sign: f64) -> f64 {
-        let set = L2Ball::set(3, 1.0).unwrap();
+        let set = L2Ball::set(&[0.0; 3], 1.0).unwrap();
         let mut total = 0.0;
         for seed in 0..20 {
             let (mut noise, mut shaken) = (Seeded(seed), Seeded(1000 + seed));

@@ -26,7 +26,7 @@ const GAPS: [f64; 2] = [0.0, 0.1];
 fn trials(extent: Extent) -> u64 {
     match extent {
         Extent::Quick => 4,
-        Extent::Full => 8,
+        Extent::Full => 12,
     }
 }
 
