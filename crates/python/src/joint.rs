@@ -24,7 +24,7 @@ use reticent::{
     release::{Schedule, Structure},
 };
 use reticent_durable::Options;
-use reticent_lab::constants::joint::{JointMechanism, PublishedNoise, in_place_of};
+use reticent_lab::constants::joint::{JointMechanism, JointMode, PublishedNoise, in_place_of};
 
 use crate::{
     arms::with_arms,
@@ -71,7 +71,8 @@ use crate::{
 ///
 /// `mechanism`, `schedule` and `window` are written as in an experiment file: "suited" (the default: "blt", or at large budgets "reports", which
 /// randomises every contribution by itself), "blt", or `{"blt": {"buffers": 4}}`; "every_round"; 500 or "clock". With
-/// `mode="paper"` the mechanism is "gaussian_tree", "wishart" or "wishart_unshifted", with the constants of Shariff and Sheffet (2018).
+/// `mode="paper"` the mechanism is "gaussian_tree", "wishart", "wishart_unshifted", "gaussian_opt" or "wishart_opt", with the constants that
+/// Shariff and Sheffet (2018) ran; `mode="printed"` has the first three with the constants of their text.
 ///
 /// Without `window` rewards are learnt as they come, and the guarantee rests on the condition that which rewards come, and when, depends on
 /// nobody's data: report 0 for somebody who did nothing, or `expire` the ticket at a time that does not depend on what they did.
@@ -123,11 +124,11 @@ impl JointBandit {
             structure,
             ..Bounds::unit(dimension)
         };
-        let mode: Mode = parameter_or("mode", mode, Mode::Exact)?;
+        let mode: JointMode = parameter_or("mode", mode, JointMode::Exact)?;
         let exact = JointParams::new(bounds, epsilon, delta, horizon);
         let defaults = match mode {
-            Mode::Exact => exact,
-            Mode::Paper => {
+            JointMode::Exact => exact,
+            JointMode::Paper | JointMode::Printed => {
                 JointParams { rule: Rule::CERTIFIED, schedule: Schedule::EveryRound, ..exact }
             }
         };
@@ -143,14 +144,14 @@ impl JointBandit {
             default_reward: default_reward.unwrap_or(defaults.default_reward),
             ..defaults
         };
-        let params = match mode {
-            Mode::Exact => {
+        let params = match mode.constants() {
+            None => {
                 let mechanism = parameter_or("mechanism", mechanism, JointMechanism::default())?;
                 JointParams { mechanism: mechanism.of_core()?, ..params }
             }
-            Mode::Paper => {
+            Some(constants) => {
                 let noise = parameter_or("mechanism", mechanism, PublishedNoise::GaussianTree)?;
-                in_place_of(params, noise)?
+                in_place_of(params, noise, constants)?
             }
         };
         let legacy = warm_start.map(Legacy::load).transpose()?;

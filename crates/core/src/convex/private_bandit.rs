@@ -27,6 +27,7 @@ use super::{
     PrivateBanditPlan, Shape, Tuning,
     bandit_params::{Engine, Padding, nothing_to_promise},
     conditional_gradient::descend,
+    noisy_oco::respond,
     protection::{Aggregate, Estimates},
     set::distance,
 };
@@ -445,8 +446,10 @@ impl State {
         if self.params.stale {
             std::mem::swap(&mut sums, &mut self.previous);
         }
-        let dual: Vec<f64> = sums.iter().map(|sum| -self.tuning.step * sum).collect();
-        self.map.apply(set, &dual, &mut self.point);
+        let map = &mut self.map;
+        respond(self.tuning.step, &sums, &mut self.point, |dual, point| {
+            map.apply(set, dual, point)
+        });
         self.rebase();
     }
 

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     blt::{Blt, BltSums},
     honaker::{Honaker, HonakerSums},
+    padded::{PaddedSums, PaddedTree},
     toeplitz::{Toeplitz, ToeplitzSums},
     tree::{Tree, TreeSums},
 };
@@ -84,6 +85,13 @@ pub enum Mechanism {
     /// Every contribution is randomised by itself, as people's devices do, and the sums have no other noise: for a
     /// [joint bandit](crate::bandit::JointParams) with a large budget.
     Reports,
+    /// Binary tree with the noise of every level in every prefix: the pan-private tree. More noise than `tree` at the same privacy; for what is
+    /// published with it.
+    PaddedTree {
+        /// Levels, and noises in every prefix; `None` for those that can complete within the horizon.
+        #[cfg_attr(feature = "schema", schemars(with = "Option<Count>"))]
+        levels: Option<u32>,
+    },
 }
 
 fn default_buffers() -> usize {
@@ -96,6 +104,7 @@ named!(Mechanism, "{ blt = { buffers = 4 } }", {
     "toeplitz": Mechanism::Toeplitz => Mechanism::Toeplitz,
     "blt": Mechanism::Blt { .. } => Mechanism::default(),
     "reports": Mechanism::Reports => Mechanism::Reports,
+    "padded_tree": Mechanism::PaddedTree { .. } => Mechanism::PaddedTree { levels: None },
 });
 
 impl Default for Mechanism {
@@ -112,6 +121,7 @@ impl Mechanism {
             Factor::Honaker(factor) => Box::new(factor),
             Factor::Toeplitz(factor) => Box::new(factor),
             Factor::Blt(factor) => Box::new(factor),
+            Factor::PaddedTree(factor) => Box::new(factor),
         })
     }
 
@@ -120,6 +130,9 @@ impl Mechanism {
         refuse_if(steps > self.longest(), "steps", steps, self.beyond())?;
         Ok(match *self {
             Mechanism::Tree { levels } => Factor::Tree(Tree::new(steps, levels)?),
+            Mechanism::PaddedTree { levels } => {
+                Factor::PaddedTree(PaddedTree::new(Tree::new(steps, levels)?))
+            }
             Mechanism::Honaker => Factor::Honaker(Honaker::new(steps)),
             Mechanism::Toeplitz => Factor::Toeplitz(Toeplitz::new(steps)),
             Mechanism::Blt { buffers } => Factor::Blt(Blt::new(steps, buffers)?),
@@ -134,7 +147,10 @@ impl Mechanism {
     /// The largest number of steps this mechanism takes.
     pub fn longest(&self) -> u64 {
         match self {
-            Mechanism::Tree { .. } | Mechanism::Honaker | Mechanism::Reports => 1 << 60,
+            Mechanism::Tree { .. }
+            | Mechanism::PaddedTree { .. }
+            | Mechanism::Honaker
+            | Mechanism::Reports => 1 << 60,
             Mechanism::Toeplitz => 1 << 17,
             Mechanism::Blt { .. } => 1 << 32,
         }
@@ -161,6 +177,8 @@ pub(super) enum Factor {
     Toeplitz(Toeplitz),
     /// A buffered linear Toeplitz factorisation.
     Blt(Blt),
+    /// A binary tree with the noise of every level in every prefix.
+    PaddedTree(PaddedTree),
 }
 
 impl Factor {
@@ -171,6 +189,7 @@ impl Factor {
             Factor::Honaker(factor) => factor,
             Factor::Toeplitz(factor) => factor,
             Factor::Blt(factor) => factor,
+            Factor::PaddedTree(factor) => factor,
         }
     }
 
@@ -180,6 +199,7 @@ impl Factor {
             Factor::Honaker(factor) => Running::Honaker(HonakerSums::new(factor, coordinates)),
             Factor::Toeplitz(factor) => Running::Toeplitz(ToeplitzSums::new(factor, coordinates)),
             Factor::Blt(factor) => Running::Blt(BltSums::new(factor, coordinates)),
+            Factor::PaddedTree(factor) => Running::PaddedTree(PaddedSums::new(factor, coordinates)),
         }
     }
 }
@@ -194,6 +214,7 @@ pub(super) enum Running {
     Honaker(HonakerSums),
     Toeplitz(ToeplitzSums),
     Blt(BltSums),
+    PaddedTree(PaddedSums),
 }
 
 impl Running {
@@ -206,6 +227,7 @@ impl Running {
             Running::Honaker(sums) => sums.step(entries, draw),
             Running::Toeplitz(sums) => sums.step(entries, draw),
             Running::Blt(sums) => sums.step(entries, draw),
+            Running::PaddedTree(sums) => sums.step(entries, draw),
         }
     }
 
@@ -221,6 +243,7 @@ impl Running {
     pub(super) fn fits(&self, coordinates: usize, step: u64) -> bool {
         match self {
             Running::Tree(sums) => sums.fits(coordinates, step),
+            Running::PaddedTree(sums) => sums.fits(coordinates, step),
             Running::Honaker(sums) => sums.fits(coordinates, step),
             Running::Toeplitz(sums) => sums.fits(coordinates, step),
             Running::Blt(sums) => sums.fits(coordinates) && step <= self.factor().steps(),
@@ -233,6 +256,7 @@ impl Running {
             Running::Honaker(sums) => sums.factor(),
             Running::Toeplitz(sums) => sums.factor(),
             Running::Blt(sums) => sums.factor(),
+            Running::PaddedTree(sums) => sums.factor(),
         }
     }
 }

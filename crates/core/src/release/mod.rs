@@ -12,6 +12,7 @@
 //! | `schedule` | the rounds of the releases |
 //! | `factorization` | properties and state that all mechanisms share |
 //! | `tree`, `honaker` | binary trees: whole numbers, logarithmically many nodes |
+//! | `padded` | a binary tree with the noise of every level in every sum |
 //! | `wishart` | a binary tree with positive semidefinite noise, as published |
 //! | `toeplitz` | the square root of A: near-optimal, linear memory |
 //! | `blt`, `blt_design` | buffered linear Toeplitz: as good in constant memory; the default |
@@ -40,6 +41,7 @@ mod fixed;
 mod forgetting;
 mod generations;
 mod honaker;
+mod padded;
 mod params;
 mod randomized;
 mod released;

@@ -262,7 +262,11 @@ impl PrivateSumParams {
             let remedy = "Laplace noise is for vectors: give a budget with a delta";
             return Err(Error::invalid("calibration", "pure", remedy));
         };
-        if !matches!(self.mechanism, Mechanism::Tree { .. } | Mechanism::Honaker) {
+        let tree = matches!(
+            self.mechanism,
+            Mechanism::Tree { .. } | Mechanism::PaddedTree { .. } | Mechanism::Honaker
+        );
+        if !tree {
             let remedy =
                 "Laplace noise is for trees: the columns of a dense C have a large l1 norm";
             return Err(Error::invalid("mechanism", self.mechanism, remedy));
@@ -282,7 +286,9 @@ impl PrivateSumParams {
             let remedy = "epochs of an unknown horizon differ in their noise: give a budget or mu";
             return Err(Error::invalid("calibration", self.calibration, remedy));
         };
-        if let Mechanism::Tree { levels: Some(levels) } = self.mechanism {
+        if let Mechanism::Tree { levels: Some(levels) }
+        | Mechanism::PaddedTree { levels: Some(levels) } = self.mechanism
+        {
             let remedy = "epochs of an unknown horizon have different depths: leave it out";
             return Err(Error::invalid("levels", levels, remedy));
         }

@@ -2,7 +2,6 @@
 
 use reticent::{
     bandit::{JointParams, Rule},
-    privacy::Mode,
     release::{Mechanism, Schedule},
 };
 
@@ -11,7 +10,7 @@ use crate::{
     FastNoise,
     constants::{
         Problem,
-        joint::{self, JointMechanism, PublishedNoise},
+        joint::{self, Constants, JointMechanism, JointMode, PublishedNoise},
     },
     environment::{GapParams, Rewards},
     simulate::play,
@@ -103,11 +102,15 @@ fn a_simulated_wishart_learner_states_the_guarantee_of_the_deployed_one() {
     let setting = Setting::new(&GapParams::new(3, 6).into(), ROUNDS).unwrap();
     for noise in [PublishedNoise::Wishart, PublishedNoise::WishartUnshifted] {
         let privacy = Budget { epsilon: 1.0, delta: 1e-4 };
-        let lines =
-            JointToml { mode: Mode::Paper, mechanism: noise.into(), ..JointToml::new(privacy) };
+        let lines = JointToml {
+            mode: JointMode::Paper,
+            mechanism: noise.into(),
+            ..JointToml::new(privacy)
+        };
         let learner = lines.blocks(&setting).unwrap();
         let stated = learner.guarantee().unwrap();
-        let published = joint::params(setting.problem, noise, 1.0, 1e-4, ROUNDS).unwrap();
+        let published =
+            joint::params(setting.problem, noise, Constants::Authors, 1.0, 1e-4, ROUNDS).unwrap();
         let real = published.check().unwrap().guarantee().unwrap();
         assert_eq!(stated.epsilon(), real.epsilon());
         assert!(stated.claimed().unwrap().holds() && stated.to_string().contains("SIMULATION"));
@@ -131,7 +134,7 @@ fn the_default_is_far_below_the_published_constants_at_the_same_budget() {
         };
         let default = regret(JointToml::new(budget));
         let published = regret(JointToml {
-            mode: reticent::privacy::Mode::Paper,
+            mode: JointMode::Paper,
             mechanism: PublishedNoise::GaussianTree.into(),
             ..JointToml::new(budget)
         });

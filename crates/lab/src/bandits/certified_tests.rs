@@ -17,7 +17,7 @@ use crate::{
     attack::{Against, Audit, AuditOptions, Verdict},
     audit::{audit, zoo::LastReward},
     certify::certify,
-    constants::joint::PublishedNoise,
+    constants::joint::{self, Constants, JointMode, PublishedNoise},
     contest::Contestant,
     environment::{Environment, GapParams, Rewards},
     simulate::{Player, TreeNoise},
@@ -349,5 +349,34 @@ fn blocks_play_the_noise_they_are_certified_for() {
         }
         let stated = learner.guarantee().unwrap().epsilon();
         assert_eq!(stated, sums.check().unwrap().guarantee(1e-6).unwrap().epsilon());
+    }
+}
+
+/// The authors' tree has the noise of all levels in every sum, the printed one that of the nodes of the prefix, played and deployed alike.
+#[test]
+fn blocks_play_the_published_noise_that_is_deployed() {
+    let setting = Setting::new(&GapParams::new(2, 4).into(), 100).unwrap();
+    let noise = PublishedNoise::GaussianTree;
+    for (mode, constants, ratio) in [
+        (JointMode::Paper, Constants::Authors, 1.0),
+        (JointMode::Printed, Constants::Printed, 6f64.sqrt()),
+    ] {
+        let budget = Budget { epsilon: 1.0, delta: 1e-6 };
+        let lines = JointToml { mode, mechanism: noise.into(), ..JointToml::new(budget) };
+        let learner = lines.blocks(&setting).unwrap();
+        let BlockPlayer::Tree(TreePlan { node, .. }) = &learner.learner else { panic!("a tree") };
+        let params = joint::params(setting.problem, noise, constants, 1.0, 1e-6, 100).unwrap();
+        let deployed = params.check().unwrap().sums().check().unwrap();
+        let mut tree = TreeNoise::new(2, *node, FastNoise::seeded(1));
+        for round in [1, 5, 63, 99] {
+            let (_, played) = tree.at(round);
+            for (played, certified) in played.iter().zip(deployed.deviations(round).unwrap()) {
+                assert!((played / certified - 1.0).abs() < 1e-9, "{round}: {played} {certified}");
+            }
+        }
+        // 63 has six nodes, 1 has one.
+        let first = |round| deployed.deviations(round).unwrap()[0];
+        assert!((first(63) / first(1) - ratio).abs() < 1e-9);
+        assert!(learner.guarantee().unwrap().claimed().unwrap().holds());
     }
 }

@@ -14,7 +14,10 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
 use super::LearnerName;
-use crate::{Experiment, constants::joint::PublishedNoise};
+use crate::{
+    Experiment,
+    constants::joint::{JointMode, PublishedNoise},
+};
 
 /// Values of one key of one kind of algorithm, with the keys that they need.
 #[derive(Serialize)]
@@ -77,6 +80,12 @@ fn all() -> Vec<Choices> {
         Mode::Exact => json!("exact"),
         Mode::Paper => json!("paper"),
     });
+    let joint_modes =
+        [JointMode::Exact, JointMode::Paper, JointMode::Printed].map(|choice| match choice {
+            JointMode::Exact => json!("exact"),
+            JointMode::Paper => json!("paper"),
+            JointMode::Printed => json!("printed"),
+        });
     let windows = [RewardWindow::Decisions(50), RewardWindow::Clock].map(|choice| match choice {
         RewardWindow::Decisions(decisions) => json!(decisions),
         RewardWindow::Clock => json!("clock"),
@@ -113,8 +122,13 @@ fn all() -> Vec<Choices> {
         choices("joint", "mechanism", none(), forms::<Mechanism>(Mechanism::NAMES, &[])),
         choices("joint", "mechanism", none(), vec![json!("suited")]),
         choices("joint", "mechanism", json!({ "mode": "paper" }), published),
-        choices("joint", "mode", json!({ "mechanism": "gaussian_tree" }), modes[1..].to_vec()),
-        choices("joint", "mode", json!({ "mechanism": "blt" }), modes[..1].to_vec()),
+        choices(
+            "joint",
+            "mode",
+            json!({ "mechanism": "gaussian_tree" }),
+            joint_modes[1..].to_vec(),
+        ),
+        choices("joint", "mode", json!({ "mechanism": "blt" }), joint_modes[..1].to_vec()),
         choices("joint", "schedule", none(), schedules),
         choices("joint", "rule", none(), rules.clone()),
         choices("joint", "window", none(), windows.to_vec()),

@@ -1,13 +1,13 @@
 //! `kind = "joint"`: a trusted curator, from lines in a TOML file to core's learner on simulation noise.
 //!
 //! In `paper` mode there are two: the trees of Shariff and Sheffet, by the name of their mechanism, and the public code of Chowdhury and
-//! Zhou in worlds whose arms share a constant.
+//! Zhou in worlds whose arms share a constant. `printed` mode has the former with the constants of the text.
 
 use std::{path::PathBuf, sync::Arc};
 
 use reticent::{
     bandit::{Arms, Curator, JointParams, JointPlan, Legacy, RewardWindow, Rule},
-    privacy::{Mode, TrustModel},
+    privacy::TrustModel,
     randomize::Intercept,
     release::{Mechanism, Schedule},
     schema::{Count, Positive},
@@ -27,7 +27,7 @@ use super::{
 use crate::{
     FastNoise, Result, attack,
     constants::{
-        joint::{self, JointMechanism, Published, PublishedNoise},
+        joint::{self, Constants, JointMechanism, JointMode, Published, PublishedNoise},
         local::PublishedMechanism,
     },
     contest::Contestant,
@@ -42,18 +42,18 @@ pub struct JointToml {
     pub name: Option<String>,
     /// Requested epsilon and delta.
     pub privacy: Budget,
-    /// `exact`, or the publication's constants.
+    /// `exact`, `paper` for a publication's constants as its authors ran them, or `printed` for those of its text.
     #[serde(default)]
-    pub mode: Mode,
+    pub mode: JointMode,
     /// How noise is made: by a mechanism of core, as `blt` or `reports` (each contribution randomised by itself), by whichever suits the budget, or in `paper` mode by a publication's, as `gaussian_tree`; in the gap environment
     /// `gaussian_tree` in `exact` mode is the same tree with exactly calibrated noise.
     #[serde(default)]
     pub mechanism: JointMechanism,
     /// How releases become policies: `tuned`, `certified`, `thompson` or `fixed`.
     pub rule: Option<Rule>,
-    /// `paper`: the publication's confidence set in place of a rule, for its Gaussian tree; it has it in `paper` mode anyway.
+    /// `paper` or `printed`: the publication's confidence set in place of a rule, for its Gaussian tree; it has it in these modes anyway.
     #[serde(default)]
-    pub confidence: Mode,
+    pub confidence: JointMode,
     /// rho_min to shift the regulariser to, in place of the publication's (Experiment 3).
     #[schemars(with = "Option<Positive>")]
     pub minimum: Option<f64>,
@@ -103,7 +103,7 @@ impl JointToml {
         let field = "contributions_per_person";
         let published = self.mechanism.published().is_some();
         let remedy = "published constants are for one contribution of each person: leave it out, or take blt, toeplitz, honaker or tree in `exact` mode";
-        reticent::refuse_if(published || self.mode == Mode::Paper, field, most, remedy)?;
+        reticent::refuse_if(published || self.mode != JointMode::Exact, field, most, remedy)?;
         let remedy = "with restart_every a person may be in several streams, whose costs add up: leave one of them out";
         Ok(reticent::refuse_if(self.restart_every.is_some() && most > 1, field, most, remedy)?)
     }
@@ -142,18 +142,28 @@ impl JointToml {
         nothing_is_ignored(&[
             ("minimum", self.minimum.is_some(), in_blocks),
             ("fresh_dummies", self.fresh_dummies, in_blocks),
-            ("confidence", self.confidence == Mode::Paper, in_blocks),
+            ("confidence", self.confidence != JointMode::Exact, in_blocks),
         ])?;
-        match (self.mode, self.mechanism.published()) {
-            (Mode::Exact, _) => Ok(Box::new(self.exact(setting)?)),
-            (Mode::Paper, Some(noise)) => Ok(Box::new(self.shariff_and_sheffet(setting, noise)?)),
-            (Mode::Paper, None) => Ok(Box::new(self.public_code(setting)?)),
+        match (self.mode.constants(), self.mechanism.published()) {
+            (None, _) => Ok(Box::new(self.exact(setting)?)),
+            (Some(constants), Some(noise)) => {
+                Ok(Box::new(self.shariff_and_sheffet(setting, noise, constants)?))
+            }
+            (Some(Constants::Authors), None) => Ok(Box::new(self.public_code(setting)?)),
+            (Some(Constants::Printed), None) => Err(self.only_published()),
         }
+    }
+
+    /// The refusal of a mechanism that is no publication's.
+    pub(super) fn only_published(&self) -> crate::Error {
+        let names: Vec<&str> = PublishedNoise::NAMED.iter().map(|(name, _)| *name).collect();
+        let remedy = format!("the publication has {}: give one of them", names.join(", "));
+        reticent::Error::invalid("mechanism", self.mechanism, remedy).into()
     }
 
     /// Whether contributions are randomised one by one: then there are no whole blocks.
     fn makes_reports(&self, setting: &Setting) -> Result<bool> {
-        if self.mode == Mode::Paper || self.mechanism.published().is_some() {
+        if self.mode != JointMode::Exact || self.mechanism.published().is_some() {
             return Ok(false);
         }
         Ok(self.params(setting)?.check()?.params().mechanism == Some(Mechanism::Reports))
@@ -174,7 +184,11 @@ impl JointToml {
     pub(super) fn name(&self, what: &str) -> String {
         let Budget { epsilon, delta } = self.privacy;
         self.name.clone().unwrap_or_else(|| {
-            let mode = if self.mode == Mode::Paper { ", published" } else { "" };
+            let mode = match self.mode {
+                JointMode::Exact => "",
+                JointMode::Paper => ", published",
+                JointMode::Printed => ", printed",
+            };
             format!("{what}{mode} ({epsilon}, {delta:e})")
         })
     }
@@ -244,7 +258,12 @@ impl JointToml {
     }
 
     /// The published trees, as they are deployed.
-    fn shariff_and_sheffet(&self, setting: &Setting, noise: PublishedNoise) -> Result<Stepped> {
+    fn shariff_and_sheffet(
+        &self,
+        setting: &Setting,
+        noise: PublishedNoise,
+        constants: Constants,
+    ) -> Result<Stepped> {
         let why = "published constants are for one run of one learner with their own width";
         nothing_is_ignored(&[
             ("rule", self.rule.is_some(), why),
@@ -260,7 +279,7 @@ impl JointToml {
         let Budget { epsilon, delta } = self.privacy;
         let params = JointParams {
             schedule: self.schedule.unwrap_or_default(),
-            ..joint::params(setting.problem, noise, epsilon, delta, setting.rounds)?
+            ..joint::params(setting.problem, noise, constants, epsilon, delta, setting.rounds)?
         };
         let plan = params.check()?;
         let guarantee = plan.guarantee()?.simulated();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use reticent::{
     bandit::{JointParams, Regularizer, Rule},
-    privacy::{Guarantee, Mode},
+    privacy::Guarantee,
     release::{Domain, Mechanism},
 };
 
@@ -16,7 +16,7 @@ use super::{
 use crate::{
     Result,
     attack::{self, Attack},
-    constants::joint::{Published, PublishedNoise},
+    constants::joint::{Constants, JointMode, Published, PublishedNoise},
     contest::Card,
     environment::GapParams,
     simulate::NodeNoise,
@@ -35,14 +35,14 @@ impl Builder<'_> {
     pub(super) fn blocks(&self) -> Result<BlockPlayed> {
         self.lines.schedule.unwrap_or_default().check()?;
         self.nothing_is_ignored()?;
-        match (self.lines.mechanism.published(), self.lines.mode) {
-            (Some(PublishedNoise::GaussianTree), _) => self.gaussian_tree(),
-            (Some(_), Mode::Exact) => Err(self.refuse("Wishart noise exists in `paper` mode only")),
-            (Some(noise), Mode::Paper) => self.wishart(noise),
-            (None, Mode::Paper) => {
-                Err(self.refuse("the paper has gaussian_tree, wishart and wishart_unshifted"))
+        match (self.lines.mechanism.published(), self.lines.mode.constants()) {
+            (Some(PublishedNoise::GaussianTree), None) => self.exact_tree(),
+            (Some(_), None) => {
+                Err(self.refuse("in `exact` mode the gaussian_tree alone: give mode = \"paper\""))
             }
-            (None, Mode::Exact) => self.stream(),
+            (Some(noise), Some(constants)) => self.published(noise, constants),
+            (None, Some(_)) => Err(self.lines.only_published()),
+            (None, None) => self.stream(),
         }
     }
 
@@ -52,20 +52,20 @@ impl Builder<'_> {
             self.lines;
         let published = mechanism.published();
         let gaussian = published == Some(PublishedNoise::GaussianTree);
-        let paper = [mode, confidence].contains(&&Mode::Paper);
+        let paper = *mode != JointMode::Exact || *confidence != JointMode::Exact;
         let set = published.is_some() && paper;
         nothing_is_ignored(&[
             ("rule", rule.is_some() && set, "the publication has its own confidence set"),
             (
                 "confidence",
-                *confidence == Mode::Paper && !gaussian,
+                *confidence != JointMode::Exact && !gaussian,
                 "it belongs to the gaussian_tree",
             ),
             ("intercept", self.lines.intercept.is_some(), "arms have no constant feature here"),
             (
                 "minimum",
                 minimum.is_some() && !set,
-                "it belongs to the regularisers of `paper` mode",
+                "it belongs to the regularisers of a publication",
             ),
             (
                 "forget",
@@ -74,7 +74,7 @@ impl Builder<'_> {
             ),
             (
                 "fresh_dummies",
-                *fresh_dummies && (gaussian || published.is_none()),
+                *fresh_dummies && published.is_none_or(PublishedNoise::is_gaussian),
                 "it belongs to Wishart trees",
             ),
         ])
@@ -99,57 +99,64 @@ impl Builder<'_> {
         Ok(self.finish(BlockPlayer::Private(Box::new(plan)), guarantee, attacks))
     }
 
-    /// A binary tree over rounds with the same noise on matrix and vector, published or exactly calibrated.
-    fn gaussian_tree(&self) -> Result<BlockPlayed> {
-        let published = self.published.params(PublishedNoise::GaussianTree)?;
-        let deployed = match self.lines.mode {
-            Mode::Paper => published,
-            Mode::Exact => JointParams { calibration: None, claim: None, ..published },
-        };
-        let plan = deployed.check()?;
-        let guarantee = plan.guarantee()?;
+    /// The publication's binary tree over rounds with exactly calibrated noise.
+    fn exact_tree(&self) -> Result<BlockPlayed> {
+        let printed = self.published.reading(Constants::Printed);
+        let published = printed.params(PublishedNoise::GaussianTree)?;
+        let plan = JointParams { calibration: None, claim: None, ..published }.check()?;
         // What is played is one node of the sums that are certified: the first release has just one, on the vector as it is.
         let deviation = plan.sums().check()?.deviations(1)?.last().copied().unwrap_or(0.0);
-        let rule = match (self.lines.confidence, self.lines.mode) {
-            (Mode::Exact, Mode::Exact) => {
+        let rule = match self.lines.confidence.constants() {
+            None => {
                 let rule = self.lines.rule.unwrap_or_default();
                 self.setting.informed(rule, &self.setting.bounds)?
             }
-            _ => self.regularized(self.published.gaussian_regularizer(deviation)),
+            Some(constants) => {
+                let published = self.published.reading(constants);
+                self.shifted(published, published.gaussian_regularizer(deviation))
+            }
         };
-        let mut attacks = attack::sums::attacks(plan.sums(), &guarantee);
-        if self.lines.mode == Mode::Paper {
-            attacks.extend(attack::joint::attacks(&deployed, &guarantee));
-        }
-        let node = NodeNoise::Gaussian { deviation };
+        let guarantee = plan.guarantee()?;
+        let attacks = attack::sums::attacks(plan.sums(), &guarantee);
+        let node = NodeNoise::Gaussian { deviation, nodes: None };
         self.tree(node, plan.sums().domain, rule, guarantee, attacks)
     }
 
-    /// The paper's Wishart tree, with the guarantee of the learner that is deployed.
-    fn wishart(&self, noise: PublishedNoise) -> Result<BlockPlayed> {
-        let regularizer = if noise == PublishedNoise::Wishart {
-            self.published.shifted_wishart_regularizer()
-        } else {
-            self.published.wishart_regularizer()
-        };
-        let deployed = self.published.params(noise)?;
+    /// The publication's tree, with the guarantee of the learner that is deployed.
+    fn published(&self, noise: PublishedNoise, constants: Constants) -> Result<BlockPlayed> {
+        let published = self.published.reading(constants);
+        let deployed = published.params(noise)?;
         let plan = deployed.check()?;
         let guarantee = plan.guarantee()?;
-        let node = NodeNoise::Wishart {
-            degrees: self.published.wishart_degrees(),
-            scale: self.published.squared_bound().sqrt(),
-            nodes: self.published.levels(),
-            fresh_dummies: self.lines.fresh_dummies,
+        let nodes = published.levels();
+        let node = match noise.is_gaussian() {
+            true => {
+                // The deviation as it is certified, on the grid of the sums.
+                let first = plan.sums().check()?.deviations(1)?.last().copied().unwrap_or(0.0);
+                match constants {
+                    Constants::Printed => NodeNoise::Gaussian { deviation: first, nodes: None },
+                    Constants::Authors => NodeNoise::Gaussian {
+                        deviation: first / f64::from(nodes).sqrt(),
+                        nodes: Some(nodes),
+                    },
+                }
+            }
+            false => NodeNoise::Wishart {
+                degrees: published.wishart_degrees(),
+                scale: published.squared_bound().sqrt(),
+                nodes,
+                fresh_dummies: self.lines.fresh_dummies,
+            },
         };
         let mut attacks = attack::sums::attacks(plan.sums(), &guarantee);
         attacks.extend(attack::joint::attacks(&deployed, &guarantee));
-        let rule = self.regularized(regularizer);
+        let rule = self.shifted(published, published.regularizer(noise)?);
         self.tree(node, plan.sums().domain, rule, guarantee, attacks)
     }
 
-    /// Proposition 4 with these bounds.
-    fn regularized(&self, regularizer: Regularizer) -> Rule {
-        self.published.rule(match self.lines.minimum {
+    /// Proposition 4 with these bounds, shifted as the file says.
+    fn shifted(&self, published: Published, regularizer: Regularizer) -> Rule {
+        published.rule(match self.lines.minimum {
             Some(minimum) => regularizer.shifted_to(minimum),
             None => regularizer,
         })

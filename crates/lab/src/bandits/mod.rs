@@ -136,7 +136,7 @@ algorithms! {
     /// LinUCB without privacy (Abbasi-Yadkori, Pal and Szepesvari 2011).
     Linucb(LinUcbToml) => |lines, setting| lines.contestant(&setting.suiting(lines.mode)?),
     /// A trusted curator: LinUCB under joint differential privacy (Shariff and Sheffet 2018, and beyond).
-    Joint(JointToml) => |lines, setting| lines.contestant(&setting.suiting(lines.mode)?),
+    Joint(JointToml) => |lines, setting| lines.contestant(&setting.suiting(lines.mode.into())?),
     /// The local protocol with the best randomiser, or a named one.
     Local(LocalToml) => |lines, setting| Ok(Box::new(lines.contestant(&lines.setting(setting)?)?)),
     /// A trusted shuffler.

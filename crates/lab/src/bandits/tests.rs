@@ -168,6 +168,10 @@ fn keys_without_effect_in_a_world_are_refused_with_their_line() {
         &["line 10", "mode"],
     );
     refuse(gap, &format!("{joint}mode = \"paper\""), &["mechanism", "gaussian_tree"]);
+    let printed = format!("{joint}mode = \"printed\"\n");
+    refuse("kind = \"sphere\"\ndimension = 2", &printed, &["mechanism", "gaussian_tree"]);
+    refuse(gap, &format!("{printed}mechanism = \"wishart_opt\""), &["no searched shift"]);
+    refuse(gap, &format!("{joint}mechanism = \"gaussian_opt\""), &["mode = \"paper\""]);
     let circumstances = |line: &str| format!("{gap}[environment.circumstances]\n{line}");
     refuse(&circumstances("lost = 1.5"), &joint, &["line 8", "lost is 1.5"]);
     refuse(&circumstances("batch = 0"), &joint, &["line 8", "batch is 0"]);

@@ -2,13 +2,13 @@
 
 use std::time::Instant;
 
-use reticent::{bandit::Rule, privacy::Mode, release::Schedule};
+use reticent::{bandit::Rule, release::Schedule};
 
 use super::Figure;
 use crate::{
     Result,
     bandits::{Algorithm, Budget, JointToml, LinUcbToml, Setting},
-    constants::joint::PublishedNoise,
+    constants::joint::{JointMode, PublishedNoise},
     environment::GapParams,
 };
 
@@ -20,7 +20,7 @@ const DIMENSIONS: [usize; 9] = [4, 6, 8, 11, 16, 23, 32, 45, 64];
 pub fn figures() -> Result<Vec<Figure>> {
     let budget = Budget { epsilon: 1.0, delta: 0.1 };
     let published = |noise: PublishedNoise| JointToml {
-        mode: Mode::Paper,
+        mode: JointMode::Paper,
         mechanism: noise.into(),
         ..JointToml::new(budget)
     };

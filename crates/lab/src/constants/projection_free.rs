@@ -52,6 +52,11 @@ impl PublishedBandit {
         PublishedBandit::new(horizon, shape.hull().dimension(), lipschitz, shape.diameter())
     }
 
+    /// T, n, L and D.
+    pub(super) fn parts(&self) -> (f64, f64, f64, f64) {
+        (self.horizon, self.dimension, self.lipschitz, self.diameter)
+    }
+
     /// T_batch.
     pub fn batch(&self) -> u64 {
         (self.horizon / self.horizon.sqrt().floor()) as u64

@@ -1,11 +1,20 @@
 //! What theory says of regret, as numbers to stand beside measured ones.
 //!
+//! | file | whose |
+//! | --- | --- |
+//! | this one | Shariff and Sheffet (2018), paper 1 |
+//! | [`online_ucb`] | paper 0 |
+//! | [`projection_free`] | Ene, Nguyen and Vladu, paper 4 |
+//!
 //! Theorems 5 and 6, Corollaries 10 and 12 and section 5 of Shariff and Sheffet (2018). The corollaries are [`regret`] at the
 //! published regularisers, without the O(.): that is the number a curve can be compared with.
 
 use reticent::bandit::Regularizer;
 
 use super::Problem;
+
+pub mod online_ucb;
+pub mod projection_free;
 
 /// Theorem 5: with probability 1 - alpha the pseudo-regret after `rounds` rounds is at most
 ///
@@ -18,6 +27,26 @@ pub fn regret(problem: &Problem, regularizer: &Regularizer, alpha: f64, rounds: 
     largest_mean(problem)
         * (8.0 * rounds as f64).sqrt()
         * potential(problem, regularizer, alpha, rounds)
+}
+
+/// The bound that the proof of Theorem 5 ends with before it is simplified, which the authors' program minimises:
+/// `B sqrt(8 n d ln(1 + n L^2/(d rho_min))) beta_n`, with
+/// `beta_n = sigma sqrt(2 ln(2/alpha) + d ln(rho_max/rho_min + n L^2/(d rho_min))) + S sqrt(rho_max) + gamma`.
+pub fn regret_of_proof(
+    problem: &Problem,
+    regularizer: &Regularizer,
+    alpha: f64,
+    rounds: u64,
+) -> f64 {
+    let Problem { bounds, parameter_bound, reward_noise } = *problem;
+    let (n, d) = (rounds as f64, bounds.dimension as f64);
+    let growth = n * bounds.feature_bound.powi(2) / (d * regularizer.minimum);
+    let log =
+        2.0 * (2.0 / alpha).ln() + d * (regularizer.maximum / regularizer.minimum + growth).ln();
+    let width = reward_noise * log.sqrt()
+        + parameter_bound * regularizer.maximum.sqrt()
+        + regularizer.vector;
+    largest_mean(problem) * (8.0 * n * d * growth.ln_1p()).sqrt() * width
 }
 
 /// Theorem 6: the same when the best arm is better than the others by `gap` in every round: `(8B/gap) potential^2`.

@@ -20,8 +20,8 @@ use super::{Algorithm, LossToml};
 use crate::{
     FastNoise, Result,
     attack::{self, Attack},
-    constants::projection_free,
-    contest::{Card, Contestant},
+    constants::{projection_free, regret},
+    contest::{Bound, Card, Contestant, Side},
     trial::{Checkpoint, Measure, Trial, mix, name_hash},
 };
 
@@ -155,6 +155,8 @@ pub(super) struct LossPlayer {
     lines: LossToml,
     printed_sign: bool,
     doubling: bool,
+    /// The lemma on its regret at the horizon, with its number and the largest regret there is.
+    lemma: Option<(&'static str, f64, f64)>,
 }
 
 impl LossPlayer {
@@ -188,6 +190,12 @@ impl LossPlayer {
                 (baseline.name.clone().unwrap_or("Smith and Thakurta".into()), params, false)
             }
         };
+        let lemma = match printed_sign {
+            true => None,
+            false => regret::projection_free::of_params(&params, set.shape()),
+        };
+        let most = rounds as f64 * lipschitz * set.shape().diameter();
+        let lemma = lemma.map(|(lemma, value)| (lemma, value, most));
         params.values = lines.values();
         let doubling = matches!(algorithm, Algorithm::PrivateBandit(b) if b.first_epoch.is_some());
         let plan = params.check(set)?;
@@ -219,7 +227,7 @@ impl LossPlayer {
         };
         let lines = lines.clone();
         let card = Card { name, guarantee, attacks, remarks, ..Card::default() };
-        Ok(LossPlayer { card, params, lines, printed_sign, doubling })
+        Ok(LossPlayer { card, params, lines, printed_sign, doubling, lemma })
     }
 }
 
@@ -283,6 +291,17 @@ impl crate::contest::sealed::Sealed for LossPlayer {}
 impl Contestant for LossPlayer {
     fn card(&self) -> &Card {
         &self.card
+    }
+
+    /// The lemmas are about the horizon that the constants are made for: they say nothing of earlier rounds.
+    fn bounds(&self, rounds: u64) -> Vec<Bound> {
+        let bound = |&(lemma, value, trivial): &(&'static str, f64, f64)| Bound {
+            theorem: lemma.into(),
+            side: Side::Upper,
+            value: if rounds == self.params.horizon { value } else { f64::INFINITY },
+            trivial,
+        };
+        self.lemma.iter().map(bound).collect()
     }
 
     fn player_attacks(&self) -> Result<Vec<Attack>> {

@@ -18,7 +18,7 @@ use crate::{
         Algorithm, Bandits, Budget, EnvironmentToml, JointToml, LdpToml, LearnerName, LinUcbToml,
         LocalToml, OnlineToml, ShuffleToml,
     },
-    constants::joint::JointMechanism,
+    constants::joint::{JointMechanism, JointMode},
     environment::SphereParams,
     experiment::ExperimentToml,
     parallel::in_parallel,
@@ -105,7 +105,11 @@ fn published_lines(epsilon: f64) -> Vec<Algorithm> {
     };
     vec![
         Algorithm::Linucb(LinUcbToml { mode, ..LinUcbToml::named("LinUCB") }),
-        Algorithm::Joint(JointToml { name: named("JDP"), mode, ..JointToml::new(privacy) }),
+        Algorithm::Joint(JointToml {
+            name: named("JDP"),
+            mode: JointMode::Paper,
+            ..JointToml::new(privacy)
+        }),
         shuffle("SDP-amp", Aggregation::Permute),
         shuffle("SDP-vec", Aggregation::Sum),
         Algorithm::LdpLinucb(LdpToml { name: named("LDP"), mode, ..LdpToml::new(privacy) }),

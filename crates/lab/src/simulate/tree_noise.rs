@@ -16,6 +16,9 @@ pub enum NodeNoise {
     Gaussian {
         /// Deviation of one node.
         deviation: f64,
+        /// m: nodes in every prefix, dummies included, which stay as long as a real node would; without it a prefix has a node for each of its
+        /// binary ones.
+        nodes: Option<u32>,
     },
     /// Wishart noise on the matrix of features and reward together. Every prefix has m nodes: if a binary digit of the round is zero, its
     /// level has a dummy. With fewer nodes the bounds on the eigenvalues would be wrong.
@@ -54,11 +57,15 @@ impl TreeNoise {
         // A node is used as long as the binary digits down to its own are the same, and never again later.
         let changed = (round ^ self.round).checked_ilog2().map_or(0, |highest| highest + 1);
         let (levels, padded) = match self.node {
-            NodeNoise::Gaussian { .. } => (changed, false),
-            NodeNoise::Wishart { fresh_dummies: true, .. } => (changed, false),
+            NodeNoise::Gaussian { nodes: None, .. }
+            | NodeNoise::Wishart { fresh_dummies: true, .. } => (changed, false),
             // At the first reading, levels that no round has reached yet get dummies too.
-            NodeNoise::Wishart { nodes, .. } if self.stack.is_empty() => (changed.max(nodes), true),
-            NodeNoise::Wishart { .. } => (changed, true),
+            NodeNoise::Gaussian { nodes: Some(nodes), .. } | NodeNoise::Wishart { nodes, .. }
+                if self.stack.is_empty() =>
+            {
+                (changed.max(nodes), true)
+            }
+            NodeNoise::Gaussian { .. } | NodeNoise::Wishart { .. } => (changed, true),
         };
         self.stack.retain(|(level, _)| *level >= levels);
         self.round = round;
@@ -73,7 +80,9 @@ impl TreeNoise {
         }
         let ones = f64::from(round.count_ones());
         let deviation = match self.node {
-            NodeNoise::Gaussian { deviation } => deviation * ones.sqrt(),
+            NodeNoise::Gaussian { deviation, nodes } => {
+                deviation * nodes.map_or(ones, f64::from).sqrt()
+            }
             NodeNoise::Wishart { degrees, scale, nodes, .. } => {
                 let missing = f64::from(nodes) - self.stack.len() as f64;
                 if missing > 0.0 {
@@ -94,7 +103,7 @@ impl TreeNoise {
         let d = self.dimension;
         let mut sums = Vec::with_capacity(d * (d + 3) / 2);
         match self.node {
-            NodeNoise::Gaussian { deviation } => {
+            NodeNoise::Gaussian { deviation, .. } => {
                 let deviation = deviation * nodes.sqrt();
                 for row in 0..d {
                     sums.push(deviation * SQRT_2 * self.noise.standard_normal());
@@ -129,15 +138,21 @@ mod tests {
         TreeNoise::new(2, node, FastNoise::seeded(seed))
     }
 
-    /// False alarm: 6 deviations of a mean of 4000 squares, about 1e-9 in each of 15 places.
+    /// False alarm: 6 deviations of a mean of 4000 squares, about 1e-9 in each of 30 places.
     #[test]
     fn deviations_agree_with_simulated_noise() {
+        for nodes in [None, Some(9)] {
+            deviations_agree(NodeNoise::Gaussian { deviation: 3.0, nodes });
+        }
+    }
+
+    fn deviations_agree(node: NodeNoise) {
         const TRIALS: usize = 4000;
         let rounds = [1, 5, 7];
         let mut squares = [[0.0; 5]; 3];
         let mut expected = vec![];
         for seed in 0..TRIALS {
-            let mut tree = tree(NodeNoise::Gaussian { deviation: 3.0 }, seed as u64);
+            let mut tree = tree(node, seed as u64);
             expected.clear();
             for (square, round) in squares.iter_mut().zip(rounds) {
                 let (noise, deviations) = tree.at(round);
@@ -157,7 +172,7 @@ mod tests {
 
     #[test]
     fn nodes_are_kept_while_they_serve_and_never_return() {
-        let mut tree = tree(NodeNoise::Gaussian { deviation: 1.0 }, 1);
+        let mut tree = tree(NodeNoise::Gaussian { deviation: 1.0, nodes: None }, 1);
         let at = |tree: &mut TreeNoise, round| tree.at(round).0;
         let four = at(&mut tree, 4);
         let six = at(&mut tree, 6);
@@ -169,6 +184,20 @@ mod tests {
         let eight = at(&mut tree, 8);
         assert_eq!(tree.stack.len(), 1);
         assert_ne!(eight, four);
+    }
+
+    /// The law of core's padded tree, whose digits of the round decide alike which nodes stay.
+    #[test]
+    fn a_padded_gaussian_prefix_keeps_its_dummies() {
+        let mut tree = tree(NodeNoise::Gaussian { deviation: 1.0, nodes: Some(9) }, 1);
+        let (first, _) = tree.at(1);
+        let before = tree.stack.clone();
+        assert_eq!(before.len(), 9);
+        tree.at(4);
+        // Levels 8 to 3 stay; 2, 1 and 0 are drawn anew.
+        assert_eq!((&tree.stack[..6], tree.stack.len()), (&before[..6], 9));
+        assert!(tree.stack[6..].iter().zip(&before[6..]).all(|(new, old)| new.1 != old.1));
+        assert_ne!(tree.at(5).0, first);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 use super::*;
 use crate::{
     convex::{
-        Baseline, DoublingBandit, Hull, Map, Protection, Territory,
+        Baseline, DoublingBandit, Hull, Map, NoisyOco, Protection, Territory,
         oracle::{Birkhoff, L1Ball, Simplex, UniformMatroid},
     },
     linalg::dot,
@@ -435,23 +435,27 @@ fn without_noise_it_is_noisy_oco_with_smoothed_gradients() {
     let loss = target(5);
     let mut bandit = start(params, set());
     relative(&mut bandit, &loss);
-    // Algorithm 2 of the paper (NoisyOCO), written out.
+    // The framework on the gradients of the batches, from the same directions.
     let mut map = MirrorMap::new(&set(), Map::Projection, 0.1, 100).unwrap();
+    let map = |dual: &[f64], point: &mut [f64]| map.apply(&set(), dual, point);
+    let mut framework = NoisyOco::new(5, step, map).unwrap();
     let (hull, mut noise) = (set().shape().hull().clone(), Seeded(7).split().unwrap());
-    let (mut sum, mut point, mut direction) = ([0.0; 5], [0.0; 5], [0.0; 5]);
-    map.apply(&set(), &sum, &mut point);
+    let (mut sum, mut direction) = ([0.0; 5], [0.0; 5]);
     for _ in 0..1000 / batch {
+        let mut gradient = [0.0; 5];
         for _ in 0..batch {
             hull.sample(&mut direction, &mut noise);
             let at: Vec<f64> =
-                point.iter().zip(&direction).map(|(x, u)| x + smoothing * u).collect();
+                framework.point().iter().zip(&direction).map(|(x, u)| x + smoothing * u).collect();
             let weight = hull.dimension() as f64 / smoothing * loss(&at);
-            sum.iter_mut().zip(&direction).for_each(|(sum, u)| *sum += weight * u);
+            gradient.iter_mut().zip(&direction).for_each(|(g, u)| *g += weight * u);
         }
-        map.apply(&set(), &sum.map(|sum| -step * sum), &mut point);
+        framework.observe(&gradient).unwrap();
+        sum.iter_mut().zip(&gradient).for_each(|(sum, g)| *sum += g);
     }
-    let gap = distance(bandit.point(), &point);
+    let point = framework.point();
+    let gap = distance(bandit.point(), point);
     assert!(gap < 1e-9 && distance(bandit.point(), set().shape().centre()) > 0.01, "{gap}");
-    assert!(dot(&sum, &point) < dot(&sum, set().shape().centre()));
-    assert!(dot(&point, &[1.0; 5]) - 2.0 < 1e-9);
+    assert!(dot(&sum, point) < dot(&sum, set().shape().centre()));
+    assert!(dot(point, &[1.0; 5]) - 2.0 < 1e-9);
 }

@@ -11,12 +11,13 @@ mod clock;
 mod forgetting;
 mod saved;
 
-const MECHANISMS: [Mechanism; 5] = [
+const MECHANISMS: [Mechanism; 6] = [
     Mechanism::Tree { levels: None },
     Mechanism::Tree { levels: Some(20) },
     Mechanism::Honaker,
     Mechanism::Toeplitz,
     Mechanism::Blt { buffers: 4 },
+    Mechanism::PaddedTree { levels: None },
 ];
 
 fn params(domain: Domain, horizon: Option<u64>, mechanism: Mechanism) -> PrivateSumParams {

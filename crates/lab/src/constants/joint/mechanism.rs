@@ -1,15 +1,49 @@
-//! `mechanism` of files and of Python: core's mechanisms and the publication's, by one name each.
+//! `mechanism` and `mode` of files and of Python: core's mechanisms and the publication's, by one name each, and whose constants they have.
 
 use std::{borrow::Cow, fmt};
 
-use reticent::{Error, Result, release::Mechanism};
+use reticent::{Error, Result, privacy::Mode, release::Mechanism};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{
     Deserialize, Deserializer, Serialize,
     de::{self, IntoDeserializer},
 };
 
-use super::PublishedNoise;
+use super::{Constants, PublishedNoise};
+
+/// Whose constants a curator has. `mode` of files and of Python.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum JointMode {
+    /// Calibrated by the accountant: what is requested is what holds.
+    #[default]
+    Exact,
+    /// Those of a publication, as its authors ran it.
+    Paper,
+    /// Those of a publication as its text has them, where the authors ran something else.
+    Printed,
+}
+
+/// Both readings of a publication are `paper` mode to core.
+impl From<JointMode> for Mode {
+    fn from(mode: JointMode) -> Self {
+        match mode {
+            JointMode::Exact => Mode::Exact,
+            JointMode::Paper | JointMode::Printed => Mode::Paper,
+        }
+    }
+}
+
+impl JointMode {
+    /// The reading of the publication, if it is one.
+    pub fn constants(self) -> Option<Constants> {
+        match self {
+            JointMode::Exact => None,
+            JointMode::Paper => Some(Constants::Authors),
+            JointMode::Printed => Some(Constants::Printed),
+        }
+    }
+}
 
 /// How a curator's noise is made: by a mechanism of core, or as the publication has it. `mechanism` of files and of Python.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

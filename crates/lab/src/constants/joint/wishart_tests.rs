@@ -1,6 +1,7 @@
 //! The published Wishart variants, deployed.
 
 use reticent::{
+    Error,
     bandit::{Arms, JointLinUcb},
     linalg::SymmetricEigen,
     privacy::Event,
@@ -15,7 +16,7 @@ fn noise(shifted: bool) -> PublishedNoise {
 }
 
 fn wishart(epsilon: f64, delta: f64, horizon: u64, shifted: bool) -> JointParams {
-    params(Problem::unit(2), noise(shifted), epsilon, delta, horizon).unwrap()
+    params(Problem::unit(2), noise(shifted), Constants::Printed, epsilon, delta, horizon).unwrap()
 }
 
 fn start(params: JointParams) -> JointLinUcb<FastNoise> {
@@ -34,8 +35,8 @@ fn step(learner: &mut JointLinUcb<FastNoise>, count: u64) {
 fn the_guarantee_is_the_composition_of_m_nodes_and_the_claim_holds() {
     for (delta, shifted) in [(0.1, true), (0.1, false), (1e-6, true)] {
         let problem = Problem::unit(5);
-        let plan =
-            params(problem, noise(shifted), 1.0, delta, 50_000_000).unwrap().check().unwrap();
+        let plan = params(problem, noise(shifted), Constants::Printed, 1.0, delta, 50_000_000);
+        let plan = plan.unwrap().check().unwrap();
         let guarantee = plan.guarantee().unwrap();
         let claim = guarantee.claimed().unwrap();
         assert!(claim.holds() && claim.source.ends_with("section 4.1"), "{claim}");
@@ -54,22 +55,25 @@ fn the_guarantee_is_the_composition_of_m_nodes_and_the_claim_holds() {
 #[test]
 fn the_regularizer_holds_with_the_shift_once_and_not_per_node() {
     for shifted in [true, false] {
-        let published = Published::new(Problem::unit(2), 8.0, 1e-6, 1e-7, 100).unwrap();
-        let plan = published.params(noise(shifted)).unwrap().check().unwrap();
-        let regularizer = *plan.rule().regularizer().unwrap();
-        let mut sum = plan.sums().check().unwrap().start(FastNoise::seeded(6));
-        let nothing = sum.clip_with_reward(&[0.0, 0.0], 0.0).unwrap();
-        for _ in 0..100 {
-            let release = sum.absorb(&nothing).unwrap().unwrap();
-            let values = SymmetricEigen::of(2, release.upper_triangle()).unwrap();
-            let within = |shift: f64| {
-                let (low, high) = (values.values()[0] + shift, values.values()[1] + shift);
-                low >= regularizer.minimum && high <= regularizer.maximum
-            };
-            assert!(within(regularizer.shift), "{:?} {regularizer:?}", values.values());
-            // Per node the shift would be taken off 8 times, and H would be negative definite.
-            assert_eq!(within(8.0 * regularizer.shift), !shifted);
-            assert!(!within(0.0) || !shifted, "no shift at all went unnoticed");
+        for constants in [Constants::Authors, Constants::Printed] {
+            let published =
+                Published::new(Problem::unit(2), 8.0, 1e-6, 1e-7, 100).unwrap().reading(constants);
+            let plan = published.params(noise(shifted)).unwrap().check().unwrap();
+            let regularizer = *plan.rule().regularizer().unwrap();
+            let mut sum = plan.sums().check().unwrap().start(FastNoise::seeded(6));
+            let nothing = sum.clip_with_reward(&[0.0, 0.0], 0.0).unwrap();
+            for _ in 0..100 {
+                let release = sum.absorb(&nothing).unwrap().unwrap();
+                let values = SymmetricEigen::of(2, release.upper_triangle()).unwrap();
+                let within = |shift: f64| {
+                    let (low, high) = (values.values()[0] + shift, values.values()[1] + shift);
+                    low >= regularizer.minimum && high <= regularizer.maximum
+                };
+                assert!(within(regularizer.shift), "{:?} {regularizer:?}", values.values());
+                // Per node the shift would be taken off 8 times, and H would be negative definite.
+                assert_eq!(within(8.0 * regularizer.shift), !shifted);
+                assert!(!within(0.0) || !shifted, "no shift at all went unnoticed");
+            }
         }
     }
 }
@@ -140,6 +144,7 @@ fn it_learns_and_without_feedback_it_does_not() {
 fn what_the_publication_does_not_cover_is_named() {
     let made = |epsilon, delta, alpha, horizon| {
         Published::new(Problem::unit(2), epsilon, delta, alpha, horizon)?
+            .reading(Constants::Printed)
             .params(PublishedNoise::Wishart)?
             .check()
     };
@@ -151,7 +156,11 @@ fn what_the_publication_does_not_cover_is_named() {
         ("node_delta", made(1.0, 0.9, 0.5, 1)),
         ("epsilon", made(f64::NAN, 1e-4, 5e-4, 2000)),
         ("delta", made(1.0, 0.0, 5e-4, 2000)),
-        ("horizon", in_place_of(exact, PublishedNoise::Wishart).and_then(|params| params.check())),
+        (
+            "horizon",
+            in_place_of(exact, PublishedNoise::Wishart, Constants::Printed)
+                .and_then(|params| params.check()),
+        ),
         ("alpha", made(1.4, 0.7, 1e-300, 1)),
         (
             "contributions_per_person",
