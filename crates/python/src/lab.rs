@@ -123,7 +123,7 @@ pub(crate) fn to_toml(config: &Bound<'_, PyAny>) -> Answer<String> {
 /// Joins folders that ran shards of one experiment.
 #[pyfunction]
 pub(crate) fn merge(py: Python<'_>, parts: Vec<PathBuf>, folder: PathBuf) -> Answer<()> {
-    py.detach(|| Experiment::merge(&parts, &folder))?;
+    py.detach(|| Experiment::merge(&parts, &folder, &Kinds::default()))?;
     Ok(())
 }
 
