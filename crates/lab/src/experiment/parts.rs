@@ -17,6 +17,7 @@ use crate::{
     Error, Result,
     bandits::{Bandits, Setting},
     contest::{Cell, Contestant, Family, Label, joined},
+    lines::attempt,
     source::SOURCE,
 };
 
@@ -80,7 +81,10 @@ impl Parts {
             let own = kinds.algorithms().iter().find(|own| word("kind") == Some(own.kind()));
             let entries: Vec<Entry<'_, F>> = match own {
                 Some(own) => Entry::of_program(own.as_ref(), document, section, table)?,
-                None => Entry::of_family(document, section, table)?,
+                None => {
+                    known_kind::<F>(document, section, table, kinds)?;
+                    Entry::of_family(document, section, table)?
+                }
             };
             for mut entry in entries {
                 if table.contains_key("name") && !entry.labels().is_empty() {
@@ -210,6 +214,26 @@ impl Parts {
 
 fn written(value: &impl Serialize) -> Result<Value> {
     Value::try_from(value).map_err(|error| Error::experiment(error.to_string()))
+}
+
+/// Refuses a kind that neither the family nor the program has; the parser knows those of the family only.
+fn known_kind<F: Family>(
+    document: &Document,
+    section: Section,
+    table: &Table,
+    kinds: &Kinds,
+) -> Result<()> {
+    let own: Vec<String> =
+        kinds.algorithms().iter().map(|own| format!("`{}`", own.kind())).collect();
+    let kind = table.get("kind").and_then(Value::as_str).unwrap_or_default();
+    let unknown = format!("unknown variant `{kind}`");
+    match attempt::<F::Algorithm>(table) {
+        Err(message) if !own.is_empty() && message.starts_with(&unknown) => {
+            let message = format!("{message}, {}", own.join(", "));
+            Err(document.refusal::<F::Algorithm>(section, table, &message))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A point of an environment's grid.

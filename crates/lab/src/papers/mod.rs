@@ -137,13 +137,13 @@ pub const EXPERIMENTS: &[PaperExperiment] = &[
     PaperExperiment {
         id: "paper3/figure2",
         title: "six privacy vectors where the best point is the sharpest corner",
-        seconds: (5, 50),
+        seconds: (20, 120),
         run: paper3::figure2,
     },
     PaperExperiment {
         id: "paper3/figure3",
         title: "six privacy vectors, averaged over three setups (also Figure 1)",
-        seconds: (20, 260),
+        seconds: (60, 420),
         run: paper3::figure3,
     },
     PaperExperiment {
@@ -167,7 +167,7 @@ pub const EXPERIMENTS: &[PaperExperiment] = &[
     PaperExperiment {
         id: "paper4/rate",
         title: "Theorem 1.1 against the horizon: the paper's Laplace noise beside staying at the centre",
-        seconds: (5, 240),
+        seconds: (8, 60),
         run: paper4::rate,
     },
     PaperExperiment {

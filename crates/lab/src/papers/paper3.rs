@@ -1,7 +1,7 @@
 //! Zibaie, Hutchinson, Pedarsani and Alizadeh, "The safety-privacy tradeoff in linear bandits", Appendix E and Theorem 3.
 //!
-//! Appendix E gives no T', and the T' of the paper's own theory exceeds its horizon. Algorithm 1 explores from the joint ball (21) for T' rounds first: the figures are drawn with
-//! [`EXPLORATION`], and with less, since the order of the privacy vectors depends on it.
+//! Appendix E gives no T', and the T' of the paper's own theory exceeds its horizon. The order of the privacy vectors depends on it, on where the exploration draws its actions, and on the norm
+//! in line 18: the figures are drawn with [`MAIN`], and repeated with [`OTHERS`].
 
 use reticent::{
     privacy::Mode,
@@ -15,10 +15,10 @@ use crate::{
     experiment::ExperimentToml,
     figure::{Figure, Scale, Series},
     safe::{
-        AgentsToml, Algorithm, Budget, CoordinatorToml, Environment, ExplorationSet, SafeBandits,
-        Sensitivity,
+        AgentsToml, Algorithm, Budget, CoordinatorToml, Environment, ExplorationSet, Optimism,
+        SafeBandits, Sensitivity,
     },
-    summary::{Estimate, Summary},
+    summary::{AlgorithmSummary, Estimate, Summary},
 };
 use reticent::noise::Noise;
 
@@ -42,29 +42,57 @@ fn name(levels: &[f64; 3]) -> String {
     format!("a = ({}, {}, {})", levels[0], levels[1], levels[2])
 }
 
-/// T' of the figures.
-const EXPLORATION: u64 = 8_500;
-/// A T' with which another vector is best.
-const LESS_EXPLORATION: u64 = 2_000;
-
-/// Algorithm 1 with the paper's noise and widths, for one privacy vector and this T'.
-fn published(levels: &[f64; 3], exploration: u64) -> Algorithm {
-    Algorithm::Ofu(CoordinatorToml {
-        privacy: Some(PUBLISHED),
-        mode: Mode::Paper,
-        levels: Some(levels.to_vec()),
-        sensitivity: Sensitivity::Common(1.0),
-        confidence: Confidence::Paper,
-        exploration,
-        exploration_set: ExplorationSet::JointBall,
-        ..CoordinatorToml::named(name(levels))
-    })
+/// What the paper leaves open of Algorithm 1.
+#[derive(Clone, Copy)]
+struct Variant {
+    /// T'.
+    exploration: u64,
+    set: ExplorationSet,
+    optimism: Optimism,
 }
 
-/// The six vectors with this T', and what tells them from those with another one.
-fn explored(exploration: u64) -> (String, Vec<Algorithm>) {
-    let vectors = VECTORS.iter().map(|levels| published(levels, exploration)).collect();
-    (format!(", T' = {exploration}"), vectors)
+/// The variant of the figures.
+const MAIN: Variant =
+    Variant { exploration: 8_500, set: ExplorationSet::Spheres, optimism: Optimism::Exact };
+/// Exploration from (21), the same with line 18 as Appendix E computes it, and less exploration.
+const OTHERS: [Variant; 3] = [
+    Variant { set: ExplorationSet::JointBall, ..MAIN },
+    Variant { set: ExplorationSet::JointBall, optimism: Optimism::SupNorm, ..MAIN },
+    Variant { exploration: 500, ..MAIN },
+];
+
+impl Variant {
+    fn words(self) -> String {
+        let set = match self.set {
+            ExplorationSet::Spheres => "spheres",
+            ExplorationSet::JointBall => "joint ball",
+        };
+        let norm = match self.optimism {
+            Optimism::Exact => "",
+            Optimism::SupNorm => ", sup norm",
+        };
+        format!("{set}{norm}, T' = {}", self.exploration)
+    }
+
+    /// The six vectors.
+    fn algorithms(self) -> Vec<Algorithm> {
+        VECTORS.iter().map(|levels| self.published(levels)).collect()
+    }
+
+    /// Algorithm 1 with the paper's noise and widths, for one privacy vector.
+    fn published(self, levels: &[f64; 3]) -> Algorithm {
+        Algorithm::Ofu(CoordinatorToml {
+            privacy: Some(PUBLISHED),
+            mode: Mode::Paper,
+            levels: Some(levels.to_vec()),
+            sensitivity: Sensitivity::Common(1.0),
+            confidence: Confidence::Paper,
+            exploration: self.exploration,
+            exploration_set: self.set,
+            optimism: self.optimism,
+            ..CoordinatorToml::named(name(levels))
+        })
+    }
 }
 
 impl Stage<'_> {
@@ -74,7 +102,7 @@ impl Stage<'_> {
         (rounds, trials): (u64, u64),
         (what, algorithm): (&str, Vec<Algorithm>),
     ) -> Result<Summary> {
-        let title = format!("paper 3, setup {setup}{what}");
+        let title = format!("paper 3, setup {setup}, {what}");
         (self.progress)(&title);
         let experiment = Experiment {
             name: title,
@@ -85,8 +113,8 @@ impl Stage<'_> {
             algorithm,
             figure: Default::default(),
         };
-        let folder =
-            self.folder.join(format!("setup{setup}{}", what.replace([' ', ',', '=', '\''], "")));
+        let part = what.replace([' ', ',', '=', '\''], "");
+        let folder = self.folder.join(format!("setup{setup}-{part}"));
         experiment.check::<SafeBandits>()?.run(&folder, |_, _| ())
     }
 }
@@ -142,55 +170,65 @@ fn scale(extent: Extent) -> (u64, u64) {
 
 /// Figure 2: the six vectors in setup 1, whose best point is the sharpest corner.
 pub fn figure2(stage: &Stage) -> Result<Vec<Claim>> {
-    let (what, vectors) = explored(EXPLORATION);
-    let summary = stage.coordinate(1, scale(stage.extent), (&what, vectors))?;
-    let regrets: Vec<Estimate> = summary.algorithms.iter().map(|a| a.final_regret).collect();
-    let list: Vec<String> = summary
-        .algorithms
-        .iter()
-        .map(|a| {
-            let Estimate { mean, standard_error, .. } = a.final_regret;
-            format!("{} {mean:.0} +- {standard_error:.0}", a.name)
-        })
-        .collect();
-    let most = regrets.iter().map(|regret| regret.mean).fold(0.0, f64::max);
-    Ok(vec![
+    let run = |variant: Variant| {
+        let vectors = (&*variant.words(), variant.algorithms());
+        stage.coordinate(1, scale(stage.extent), vectors)
+    };
+    let summary = run(MAIN)?;
+    let (regrets, list) = finals(&summary);
+    let at = MAIN.words();
+    let pairs = [(2, 0), (2, 1), (3, 0), (3, 1), (4, 2), (4, 3), (5, 2), (5, 3)];
+    let mut claims = vec![
         Claim {
             claim: format!(
-                "regret rises with the noise of the agent that is aligned with the optimum (setup 1, joint ball, T' = {EXPLORATION}): alpha_1 = 1 loses more than 1/2, and 1/2 more than 1/4"
+                "regret rises with the noise of the agent that is aligned with the optimum (setup 1, {at}): alpha_1 = 1 loses more than 1/2, and 1/2 more than 1/4"
             ),
             judgement: Judgement::all(
-                [(2, 0), (2, 1), (3, 0), (3, 1), (4, 2), (4, 3), (5, 2), (5, 3)]
-                    .map(|(less, more)| Judgement::below(regrets[less], regrets[more])),
+                pairs.map(|(less, more)| Judgement::below(regrets[less], regrets[more])),
             ),
             measured: list.join("; "),
             expected: "in all setups, in the paper's words".into(),
         },
         Claim {
-            claim: format!(
-                "of the two vectors with alpha_1 = 1, a* = (1, 1/4, 1/2) loses less (setup 1, joint ball, T' = {EXPLORATION})"
-            ),
-            judgement: Judgement::below(regrets[0], regrets[1]),
-            measured: format!("{}; {}", list[0], list[1]),
-            expected: "less: what Figure 2 shows, read with the sentence on the aligned agent"
-                .into(),
-        },
-        Claim {
-            claim: format!(
-                "a* has the least regret of all six in setup 1 (joint ball, T' = {EXPLORATION})"
-            ),
+            claim: format!("a* = (1, 1/4, 1/2) has the least regret of all six (setup 1, {at})"),
             judgement: Judgement::all(
                 regrets[1..].iter().map(|other| Judgement::below(regrets[0], *other)),
             ),
-            measured: format!("{}, where the most is {most:.0}", list[0]),
-            expected: "contradicts the sentence above, in which alpha_1 = 1 loses most".into(),
+            measured: list[0].clone(),
+            expected: "contradicts the claim above, by which alpha_1 = 1 loses most".into(),
         },
-        no_violation(std::slice::from_ref(&summary)),
-        privacy_claim(&summary),
-    ])
+        better_of_two(&at, &regrets, &list),
+    ];
+    for variant in OTHERS {
+        let (regrets, list) = finals(&run(variant)?);
+        claims.push(better_of_two(&variant.words(), &regrets, &list));
+    }
+    claims.push(no_violation(std::slice::from_ref(&summary)));
+    claims.push(privacy_claim(&summary));
+    Ok(claims)
 }
 
-/// Normalised regret of the six vectors with one T', averaged over the three setups.
+/// The final regrets, as numbers and as text.
+fn finals(summary: &Summary) -> (Vec<Estimate>, Vec<String>) {
+    let text = |a: &AlgorithmSummary| {
+        let Estimate { mean, standard_error, .. } = a.final_regret;
+        format!("{} {mean:.0} +- {standard_error:.0}", a.name)
+    };
+    let all = &summary.algorithms;
+    (all.iter().map(|a| a.final_regret).collect(), all.iter().map(text).collect())
+}
+
+/// What Figure 2 shows, read with the sentence on the aligned agent.
+fn better_of_two(at: &str, regrets: &[Estimate], list: &[String]) -> Claim {
+    Claim {
+        claim: format!("of the two vectors with alpha_1 = 1, a* loses less (setup 1, {at})"),
+        judgement: Judgement::below(regrets[0], regrets[1]),
+        measured: format!("{}; {}", list[0], list[1]),
+        expected: "less".into(),
+    }
+}
+
+/// Normalised regret of the six vectors in one variant, averaged over the three setups.
 struct Averaged {
     curves: Vec<Vec<(f64, f64)>>,
     errors: Vec<f64>,
@@ -199,8 +237,8 @@ struct Averaged {
 }
 
 impl Averaged {
-    fn run(stage: &Stage, exploration: u64) -> Result<Self> {
-        let (what, vectors) = explored(exploration);
+    fn run(stage: &Stage, variant: Variant) -> Result<Self> {
+        let (what, vectors) = (variant.words(), variant.algorithms());
         let mut summaries = Vec::new();
         for setup in 1..=3 {
             let vectors = (what.as_str(), vectors.clone());
@@ -254,17 +292,31 @@ impl Averaged {
         (0..VECTORS.len()).map(|vector| self.text(vector)).collect::<Vec<_>>().join("; ")
     }
 
-    /// The vectors that lose least and most.
-    fn ends(&self) -> (usize, usize) {
+    /// The claims on the least and the most.
+    fn claims(&self, at: &str) -> Vec<Claim> {
         let by = |one: &usize, other: &usize| self.last(*one).total_cmp(&self.last(*other));
-        let all = 0..VECTORS.len();
-        (all.clone().min_by(by).unwrap_or(0), all.max_by(by).unwrap_or(0))
+        let most = (0..VECTORS.len()).max_by(by).unwrap_or(0);
+        vec![
+            Claim {
+                claim: format!("a* has the least average normalised regret ({at})"),
+                judgement: Judgement::all((1..6).map(|other| self.less(0, other))),
+                measured: self.list(),
+                expected: "a* least".into(),
+            },
+            Claim {
+                claim: format!("the opposite order (1/4, 1, 1/2) has the most ({at})"),
+                judgement: Judgement::all((0..5).map(|other| self.less(other, 5))),
+                measured: format!("most: {}", self.text(most)),
+                expected: "(1/4, 1, 1/2) most".into(),
+            },
+        ]
     }
 }
 
 /// Figures 1 and 3: regret over that of doing nothing, averaged over the three setups.
 pub fn figure3(stage: &Stage) -> Result<Vec<Claim>> {
-    let averaged = Averaged::run(stage, EXPLORATION)?;
+    let averaged = Averaged::run(stage, MAIN)?;
+    let at = MAIN.words();
     let series = averaged.curves.iter().enumerate().map(|(colour, points)| Series {
         name: name(&VECTORS[colour]),
         colour,
@@ -272,46 +324,19 @@ pub fn figure3(stage: &Stage) -> Result<Vec<Claim>> {
         ..Series::default()
     });
     let figure = Figure::of(
-        format!(
-            "paper 3, Figures 1 and 3: normalised regret averaged over three setups, T' = {EXPLORATION}"
-        ),
+        format!("paper 3, Figures 1 and 3: normalised regret averaged over three setups, {at}"),
         ("round".into(), Scale::Linear),
         ("regret over that of doing nothing".into(), Scale::Linear),
         series.collect(),
     );
     figure.write(stage.folder, "average")?;
-    let less = Averaged::run(stage, LESS_EXPLORATION)?;
-    let (least, most) = less.ends();
-    let at = format!("joint ball, T' = {EXPLORATION}");
-    Ok(vec![
-        Claim {
-            claim: format!("a* has the least average normalised regret ({at})"),
-            judgement: Judgement::all((1..6).map(|other| averaged.less(0, other))),
-            measured: averaged.list(),
-            expected: "a* least".into(),
-        },
-        Claim {
-            claim: format!("the opposite order (1/4, 1, 1/2) has the most ({at})"),
-            judgement: Judgement::all((0..5).map(|other| averaged.less(other, 5))),
-            measured: averaged.text(averaged.ends().1),
-            expected: "(1/4, 1, 1/2) most".into(),
-        },
-        Claim {
-            claim: format!(
-                "a* has the least average normalised regret whatever T' is: joint ball, T' = {LESS_EXPLORATION}"
-            ),
-            judgement: Judgement::all((1..6).map(|other| less.less(0, other))),
-            measured: format!(
-                "least: {}; most: {}; a*: {}",
-                less.text(least),
-                less.text(most),
-                less.text(0)
-            ),
-            expected: "the text gives no T'".into(),
-        },
-        no_violation(&averaged.summaries),
-        privacy_claim(&averaged.summaries[0]),
-    ])
+    let mut claims = averaged.claims(&at);
+    for variant in OTHERS {
+        claims.extend(Averaged::run(stage, variant)?.claims(&variant.words()));
+    }
+    claims.push(no_violation(&averaged.summaries));
+    claims.push(privacy_claim(&averaged.summaries[0]));
+    Ok(claims)
 }
 
 /// Equal certificate: every algorithm has the privacy that the paper's noise really gives, T = 200 000.
@@ -334,7 +359,8 @@ pub fn certificate(stage: &Stage) -> Result<Vec<Claim>> {
     ];
     let (mut claims, mut summaries) = (Vec::new(), Vec::new());
     for setup in 1..=3_u8 {
-        let summary = stage.coordinate(setup, (rounds, trials), ("", algorithms.clone()))?;
+        let summary =
+            stage.coordinate(setup, (rounds, trials), ("equal certificate", algorithms.clone()))?;
         let regrets: Vec<Estimate> = summary.algorithms.iter().map(|a| a.final_regret).collect();
         let text = |e: &Estimate| format!("{:.0} +- {:.0}", e.mean, e.standard_error);
         claims.push(Claim {

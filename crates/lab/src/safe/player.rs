@@ -4,15 +4,15 @@ use reticent::{
     noise::Noise,
     privacy::{Guarantee, Mode},
     safe::{
-        AgentParams, Confidence, CoordinatorParams, CoordinatorPlan, Monitor, ResponsePrivacy,
-        Rule, Safety,
+        AgentParams, Confidence, CoordinatorParams, CoordinatorPlan, Monitor, Objective,
+        ResponsePrivacy, Rule, Safety,
     },
     schema::{Count, Delta, Positive, Probability},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Algorithm, Setting, feeder::Readings, joint_ball};
+use super::{Algorithm, Setting, feeder::Readings, joint_ball, sup_norm::Relaxed};
 use crate::{
     FastNoise, Result,
     attack::{self},
@@ -46,6 +46,9 @@ pub struct CoordinatorToml {
     /// Where actions of the exploration are drawn.
     #[serde(default)]
     pub exploration_set: ExplorationSet,
+    /// The norm in line 18: of OFU with linear objectives.
+    #[serde(default)]
+    pub optimism: Optimism,
     /// nu.
     #[serde(default = "default_regularizer")]
     #[schemars(with = "Positive")]
@@ -93,6 +96,17 @@ pub enum ExplorationSet {
     JointBall,
 }
 
+/// How uncertainty counts in line 18 of Algorithm 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Optimism {
+    /// By its Euclidean norm, as the algorithm says.
+    #[default]
+    Exact,
+    /// By its sup norm, as Appendix E relaxes it.
+    SupNorm,
+}
+
 /// What a response can change.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -117,6 +131,7 @@ impl CoordinatorToml {
             confidence: Confidence::default(),
             exploration: 0,
             exploration_set: ExplorationSet::Spheres,
+            optimism: Optimism::Exact,
             regularizer: default_regularizer(),
             failure: default_failure(),
             parameter_ball: None,
@@ -189,6 +204,8 @@ pub struct SafePlayer {
     levels: Vec<f64>,
     /// Rounds of exploration from the joint ball, and its radius.
     joint_ball: Option<(u64, f64)>,
+    /// Choices by the sup norm, before the first round.
+    sup_norm: Option<Relaxed>,
 }
 
 impl SafePlayer {
@@ -248,8 +265,18 @@ impl SafePlayer {
                 Some((lines.exploration, radius))
             }
         };
+        let sup_norm = match (lines.optimism, rule, &setting.objective) {
+            (Optimism::Exact, ..) => None,
+            (Optimism::SupNorm, Rule::Ofu, Objective::Linear { weights }) => {
+                Some(Relaxed::new(plan.params(), weights))
+            }
+            (Optimism::SupNorm, ..) => {
+                let remedy = "line 18 is of OFU with a linear objective: leave it out";
+                return Err(reticent::Error::invalid("optimism", "sup_norm", remedy).into());
+            }
+        };
         let setting = setting.clone();
-        Ok(SafePlayer { card, setting, plan, worst_round, published, levels, joint_ball })
+        Ok(SafePlayer { card, setting, plan, worst_round, published, levels, joint_ball, sup_norm })
     }
 
     /// The plan behind it.
@@ -388,6 +415,7 @@ impl Contestant for SafePlayer {
         let mut next = checkpoints.iter().copied().peekable();
         let gauge = crate::watch::Gauge::current();
         let dimensions: Vec<usize> = self.setting.parameters.iter().map(Vec::len).collect();
+        let mut relaxed = self.sup_norm.clone();
         let mut explorer = FastNoise::seeded(mix(base, u64::MAX));
         for round in 1..=rounds {
             gauge.reached(round - 1)?;
@@ -395,8 +423,12 @@ impl Contestant for SafePlayer {
                 Some((_, radius)) => {
                     coordinator.decide_on(joint_ball::sample(radius, &dimensions, &mut explorer))?
                 }
-                None => coordinator.decide()?,
+                None => match relaxed.as_ref().map(|own| own.actions(&coordinator)).transpose()? {
+                    Some(Some(actions)) => coordinator.decide_on(actions)?,
+                    _ => coordinator.decide()?,
+                },
             };
+            relaxed.iter_mut().for_each(|own| own.play(&decision.actions));
             let means = self.setting.means(&decision.actions);
             monitor.watch(&means)?;
             if let Some(feeder) = &self.setting.feeder {
