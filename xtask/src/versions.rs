@@ -80,6 +80,9 @@ fn disagreements(read: Read, version: &str) -> Result<Vec<String>, String> {
         expect(&place, quoted_after(stated, ""));
     }
 
+    let citation = read("CITATION.cff")?;
+    expect("CITATION.cff", citation.lines().find_map(|line| line.strip_prefix("version: ")));
+
     // `debian::build` writes the workspace's version there.
     let control = read("packaging/debian/control")?;
     let stated = control.lines().find_map(|line| line.strip_prefix("Version: "));
@@ -184,6 +187,7 @@ mod tests {
             ("crates/web/package-lock.json", "\n  \"version\": \"#\""),
             ("crates/web/package-lock.json", "\n      \"version\": \"#\""),
             ("docs/operations.md", "/reticent_#_"),
+            ("CITATION.cff", "\nversion: #"),
         ];
         let taken_over = [
             ("crates/sealed/Cargo.toml", "version.workspace = true", "version = \"9.9.9\""),

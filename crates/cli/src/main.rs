@@ -1,101 +1,11 @@
-//! The command line: arguments -> a validated command -> run -> one report.
-//!
-//! Results go to stdout (with `--json`, one JSON document and nothing else), all other messages to stderr. Exit code 0 is success, 2 bad
-//! input, 130 Ctrl-C, 1 failure.
-//!
-//! | module | contents |
-//! | --- | --- |
-//! | `commands` | one file for each command: its arguments, and what it does |
-//! | `report` | the result of a command, as text and as JSON |
-//! | `progress` | progress on stderr, and Ctrl-C |
-//! | `error` | errors, with their exit codes |
-
-/// Prints a message on stderr; a closed stderr is not an error.
-macro_rules! say {
-    ($($words:tt)*) => {{
-        use std::io::Write as _;
-        let _ = writeln!(std::io::stderr(), $($words)*);
-    }};
-}
-pub(crate) use say;
-
-mod commands;
-mod error;
-mod progress;
-mod report;
+//! The program `reticent`: the command line of the package's library, with no kinds but those of the laboratory.
 
 use std::process::ExitCode;
-
-use clap::{Parser, Subcommand};
-
-use error::Error;
-use report::Report;
 
 /// The store frees and takes the pages of every commit, which the system's allocator gives back to the kernel in between.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Good decisions from people's data without learning the people's data.
-#[derive(Parser)]
-#[command(name = "reticent", version, propagate_version = true, arg_required_else_help = true)]
-#[command(after_help = "Example: reticent demo")]
-struct Arguments {
-    /// Print one JSON document on stdout and nothing else there.
-    #[arg(long, global = true)]
-    json: bool,
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Subcommand)]
-enum Command {
-    Demo(commands::demo::Arguments),
-    Run(commands::run::Arguments),
-    Merge(commands::merge::Arguments),
-    Certify(commands::certify::Arguments),
-    Audit(commands::audit::Arguments),
-    Reproduce(commands::reproduce::Arguments),
-    Learn(commands::learn::Arguments),
-    Plan(commands::plan::Arguments),
-    Privacy(commands::privacy::Arguments),
-    Schema(commands::schema::Arguments),
-    Bench(commands::bench::Arguments),
-    Serve(commands::serve::Arguments),
-    Shuffle(commands::shuffle::Arguments),
-    Key(commands::key::Arguments),
-    Store(commands::store::Arguments),
-}
-
-fn run(command: Command) -> Result<Report, Error> {
-    match command {
-        Command::Demo(arguments) => commands::demo::run(arguments),
-        Command::Run(arguments) => commands::run::run(arguments),
-        Command::Merge(arguments) => commands::merge::run(arguments),
-        Command::Certify(arguments) => commands::certify::run(arguments),
-        Command::Audit(arguments) => commands::audit::run(arguments),
-        Command::Reproduce(arguments) => commands::reproduce::run(arguments),
-        Command::Learn(arguments) => commands::learn::run(arguments),
-        Command::Plan(arguments) => commands::plan::run(arguments),
-        Command::Privacy(arguments) => commands::privacy::run(arguments),
-        Command::Schema(arguments) => commands::schema::run(arguments),
-        Command::Bench(arguments) => commands::bench::run(arguments),
-        Command::Serve(arguments) => commands::serve::run(arguments),
-        Command::Shuffle(arguments) => commands::shuffle::run(arguments),
-        Command::Key(arguments) => commands::key::run(arguments),
-        Command::Store(arguments) => commands::store::run(arguments),
-    }
-}
-
 fn main() -> ExitCode {
-    if let Some(commit) = option_env!("RETICENT_COMMIT") {
-        reticent_lab::built_from(commit);
-    }
-    let arguments = Arguments::parse();
-    match run(arguments.command).and_then(|report| report.print(arguments.json)) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            say!("reticent: {error}");
-            error.exit_code()
-        }
-    }
+    reticent_cli::run_with(&reticent_lab::Kinds::default())
 }

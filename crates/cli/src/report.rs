@@ -30,13 +30,13 @@ impl Report {
         }
     }
 
-    /// Adds warnings, which are printed on stderr.
+    /// Adds warnings, which are printed on stderr after the result, one line each.
     pub fn warn(mut self, warnings: impl IntoIterator<Item = String>) -> Self {
         self.warnings.extend(warnings);
         self
     }
 
-    /// Adds notes, which are printed on stderr.
+    /// Adds notes, which are printed on stderr after the warnings, one line each.
     pub fn note(mut self, notes: impl IntoIterator<Item = String>) -> Self {
         self.notes.extend(notes);
         self
@@ -56,18 +56,25 @@ impl Report {
 
     /// Writes the result to stdout; a pipe that was closed early is not an error.
     pub fn print(&self, json: bool) -> Result<(), Error> {
+        let text = if json { self.json.to_string() } else { self.text.trim_end().to_string() };
+        let mut out = std::io::stdout();
+        let written = writeln!(out, "{text}").and_then(|()| out.flush());
+        // After the result, so that it is not scrolled away by them.
         for warning in &self.warnings {
-            crate::say!("warning: {warning}");
+            crate::say!("warning: {}", in_one_line(warning));
         }
         for note in &self.notes {
-            crate::say!("note: {note}");
+            crate::say!("note: {}", in_one_line(note));
         }
-        let text = if json { self.json.to_string() } else { self.text.trim_end().to_string() };
-        match writeln!(std::io::stdout(), "{text}") {
+        match written {
             Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
             _ if !self.violations.is_empty() => Err(Error::Violated(self.violations.join(", "))),
             _ if self.failures.is_empty() => Ok(()),
             _ => Err(Error::Partly(self.failures.join("\n"))),
         }
     }
+}
+
+fn in_one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

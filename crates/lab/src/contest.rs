@@ -3,7 +3,7 @@
 //! To add a family of problems (a new kind of environment with its own algorithms):
 //! 1. one module that implements [`Family`]: its `[environment]` and `[[algorithm]]` lines, and how they become
 //!    [`Contestant`]s;
-//! 2. one line in `Experiment::parse_with` that selects it by `environment.kind`, and one in `experiment::schema` that lists its tables.
+//! 2. one line in `Experiment::parse_in` that selects it by `environment.kind`, and one in `experiment::schema` that lists its tables.
 //!
 //! To add an algorithm to a family: one variant of its algorithm lines, one file with its contestant. Everything else
 //! (threads, files, figures, reports, certificates) is shared.
@@ -110,7 +110,7 @@ pub trait Family {
     type Algorithm: Serialize + DeserializeOwned + JsonSchema;
 
     /// An environment that has been checked, and read if it is a file; shared by all algorithms.
-    type Setting;
+    type Setting: 'static;
 
     /// Checks the environment; an error names what is wrong with it.
     fn setting(rounds: u64, environment: &Self::Environment) -> Result<Self::Setting>;
@@ -152,6 +152,9 @@ pub(crate) fn joined(labels: &[Label]) -> String {
     let one = |label: &Label| format!("{} = {}", label.key, label.value);
     labels.iter().map(one).collect::<Vec<_>>().join(", ")
 }
+
+/// The condition of a guarantee for people who come again: a run says it too.
+pub(crate) const EACH_ROUND: &str = "every round is counted as another person";
 
 /// The guarantee of some people.
 #[derive(Debug, Clone, Serialize)]

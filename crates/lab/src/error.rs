@@ -27,7 +27,9 @@ pub enum Error {
         source: Box<Error>,
     },
     /// A file could not be read.
-    #[error("cannot read {path}: {reason}; check the path, and that what writes the file has run")]
+    #[error(
+        "cannot read {path}: {reason}; check the path, which is relative to the file that names it, and that what writes the file has run"
+    )]
     Unreadable {
         /// The file.
         path: PathBuf,

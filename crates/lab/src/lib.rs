@@ -54,7 +54,7 @@ pub mod trial;
 mod watch;
 
 pub use error::{Error, Result};
-pub use experiment::{Experiment, Outcome, Override, RunOptions, Shard};
+pub use experiment::{Experiment, Kinds, Outcome, Override, RunOptions, Shard};
 pub use fast_noise::FastNoise;
 pub use lines::parse_lines;
 pub use source::built_from;

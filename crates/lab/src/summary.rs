@@ -9,10 +9,10 @@ pub use crate::estimate::Estimate;
 use crate::estimate::slope;
 use crate::{
     Result,
-    contest::{Bound, Cell, Certificate, Label, Side},
+    contest::{Bound, Cell, Certificate, EACH_ROUND, Label, Side},
     estimate::stuck,
     figure::{Format, undrawable},
-    offline::{EFFECTIVE_SIZE, LEAST_EFFECTIVE_SIZE},
+    offline::{EFFECTIVE_SIZE, LEAST_EFFECTIVE_SIZE, PROPENSITIES},
     report,
     trial::{COLD_RELEASES, Checkpoint, Measure, Trial},
 };
@@ -155,6 +155,12 @@ impl AlgorithmSummary {
         }
     }
 
+    /// The remarks, and the condition that every round is another person's.
+    fn said(&self) -> impl Iterator<Item = &String> {
+        let conditions = self.guarantee.iter().flat_map(Guarantee::conditions);
+        self.remarks.iter().chain(conditions.filter(|one| one.starts_with(EACH_ROUND)))
+    }
+
     /// The measure of that name.
     pub fn measure(&self, what: &str) -> Option<Estimate> {
         self.measures.iter().find(|(other, _)| *other == what).map(|(_, estimate)| *estimate)
@@ -191,7 +197,7 @@ impl AlgorithmSummary {
 
 /// Whether a remark says that a learner cannot work: [`reticent::bandit::Outlook`].
 fn is_warning(remark: &str) -> bool {
-    remark.starts_with("TOO FEW PEOPLE")
+    remark.starts_with("TOO FEW PEOPLE") || remark.starts_with(PROPENSITIES)
 }
 
 /// Suffixes of the names of an interval's ends.
@@ -373,12 +379,16 @@ impl Summary {
 
     /// What the trials warn of.
     fn warnings_of_trials(&self) -> Vec<String> {
-        let mut warnings = Vec::new();
+        // What is wrong with a log is said once.
+        let of_log = self.algorithms.iter().flat_map(|summary| &summary.remarks);
+        let mut warnings =
+            sweep::distinct(of_log.filter(|remark| remark.starts_with(PROPENSITIES)).cloned());
         for summary in &self.algorithms {
             let of = summary.guarantee.iter().flat_map(|guarantee| guarantee.warnings());
             // The warning that a simulation protects nobody is in every report; here it would be repeated for every algorithm.
             let of = of.filter(|warning| !warning.starts_with("simulation"));
-            let remarks = summary.remarks.iter().filter(|remark| is_warning(remark));
+            let own = |remark: &&String| is_warning(remark) && !remark.starts_with(PROPENSITIES);
+            let remarks = summary.remarks.iter().filter(own);
             warnings
                 .extend(of.chain(remarks).map(|warning| format!("{}: {warning}", summary.name)));
             let violated = summary
@@ -405,11 +415,11 @@ impl Summary {
         warnings
     }
 
-    /// The remarks, each once: of a whole grid by the name of the algorithm, of some of its points by theirs.
+    /// The remarks, and what a guarantee says of people who come again, each once: of a whole grid by the name of the algorithm, of some of its points by theirs.
     pub fn notes(&self) -> Vec<String> {
-        let all = self.algorithms.iter().flat_map(|summary| &summary.remarks);
+        let all = self.algorithms.iter().flat_map(AlgorithmSummary::said);
         let notes = sweep::distinct(all.filter(|remark| !is_warning(remark)));
-        let has = |one: &AlgorithmSummary, note: &String| one.remarks.contains(note);
+        let has = |one: &AlgorithmSummary, note: &String| one.said().any(|said| said == note);
         let whose = |note: &String| {
             let name = |one: &&AlgorithmSummary| {
                 let mut grid = self.algorithms.iter().filter(|other| other.series == one.series);

@@ -11,7 +11,7 @@ use std::{
 
 use pyo3::{prelude::*, types::PyDict};
 use reticent_lab::{
-    Experiment, Override, RunOptions, Shard, Watch,
+    Experiment, Kinds, Override, RunOptions, Shard, Watch,
     estimate::{Estimate, stuck},
     papers::{self, Extent},
     trial::Checkpoint,
@@ -27,17 +27,25 @@ use crate::{
 /// The interval at which signals are checked.
 const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
 
-fn experiment(py: Python<'_>, text: &str, overrides: Vec<String>) -> Answer<Experiment> {
+/// The experiment of a text whose paths are relative to `base`.
+fn experiment(
+    py: Python<'_>,
+    text: &str,
+    overrides: Vec<String>,
+    base: Option<PathBuf>,
+) -> Answer<Experiment> {
     let parse = |text: &String| {
         text.parse::<Override>().map_err(|remedy| Failure::invalid("override", text, remedy))
     };
     let overrides = overrides.iter().map(parse).collect::<Answer<Vec<Override>>>()?;
-    Ok(py.detach(|| Experiment::parse_with(text, &overrides))?)
+    let base = base.unwrap_or_default();
+    Ok(py.detach(|| Kinds::default().parse_in(&base, text, &overrides))?)
 }
 
 /// Runs an experiment file into a folder: users call `reticent.lab.run`.
 #[pyfunction]
-#[pyo3(signature = (text, folder, overrides = Vec::new(), shard = None, keep_going = false, progress = None))]
+#[pyo3(signature = (text, folder, overrides = Vec::new(), shard = None, keep_going = false, progress = None, base = None))]
+#[allow(clippy::too_many_arguments, reason = "they are the keywords of a call in Python")]
 pub(crate) fn run<'py>(
     py: Python<'py>,
     text: &str,
@@ -46,8 +54,9 @@ pub(crate) fn run<'py>(
     #[pyo3(from_py_with = whole::shard)] shard: Option<(usize, usize)>,
     keep_going: bool,
     progress: Option<Bound<'py, PyAny>>,
+    base: Option<PathBuf>,
 ) -> Answer<Bound<'py, PyDict>> {
-    let experiment = experiment(py, text, overrides)?;
+    let experiment = experiment(py, text, overrides, base)?;
     let shard = match shard {
         None => None,
         Some((index, of)) if index < of => Some(Shard { index, of }),
@@ -123,7 +132,7 @@ pub(crate) fn to_toml(config: &Bound<'_, PyAny>) -> Answer<String> {
 /// Joins folders that ran shards of one experiment.
 #[pyfunction]
 pub(crate) fn merge(py: Python<'_>, parts: Vec<PathBuf>, folder: PathBuf) -> Answer<()> {
-    py.detach(|| Experiment::merge(&parts, &folder))?;
+    py.detach(|| Experiment::merge(&parts, &folder, &Kinds::default()))?;
     Ok(())
 }
 
@@ -132,9 +141,14 @@ type Promise = (String, Option<Guarantee>, Vec<String>);
 
 /// The name, guarantee and remarks of each algorithm of an experiment file.
 #[pyfunction]
-#[pyo3(signature = (text, overrides = Vec::new()))]
-pub(crate) fn certify(py: Python<'_>, text: &str, overrides: Vec<String>) -> Answer<Vec<Promise>> {
-    let experiment = experiment(py, text, overrides)?;
+#[pyo3(signature = (text, overrides = Vec::new(), base = None))]
+pub(crate) fn certify(
+    py: Python<'_>,
+    text: &str,
+    overrides: Vec<String>,
+    base: Option<PathBuf>,
+) -> Answer<Vec<Promise>> {
+    let experiment = experiment(py, text, overrides, base)?;
     let one = |cell: &reticent_lab::contest::Cell| {
         let guarantee = cell.contestant.guarantee().cloned().map(Guarantee::from);
         (cell.name.clone(), guarantee, cell.contestant.remarks())

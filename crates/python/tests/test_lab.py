@@ -71,6 +71,20 @@ def test_a_table_of_classes_shows_its_accuracy_first(tmp_path):
     assert results.table()["accuracy"].iloc[0] == accuracy["mean"]
 
 
+def test_paths_of_a_file_are_relative_to_it(tmp_path, monkeypatch):
+    (tmp_path / "people.csv").write_text("x,best\n" + "".join(f"{line % 5},{'ab'[line % 2]}\n" for line in range(50)))
+    text = 'name = "people"\nrounds = 20\n[environment]\nkind = "table"\nfile = "people.csv"\nlabel = "best"\n[[algorithm]]\nkind = "linucb"\n'
+    (tmp_path / "people.toml").write_text(text)
+    monkeypatch.chdir(tmp_path.parent)
+    assert len(lab.certify(tmp_path / "people.toml")) == 1
+    assert lab.run(str(tmp_path / "people.toml"), tmp_path / "results").outcome["computed"] == 1
+    # A text is no file: its paths are relative to where Python runs.
+    with pytest.raises(reticent.ReticentError, match="people.csv"):
+        lab.certify(text)
+    monkeypatch.chdir(tmp_path)
+    assert len(lab.certify(text)) == 1
+
+
 def test_a_figure(experiment):
     import matplotlib
 

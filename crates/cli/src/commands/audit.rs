@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use reticent::{randomize::Report as DeviceReport, wire};
 use reticent_lab::{
-    Override,
+    Kinds, Override,
     attack::{AuditOptions, NoiseKind, given},
     audit::{self, Findings, everything},
 };
@@ -59,7 +59,7 @@ enum Noise {
 }
 
 /// Runs the attacks.
-pub fn run(arguments: Arguments) -> Result<Report, Error> {
+pub fn run(arguments: Arguments, kinds: &Kinds) -> Result<Report, Error> {
     let Arguments { samples, seed, confidence, .. } = arguments;
     let noise = match arguments.noise {
         Noise::Fast => NoiseKind::Fast,
@@ -73,7 +73,7 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
     let say = |what: &str, attack: &str| crate::say!("{what}: {attack}");
     match &arguments.experiment {
         Some(path) => {
-            let experiment = experiment(path, &arguments.set)?;
+            let experiment = experiment(path, &arguments.set, kinds)?;
             let findings = audit::audit(&experiment, &options, say)?;
             let violated: Vec<String> =
                 findings.violations().map(|audit| audit.algorithm.clone()).collect();

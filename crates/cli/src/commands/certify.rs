@@ -8,7 +8,7 @@ use std::{
 
 use clap::Args;
 use reticent_lab::{
-    Override,
+    Kinds, Override,
     certify::{Certificates, certify},
 };
 use reticent_page::{Entry, guarantees_page};
@@ -49,7 +49,7 @@ pub struct Arguments {
 }
 
 /// Prices every algorithm or loop, or verifies a chain.
-pub fn run(arguments: Arguments) -> Result<Report, Error> {
+pub fn run(arguments: Arguments, kinds: &Kinds) -> Result<Report, Error> {
     if let Some(chain) = &arguments.chain {
         return verify(chain, arguments.head);
     }
@@ -61,7 +61,7 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
         return Err(Error::Malformed { path, reason: reason.into() });
     }
     if !is_file_of_loops(&text) {
-        let certificates = certify(&experiment(&path, &arguments.set)?);
+        let certificates = certify(&experiment(&path, &arguments.set, kinds)?);
         let report = Report::new(certificates.table(), &certificates);
         return match arguments.page {
             None => Ok(report),

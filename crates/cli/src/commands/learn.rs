@@ -1,6 +1,9 @@
 //! `reticent learn`: a private linear model from a file of people, in one pass.
 
-use std::{fmt::Write, path::PathBuf};
+use std::{
+    fmt::Write,
+    path::{Path, PathBuf},
+};
 
 use clap::Args;
 use reticent::noise::SecureNoise;
@@ -24,7 +27,8 @@ pub struct Arguments {
 pub fn run(arguments: Arguments) -> Result<Report, Error> {
     let named = |error| Error::in_file(&arguments.file, error);
     let file = LearnFile::parse(&read(&arguments.file)?).map_err(named)?;
-    let learnt = file.learn(&mut SecureNoise::from_system()?).map_err(named)?;
+    let folder = arguments.file.parent().unwrap_or(Path::new(""));
+    let learnt = file.beside(folder).learn(&mut SecureNoise::from_system()?).map_err(named)?;
     let mut warnings = learnt.warnings.clone();
     for certificate in &learnt.certificates {
         let whom = &certificate.whom;

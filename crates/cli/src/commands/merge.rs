@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use reticent_lab::Experiment;
+use reticent_lab::{Experiment, Kinds};
 
 use super::run::report;
 use crate::{error::Error, report::Report};
@@ -21,7 +21,7 @@ pub struct Arguments {
 }
 
 /// Merges them.
-pub fn run(arguments: Arguments) -> Result<Report, Error> {
-    let summary = Experiment::merge(&arguments.folders, &arguments.out)?;
+pub fn run(arguments: Arguments, kinds: &Kinds) -> Result<Report, Error> {
+    let summary = Experiment::merge(&arguments.folders, &arguments.out, kinds)?;
     Ok(report(&summary, &arguments.out))
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use reticent_lab::{Experiment, Override};
+use reticent_lab::{Experiment, Kinds, Override};
 
 use crate::error::Error;
 
@@ -38,6 +38,8 @@ fn is_file_of_loops(text: &str) -> bool {
 }
 
 /// The experiment in a file the user named, with some keys overridden.
-fn experiment(path: &Path, overrides: &[Override]) -> Result<Experiment, Error> {
-    Experiment::parse_with(&read(path)?, overrides).map_err(|error| Error::in_file(path, error))
+fn experiment(path: &Path, overrides: &[Override], kinds: &Kinds) -> Result<Experiment, Error> {
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let experiment = kinds.parse_in(folder, &read(path)?, overrides);
+    experiment.map_err(|error| Error::in_file(path, error))
 }

@@ -1,6 +1,6 @@
 //! `reticent plan`: the cost of safety and privacy, computed before anything runs.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use reticent_lab::safe::{PlanFile, plan_text};
@@ -20,6 +20,7 @@ pub struct Arguments {
 pub fn run(arguments: Arguments) -> Result<Report, Error> {
     let named = |error| Error::in_file(&arguments.plan, error);
     let file = PlanFile::parse(&read(&arguments.plan)?).map_err(named)?;
+    let file = file.beside(arguments.plan.parent().unwrap_or(Path::new("")));
     let plan = file.plan().map_err(named)?;
     let vacuous = plan.vacuous.then(|| {
         "the regret bound is vacuous at this horizon: doing nothing is better".to_string()

@@ -3,7 +3,7 @@
 use std::{fmt::Write, path::PathBuf};
 
 use clap::Args;
-use reticent_lab::{Override, RunOptions, Shard, summary::Summary};
+use reticent_lab::{Kinds, Override, RunOptions, Shard, summary::Summary};
 use unicode_width::UnicodeWidthStr;
 
 use super::{experiment, is_file_of_loops, read, run_loop};
@@ -40,7 +40,7 @@ pub struct Arguments {
 }
 
 /// Runs the experiment.
-pub fn run(arguments: Arguments) -> Result<Report, Error> {
+pub fn run(arguments: Arguments, kinds: &Kinds) -> Result<Report, Error> {
     let path = &arguments.experiment;
     let tried_on_a_log = arguments.log.is_some() || is_file_of_loops(&read(path)?);
     let experiment = match tried_on_a_log {
@@ -48,7 +48,7 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
             let (log, name) = (arguments.log.as_deref(), arguments.r#loop.as_deref());
             run_loop::experiment(path, log, name, &arguments.set)?
         }
-        false => experiment(path, &arguments.set)?,
+        false => experiment(path, &arguments.set, kinds)?,
     };
     let stem = path.file_stem().unwrap_or_default();
     let out = arguments.out.unwrap_or_else(|| PathBuf::from("results").join(stem));

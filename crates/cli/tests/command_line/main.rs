@@ -3,6 +3,8 @@
 use std::process::{Command, Output};
 
 mod certify;
+mod data;
+mod own_kind;
 mod privacy;
 mod reproduce;
 

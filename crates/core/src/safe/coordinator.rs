@@ -186,9 +186,21 @@ impl<N: Noise> Coordinator<N> {
 
     /// Chooses actions for the next round.
     pub fn decide(&mut self) -> Result<Decision> {
+        self.decide_from(None)
+    }
+
+    /// Hands out actions of the caller's own for the next round, after the same check: what fails it is scaled back, or replaced by doing
+    /// nothing. The decision proves nothing of their value.
+    pub fn decide_on(&mut self, actions: Vec<Vec<f64>>) -> Result<Decision> {
+        self.decide_from(Some(actions))
+    }
+
+    fn decide_from(&mut self, own: Option<Vec<Vec<f64>>>) -> Result<Decision> {
         let mut optimizer = std::mem::take(&mut self.optimizer);
         let params = &self.state.params;
-        let exploration = self.state.next < params.exploration;
+        let exploration = own.is_none() && self.state.next < params.exploration;
+        // What the choice of a rule is worth is proved; what the caller chose is not.
+        let chosen = own.is_none() && !exploration;
         let widths: Vec<f64> = (0..self.rules.len()).map(|agent| self.width(agent)).collect();
         let reaches: Vec<Reach<'_>> = self
             .state
@@ -200,7 +212,10 @@ impl<N: Noise> Coordinator<N> {
                 Reach::new(estimate, *width, agent.action_bound).limited(*limits)
             })
             .collect();
-        let (actions, optimistic_value, upper_bound) = if exploration {
+        let known_ball = params.parameter_ball || !chosen;
+        let (actions, optimistic_value, upper_bound) = if let Some(own) = own {
+            (own, f64::NEG_INFINITY, f64::INFINITY)
+        } else if exploration {
             let actions = exploration::sample(&self.radii, &params.agents, &mut self.state.noise);
             (actions, params.objective.value(&vec![0.0; self.rules.len()]), f64::INFINITY)
         } else {
@@ -221,11 +236,10 @@ impl<N: Noise> Coordinator<N> {
                 }
             }
         };
-        let known_ball = params.parameter_ball || exploration;
         let (actions, safety, usage) = vet(params, &reaches, known_ball, actions);
         // What was scaled back is worth less than what was chosen.
-        let changed = safety != Safety::Safe && params.rule == Rule::Ofu && !exploration;
-        let optimistic_value = if changed {
+        let changed = safety != Safety::Safe && params.rule == Rule::Ofu && chosen;
+        let optimistic_value = if changed || optimistic_value == f64::NEG_INFINITY {
             optimistic_value_of(&params.objective, &reaches, &actions)
         } else {
             optimistic_value

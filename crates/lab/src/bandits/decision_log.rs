@@ -130,7 +130,9 @@ impl<'a> DecisionLog<'a> {
         self.out.flush().map_err(|error| Error::unwritable(&path, error))?;
         let (low, high) = self.bounds.rewards;
         let title = toml::Value::String(self.title);
-        let log = toml::Value::String(path.display().to_string());
+        // Beside it.
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let log = toml::Value::String(name.into_owned());
         let text = format!(
             "# Reads the log beside it, which holds people's data as they are and is outside every certificate.\n\
              name = {title}\nrounds = {}\n\n[environment]\nkind = \"logged\"\nfile = {log}\narms_in_file = true\n\

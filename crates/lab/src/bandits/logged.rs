@@ -45,7 +45,7 @@ use super::{
 use crate::{
     Result,
     csv::{Rows, unusable},
-    offline::LEAST_EFFECTIVE_SIZE,
+    offline::{LEAST_EFFECTIVE_SIZE, Propensities},
     trial::mix,
 };
 
@@ -61,7 +61,7 @@ const MOST_ACTIONS: usize = 100;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LoggedToml {
-    /// The file, CSV with a line of names; relative to where the command is run.
+    /// The file, CSV with a line of names; relative to the file that names it.
     pub file: PathBuf,
     /// The column of the action that was taken.
     #[serde(default = "action")]
@@ -227,6 +227,7 @@ impl LoggedToml {
         let mut counts: BTreeMap<String, u64> =
             known.iter().flatten().map(|action| (action.clone(), 0)).collect();
         let (mut count, mut least, mut small) = (0_u64, f64::INFINITY, 0_u64);
+        let mut propensities = Propensities::default();
         while let Some((line, cells)) = rows.next()? {
             if let Some(columns) = &mut context {
                 columns.widen(&cells, line)?;
@@ -272,6 +273,7 @@ impl LoggedToml {
                     format!("{} is {p}, below least_propensity = {promised}", self.propensity);
                 return Err(bad(line, format!("{what}: promise less")));
             }
+            propensities.add(action, p);
             least = least.min(p);
             small += u64::from(p < SMALL);
             count += 1;
@@ -311,6 +313,7 @@ impl LoggedToml {
                 absent.join(", ")
             ));
         }
+        remarks.extend(propensities.warnings());
         if small > 0 {
             remarks.push(format!(
                 "{small} propensities are below {SMALL}, the least is {least}: a single line may decide the estimates; look at the effective sample size, or give clip_weights"

@@ -21,6 +21,7 @@ use crate::{
         Problem,
         local::{PublishedLocal, PublishedMechanism},
     },
+    contest::EACH_ROUND,
     environment::{Environment, GapParams, SphereParams},
     simulate::{Player, play_with},
     trial::{Measure, Trial, mix},
@@ -447,7 +448,7 @@ impl Setting {
         let rounds = self.rounds;
         match (self.returns, self.contributions_per_person) {
             (Some((unit, people)), None) => Some(format!(
-                "every round is counted as another person: a {unit} that comes again takes part again and pays each time, {rounds} rounds for {people} here"
+                "{EACH_ROUND}: a {unit} that comes again takes part again and pays each time, {rounds} rounds for {people} here"
             )),
             (Some((unit, people)), Some(most)) => Some(format!(
                 "one {unit} is one person, {rounds} rounds for {people} here: in {most} of their rounds what they tell is learnt from, in later ones they are answered and nothing is learnt; that and when a person comes is public"

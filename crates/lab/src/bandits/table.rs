@@ -40,7 +40,7 @@ const MOST_CLASSES: usize = 100;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TableToml {
-    /// The file, CSV with a line of names; relative to where the command is run.
+    /// The file, CSV with a line of names; relative to the file that names it.
     pub file: PathBuf,
     /// The column that holds the class; the last by default.
     pub label: Option<String>,

@@ -1,12 +1,15 @@
 //! An experiment file as text, with its overrides and the line numbers of errors.
 
+use std::path::Path;
+
 use serde::{Deserialize, de::DeserializeOwned};
 use toml::{Table, Value};
 
+use super::paths;
 use crate::{
     Error, Result,
     gradients::instead_of_kind,
-    lines::{attempt, culprit, get, key_in, line_of, paths, plain_words, set, with_suggestion},
+    lines::{self, attempt, culprit, get, key_in, line_of, plain_words, set, with_suggestion},
     summary::FigureToml,
 };
 
@@ -73,13 +76,16 @@ impl std::str::FromStr for Override {
 }
 
 impl Document {
-    pub(super) fn read(text: &str, overrides: &[Override]) -> Result<Self> {
+    /// Reads a file of this folder; paths of an override are relative to where the program runs.
+    pub(super) fn read(text: &str, overrides: &[Override], folder: &Path) -> Result<Self> {
         let mut table: Table = toml::from_str(text).map_err(|error| {
             let line = error.span().map(|span| line_of(text, span.start));
             Error::experiment(error.message()).at(line, "")
         })?;
-        let environments = tables(table.remove("environment"), "environment")?;
-        let algorithms = tables(table.remove("algorithm"), "algorithm")?;
+        let mut environments = tables(table.remove("environment"), "environment")?;
+        let mut algorithms = tables(table.remove("algorithm"), "algorithm")?;
+        let both = environments.iter_mut().chain(&mut algorithms);
+        both.for_each(|table| paths::beside(table, folder));
         let mut document = Document {
             text: text.to_string(),
             // Replaced below, after the overrides.
@@ -148,12 +154,17 @@ impl Document {
                 .map_err(|_| reticent::Error::invalid(field, "too large", remedy))
                 .map(Value::Integer)
         };
+        let absolute = |table: &Table| {
+            let mut table = table.clone();
+            paths::absolute(&mut table);
+            Value::Table(table)
+        };
         let several = |tables: &[Table]| match tables {
-            [one] => Value::Table(one.clone()),
-            all => Value::Array(all.iter().cloned().map(Value::Table).collect()),
+            [one] => absolute(one),
+            all => Value::Array(all.iter().map(absolute).collect()),
         };
         let Header { name, rounds, trials, seed } = &self.header;
-        let all = self.algorithms.iter().cloned().map(Value::Table);
+        let all = self.algorithms.iter().map(absolute);
         let lines = [
             ("name", Value::String(name.clone())),
             ("rounds", whole("rounds", *rounds)?),
@@ -196,7 +207,7 @@ impl Document {
                     Some(Value::Table(inner)) => inner.contains_key(value),
                     _ => false,
                 };
-                paths(table).into_iter().find(has).and_then(|path| path.last().cloned())
+                lines::paths(table).into_iter().find(has).and_then(|path| path.last().cloned())
             }
             Some(key) if missing || message.starts_with("unknown ") => Some(key.clone()),
             _ => culprit::<T>(table, message).and_then(|path| path.last().cloned()),

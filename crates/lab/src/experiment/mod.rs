@@ -5,7 +5,9 @@
 //! | `document` | the file, its overrides, and the line an error is about |
 //! | `options` | which trials are run, and the outcome |
 //! | `grid` | lists that stand for several values |
+//! | `kinds` | algorithms and environments that a program adds to the files |
 //! | `parts` | the cells: every algorithm in every environment, with names and keys |
+//! | `paths` | paths in a file, relative to it |
 //! | `schema` | what a file may hold, for editors |
 //! | `store` | finished trials on disk |
 //!
@@ -15,8 +17,10 @@
 
 mod document;
 mod grid;
+mod kinds;
 mod options;
 mod parts;
+mod paths;
 mod schema;
 mod store;
 #[cfg(test)]
@@ -53,6 +57,7 @@ use crate::{
 };
 
 pub use document::Override;
+pub use kinds::Kinds;
 pub use options::{Outcome, RunOptions, Shard};
 
 /// The number of recorded rounds of a trial.
@@ -60,6 +65,10 @@ const CHECKPOINTS: usize = 120;
 
 /// The largest number of trials: every trial's curve is kept in memory.
 const MOST_TRIALS: u64 = 100_000;
+
+/// The kinds of environments of the laboratory.
+const ENVIRONMENTS: [&str; 9] =
+    ["gap", "sphere", "table", "items", "logged", "agents", "losses", "gradients", "records"];
 
 /// The largest number of rounds: counts are exact as doubles up to here.
 const MOST_ROUNDS: u64 = 1 << 53;
@@ -140,13 +149,15 @@ impl Experiment {
 
     /// As [`Experiment::parse`], with some keys given other values.
     pub fn parse_with(text: &str, overrides: &[Override]) -> Result<Self> {
-        let document = Document::read(text, overrides)?;
+        Kinds::default().parse(text, overrides)
+    }
+
+    fn of_document(document: &Document, kinds: &Kinds) -> Result<Self> {
         let header = &document.header;
         check_size(header.rounds, header.trials)
             .map_err(|error| document.locate(error, Section::Header, None))?;
         let mut parts = Parts::default();
         for (index, table) in document.environments.iter().enumerate() {
-            let section = Section::Environment(index);
             // A kind that is not text is shown as written.
             let kind = match table.get("kind") {
                 None => "missing".to_string(),
@@ -154,21 +165,32 @@ impl Experiment {
             };
             match kind.as_str() {
                 "gap" | "sphere" | "table" | "items" | "logged" => {
-                    parts.add::<Bandits>(&document, index)?;
+                    parts.add::<Bandits>(document, index, kinds)?;
                 }
-                "agents" => parts.add::<SafeBandits>(&document, index)?,
-                "losses" => parts.add::<ConvexBandits>(&document, index)?,
-                "gradients" | "records" => parts.add::<OnlineGradients>(&document, index)?,
-                _ => {
-                    const KINDS: &str = "`gap`, `sphere`, `table`, `items`, `logged`, `agents`, `losses`, `gradients`, `records`";
-                    let reason =
-                        format!("unknown environment.kind `{kind}`, expected one of {KINDS}");
-                    let error = Error::experiment(with_suggestion(&reason));
-                    return Err(document.locate(error, section, Some("kind")));
-                }
+                "agents" => parts.add::<SafeBandits>(document, index, kinds)?,
+                "losses" => parts.add::<ConvexBandits>(document, index, kinds)?,
+                "gradients" | "records" => parts.add::<OnlineGradients>(document, index, kinds)?,
+                _ => match kinds.environment_of(&kind) {
+                    Some(own) => parts.add_own(document, index, own, kinds)?,
+                    None => {
+                        let own = kinds.environments();
+                        let known: Vec<String> = ENVIRONMENTS
+                            .into_iter()
+                            .chain(own)
+                            .map(|kind| format!("`{kind}`"))
+                            .collect();
+                        let reason = format!(
+                            "unknown environment.kind `{kind}`, expected one of {}",
+                            known.join(", ")
+                        );
+                        let error = Error::experiment(with_suggestion(&reason));
+                        let section = Section::Environment(index);
+                        return Err(document.locate(error, section, Some("kind")));
+                    }
+                },
             }
         }
-        parts.finish(&document)
+        parts.finish(document)
     }
 
     /// An experiment of contestants that no file can name: your own algorithm in your own environment. Run it with
@@ -333,7 +355,7 @@ impl Experiment {
     }
 
     /// Joins the finished trials of `parts`, which ran shards of one experiment, and writes `folder`.
-    pub fn merge(parts: &[impl AsRef<Path>], folder: &Path) -> Result<Summary> {
+    pub fn merge(parts: &[impl AsRef<Path>], folder: &Path, kinds: &Kinds) -> Result<Summary> {
         let mut text: Option<String> = None;
         for part in parts {
             let path = part.as_ref().join("experiment.toml");
@@ -341,7 +363,7 @@ impl Experiment {
                 path: path.clone(),
                 reason: error.to_string(),
             })?;
-            if text.as_ref().is_some_and(|text| *text != other) {
+            if text.as_ref().is_some_and(|text| !is_same(text, &other)) {
                 let remedy = "merge folders that ran the same file with the same --set";
                 let value = path.display().to_string();
                 return Err(reticent::Error::invalid("experiment.toml", value, remedy).into());
@@ -351,7 +373,7 @@ impl Experiment {
         let text = text.ok_or_else(|| {
             reticent::Error::invalid("folders", 0, "give the folders of the shards")
         })?;
-        let experiment = Experiment::parse(&text)?;
+        let experiment = kinds.parse(&text, &[])?;
         experiment.claim(folder)?;
         let store = Store::open(folder)?;
         for part in parts {
@@ -453,6 +475,16 @@ fn check_size(rounds: u64, trials: u64) -> Result<()> {
         reticent::refuse_if(value > most, field, value, remedy)?;
     }
     Ok(())
+}
+
+/// Whether two files as run differ at most in where their data are.
+fn is_same(one: &str, other: &str) -> bool {
+    let named = |text: &str| {
+        let mut table = toml::from_str::<toml::Table>(text).ok()?;
+        paths::all_names(&mut table);
+        Some(table)
+    };
+    one == other || named(one).is_some_and(|one| Some(one) == named(other))
 }
 
 /// A cell and the number of a trial.

@@ -1,17 +1,23 @@
 //! The cells of an experiment: every algorithm in every environment, with its name and the key of its stored trials.
 
+use std::any::Any;
+
 use reticent::hash::of_bytes_128;
 use serde::Serialize;
-use toml::Value;
+use toml::{Table, Value};
 
 use super::{
     CHECKPOINTS, Experiment,
     document::{self, Document, Section},
     grid::{self, Point},
+    kinds::{self, Kinds, OwnAlgorithm, OwnEnvironment},
+    paths,
 };
 use crate::{
     Error, Result,
+    bandits::{Bandits, Setting},
     contest::{Cell, Contestant, Family, Label, joined},
+    lines::attempt,
     source::SOURCE,
 };
 
@@ -24,24 +30,37 @@ pub(super) struct Parts {
 
 impl Parts {
     /// Every algorithm in every point of the environment's grid.
-    pub(super) fn add<F: Family>(&mut self, document: &Document, index: usize) -> Result<()> {
+    pub(super) fn add<F: Family>(
+        &mut self,
+        document: &Document,
+        index: usize,
+        kinds: &Kinds,
+    ) -> Result<()> {
         let section = Section::Environment(index);
-        let table = &document.environments[index];
-        let several_files = document.environments.len() > 1;
-        for environment in grid::expand::<F::Environment>(document, section, table)? {
-            let mut labels = environment.labels.clone();
-            if several_files && labels.is_empty() {
-                let name = table.get("kind").and_then(Value::as_str).unwrap_or_default();
-                labels.push(Label {
-                    key: "environment".into(),
-                    value: format!("{name} {}", index + 1),
-                });
-            }
-            let written = written(&environment.value)?;
-            let setting = F::setting(document.header.rounds, &environment.value)
+        for point in
+            grid::expand::<F::Environment>(document, section, &document.environments[index])?
+        {
+            let written = written(&point.value)?;
+            let setting = F::setting(document.header.rounds, &point.value)
                 .map_err(|error| document.locate(error, section, None))?;
-            self.add_algorithms::<F>(document, &setting, &written, &labels)?;
-            self.environments.push(written);
+            let place = Place { index, labels: point.labels, written, of_program: false };
+            self.add_algorithms::<F>(document, &setting, place, kinds)?;
+        }
+        Ok(())
+    }
+
+    /// The same in an environment of a program.
+    pub(super) fn add_own(
+        &mut self,
+        document: &Document,
+        index: usize,
+        own: &dyn OwnEnvironment,
+        kinds: &Kinds,
+    ) -> Result<()> {
+        let (section, table) = (Section::Environment(index), &document.environments[index]);
+        for (labels, written, setting) in own.settings(document, section, table)? {
+            let place = Place { index, labels, written, of_program: true };
+            self.add_algorithms::<Bandits>(document, &setting, place, kinds)?;
         }
         Ok(())
     }
@@ -50,46 +69,53 @@ impl Parts {
         &mut self,
         document: &Document,
         setting: &F::Setting,
-        environment_written: &Value,
-        labels: &[Label],
+        place: Place,
+        kinds: &Kinds,
     ) -> Result<()> {
-        let (mut points, mut contestants) = (Vec::new(), Vec::new());
+        let labels = place.labels(document);
+        let mut points = Vec::new();
         for (index, table) in document.algorithms.iter().enumerate() {
             let section = Section::Algorithm(index);
-            let word = |key: &str| table.get(key).and_then(Value::as_str).map(String::from);
-            let series = word("name").or_else(|| word("kind")).unwrap_or_default();
-            for mut point in grid::expand::<F::Algorithm>(document, section, table)? {
-                if point.table.contains_key("name") && !point.labels.is_empty() {
-                    let name = format!("{series}, {}", joined(&point.labels));
-                    rename(&mut point, document, section, &name)?;
+            let word = |key: &str| table.get(key).and_then(Value::as_str);
+            let series = word("name").or(word("kind")).unwrap_or_default().to_string();
+            let own = kinds.algorithms().iter().find(|own| word("kind") == Some(own.kind()));
+            let entries: Vec<Entry<'_, F>> = match own {
+                Some(own) => Entry::of_program(own.as_ref(), document, section, table)?,
+                None => {
+                    known_kind::<F>(document, section, table, kinds)?;
+                    Entry::of_family(document, section, table)?
                 }
-                let contestant = one_contestant::<F>(document, section, setting, &point)?;
-                points.push((section, series.clone(), point));
-                contestants.push(contestant);
+            };
+            for mut entry in entries {
+                if table.contains_key("name") && !entry.labels().is_empty() {
+                    let name = format!("{series}, {}", joined(entry.labels()));
+                    entry.rename(document, section, &name)?;
+                }
+                let contestant = entry.contestant(document, section, setting)?;
+                points.push((section, series.clone(), entry, contestant));
             }
         }
         // Points of a grid whose default names coincide are named by their coordinates in the grid, which their noise depends on. A report has those that the names do not say already.
         let names: Vec<String> =
-            contestants.iter().map(|contestant| contestant.name().to_string()).collect();
+            points.iter().map(|(.., contestant)| contestant.name().to_string()).collect();
         let mut shown = names.clone();
         for (index, name) in names.iter().enumerate() {
             let is_twin = |other: &usize| names[*other] == *name;
             let twins: Vec<Vec<Label>> =
-                (0..names.len()).filter(is_twin).map(|at| points[at].2.labels.clone()).collect();
-            let (section, _, point) = &mut points[index];
-            if twins.len() > 1 && !point.labels.is_empty() {
+                (0..names.len()).filter(is_twin).map(|at| points[at].2.labels().to_vec()).collect();
+            let (section, _, entry, contestant) = &mut points[index];
+            if twins.len() > 1 && !entry.labels().is_empty() {
                 let differs = |label: &&Label| twins.iter().any(|twin| !twin.contains(label));
-                let own: Vec<Label> = point.labels.iter().filter(differs).cloned().collect();
-                rename(point, document, *section, &format!("{name}, {}", joined(&point.labels)))?;
+                let own: Vec<Label> = entry.labels().iter().filter(differs).cloned().collect();
+                let coordinates = joined(entry.labels());
+                entry.rename(document, *section, &format!("{name}, {coordinates}"))?;
                 shown[index] = format!("{name}, {}", joined(&own));
-                contestants[index] = one_contestant::<F>(document, *section, setting, point)?;
+                *contestant = entry.contestant(document, *section, setting)?;
             }
         }
-        for (((section, series, point), contestant), name) in
-            points.into_iter().zip(contestants).zip(shown)
-        {
+        for ((section, series, entry, contestant), name) in points.into_iter().zip(shown) {
             let suffix =
-                if labels.is_empty() { String::new() } else { format!(" [{}]", joined(labels)) };
+                if labels.is_empty() { String::new() } else { format!(" [{}]", joined(&labels)) };
             let name = format!("{name}{suffix}");
             if name.chars().any(char::is_control) {
                 let error = reticent::Error::invalid(
@@ -104,16 +130,21 @@ impl Parts {
                     reticent::Error::invalid("name", name, "give each algorithm a name of its own");
                 return Err(document.locate(error.into(), section, Some("name")));
             }
-            let algorithm = written(&point.value)?;
+            let (mut algorithm, mut environment) = (entry.written()?, place.written.clone());
+            paths::names(&mut algorithm);
+            paths::names(&mut environment);
             let header = &document.header;
-            let determined = format!(
-                "{SOURCE} {} {} {CHECKPOINTS} {environment_written} {algorithm} {}",
+            let mut determined = format!(
+                "{SOURCE} {} {} {CHECKPOINTS} {environment} {algorithm} {}",
                 header.rounds,
                 header.seed,
                 contestant.data_hash()
             );
-            let environment = labels.to_vec();
-            let labels = labels.iter().chain(&point.labels).cloned().collect();
+            if place.of_program || entry.is_of_program() {
+                determined += &format!(" {}", kinds::executable()?);
+            }
+            let environment = labels.clone();
+            let labels = labels.iter().chain(entry.labels()).cloned().collect();
             self.cells.push(Cell {
                 name,
                 contestant,
@@ -123,6 +154,7 @@ impl Parts {
                 key: of_bytes_128(determined.as_bytes()),
             });
         }
+        self.environments.push(place.written);
         Ok(())
     }
 
@@ -184,23 +216,119 @@ fn written(value: &impl Serialize) -> Result<Value> {
     Value::try_from(value).map_err(|error| Error::experiment(error.to_string()))
 }
 
-/// Names a point of a grid.
-fn rename<A: serde::de::DeserializeOwned>(
-    point: &mut Point<A>,
+/// Refuses a kind that neither the family nor the program has; the parser knows those of the family only.
+fn known_kind<F: Family>(
     document: &Document,
     section: Section,
-    name: &str,
+    table: &Table,
+    kinds: &Kinds,
 ) -> Result<()> {
-    point.table.insert("name".into(), Value::String(name.into()));
-    point.value = document.typed(section, &point.table)?;
-    Ok(())
+    let own: Vec<String> =
+        kinds.algorithms().iter().map(|own| format!("`{}`", own.kind())).collect();
+    let kind = table.get("kind").and_then(Value::as_str).unwrap_or_default();
+    let unknown = format!("unknown variant `{kind}`");
+    match attempt::<F::Algorithm>(table) {
+        Err(message) if !own.is_empty() && message.starts_with(&unknown) => {
+            let message = format!("{message}, {}", own.join(", "));
+            Err(document.refusal::<F::Algorithm>(section, table, &message))
+        }
+        _ => Ok(()),
+    }
 }
 
-fn one_contestant<F: Family>(
-    document: &Document,
-    section: Section,
-    setting: &F::Setting,
-    point: &Point<F::Algorithm>,
-) -> Result<Box<dyn Contestant>> {
-    F::contestant(setting, &point.value).map_err(|error| document.locate(error, section, None))
+/// A point of an environment's grid.
+struct Place {
+    /// The number of its table in the file.
+    index: usize,
+    labels: Vec<Label>,
+    /// Its keys, as written.
+    written: Value,
+    /// It is a kind that the running program adds.
+    of_program: bool,
+}
+
+impl Place {
+    /// Its position in the grid, or its table if there are several.
+    fn labels(&self, document: &Document) -> Vec<Label> {
+        if document.environments.len() == 1 || !self.labels.is_empty() {
+            return self.labels.clone();
+        }
+        let table = &document.environments[self.index];
+        let kind = table.get("kind").and_then(Value::as_str).unwrap_or_default();
+        vec![Label { key: "environment".into(), value: format!("{kind} {}", self.index + 1) }]
+    }
+}
+
+/// A point of an algorithm's grid: of a kind of its family, or of one that the running program adds.
+enum Entry<'a, F: Family> {
+    Family(Point<F::Algorithm>),
+    Program(&'a dyn OwnAlgorithm, Point<()>),
+}
+
+impl<'a, F: Family> Entry<'a, F> {
+    fn of_family(document: &Document, section: Section, table: &Table) -> Result<Vec<Self>> {
+        let points = grid::expand::<F::Algorithm>(document, section, table);
+        Ok(points?.into_iter().map(Entry::Family).collect())
+    }
+
+    fn of_program(
+        own: &'a dyn OwnAlgorithm,
+        document: &Document,
+        section: Section,
+        table: &Table,
+    ) -> Result<Vec<Self>> {
+        let points = own.points(document, section, table)?;
+        Ok(points.into_iter().map(|point| Entry::Program(own, point)).collect())
+    }
+
+    fn is_of_program(&self) -> bool {
+        matches!(self, Entry::Program(..))
+    }
+
+    fn labels(&self) -> &[Label] {
+        match self {
+            Entry::Family(point) => &point.labels,
+            Entry::Program(_, point) => &point.labels,
+        }
+    }
+
+    fn written(&self) -> Result<Value> {
+        match self {
+            Entry::Family(point) => written(&point.value),
+            Entry::Program(_, point) => Ok(Value::Table(point.table.clone())),
+        }
+    }
+
+    /// Names a point of a grid.
+    fn rename(&mut self, document: &Document, section: Section, name: &str) -> Result<()> {
+        let name = Value::String(name.into());
+        match self {
+            Entry::Family(point) => {
+                point.table.insert("name".into(), name);
+                point.value = document.typed(section, &point.table)?;
+            }
+            Entry::Program(_, point) => drop(point.table.insert("name".into(), name)),
+        }
+        Ok(())
+    }
+
+    fn contestant(
+        &self,
+        document: &Document,
+        section: Section,
+        setting: &F::Setting,
+    ) -> Result<Box<dyn Contestant>> {
+        let found = match self {
+            Entry::Family(point) => F::contestant(setting, &point.value),
+            Entry::Program(own, point) => match (setting as &dyn Any).downcast_ref::<Setting>() {
+                // Kinds of a program are for linear bandits.
+                Some(setting) => own.contestant(document, section, setting, &point.table),
+                None => {
+                    let remedy = "it is an algorithm for linear bandits: give such an environment";
+                    Err(reticent::Error::invalid("kind", own.kind(), remedy).into())
+                }
+            },
+        };
+        found.map_err(|error| document.locate(error, section, None))
+    }
 }

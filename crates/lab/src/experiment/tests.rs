@@ -143,9 +143,10 @@ fn a_run_in_any_number_of_pieces_is_the_same_run() {
         assert_eq!((outcome.computed, outcome.summary.is_none()), (10, true));
     }
     let merged = folder.join("merged");
-    let missing = Experiment::merge(&parts[..2], &merged).unwrap_err().to_string();
+    let missing =
+        Experiment::merge(&parts[..2], &merged, &Kinds::default()).unwrap_err().to_string();
     assert!(missing.contains("missing trials is 10"), "{missing}");
-    Experiment::merge(&parts, &merged).unwrap();
+    Experiment::merge(&parts, &merged, &Kinds::default()).unwrap();
     assert!(read(&merged) == read(&whole));
     // A damaged line is computed again, and nothing else is.
     let log = whole.join("trials.log");

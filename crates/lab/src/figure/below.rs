@@ -7,10 +7,9 @@ use plotters::{
 
 use super::{
     Figure, Line, Series,
-    colours::colour,
     fonts::{FAMILY, width, wrapped},
     groups::{Holds, group},
-    line::mark,
+    line::{Shapes, sample},
     picture::{Area, say},
 };
 
@@ -24,30 +23,60 @@ const ROW_GAP: i32 = 8;
 const SMALL_WIDTH: u32 = 480;
 /// Left of the legend and the caption; from there to a name; and between columns.
 const LEFT: i32 = 16;
-const SWATCH: i32 = 26;
+const SWATCH: i32 = 36;
+/// The width of a sample of a line.
+const SAMPLE: f64 = 30.0;
+/// The colour of samples that stand for lines of several colours.
+const PLAIN: usize = 3;
 const COLUMN_GAP: i32 = 14;
 /// The size of the caption, and the height of its lines.
 pub(super) const SMALL: u32 = 11;
 pub(super) const SMALL_LINE: i32 = 15;
 
 /// A name of the legend.
-pub(super) struct Entry<'a> {
-    pub(super) series: &'a Series,
+pub(super) struct Entry {
+    pub(super) name: String,
+    /// A line as those that have the name.
+    look: Series,
     lines: Vec<String>,
     /// Left, top, width and height below the panels.
     pub(super) place: [i32; 4],
 }
 
 impl Figure {
-    /// The lines that the legend names, each once; rows are labelled beside them instead, and the line of a panel by its title.
-    pub(super) fn explained(&self) -> Vec<&Series> {
-        let mut entries: Vec<&Series> = Vec::new();
-        for panel in &self.panels {
-            for series in panel.series.iter().filter(|series| !series.name.is_empty()) {
-                let explained = series.line != Line::Interval && series.name != panel.title;
-                if explained && entries.iter().all(|known| known.name != series.name) {
-                    entries.push(series);
-                }
+    /// The lines with a name, each name once; rows are labelled beside them instead.
+    fn named(&self) -> Vec<&Series> {
+        let mut named: Vec<&Series> = Vec::new();
+        for series in self.series().filter(|series| !series.name.is_empty()) {
+            let known = named.iter().any(|known| known.name == series.name);
+            if series.line != Line::Interval && !known {
+                named.push(series);
+            }
+        }
+        named
+    }
+
+    /// The names of the legend, each with a line that looks like it: those of lines, and the roles of what belongs to them.
+    fn explained(&self) -> Vec<(&str, Series)> {
+        let bare = |series: &Series| {
+            let Series { colour, ramp, line, .. } = *series;
+            Series { colour, ramp, line, ..Series::default() }
+        };
+        // Values of a grid in panels of several algorithms have shades of several colours.
+        let shared = |one: &Series| {
+            self.series().any(|other| other.name == one.name && other.colour != one.colour)
+        };
+        let look = |one: &Series| match shared(one) {
+            true => Series { colour: PLAIN, ..bare(one) },
+            false => bare(one),
+        };
+        let mut entries: Vec<(&str, Series)> =
+            self.named().into_iter().map(|series| (series.name.as_str(), look(series))).collect();
+        let roles =
+            self.series().filter(|series| series.name.is_empty() && !series.role.is_empty());
+        for series in roles {
+            if entries.iter().all(|(name, _)| *name != series.role) {
+                entries.push((series.role, Series { colour: PLAIN, ramp: None, ..bare(series) }));
             }
         }
         entries
@@ -55,19 +84,14 @@ impl Figure {
 
     /// The number of a line's name in the legend. A line without a name belongs to one of its colour.
     pub(super) fn number(&self, series: &Series) -> Option<usize> {
-        let own = |known: &&Series| match series.name.is_empty() {
-            true => (known.colour, known.ramp) == (series.colour, series.ramp),
-            false => known.name == series.name,
+        let alike = |one: &&Series| {
+            !one.name.is_empty() && (one.colour, one.ramp) == (series.colour, series.ramp)
         };
-        self.explained().iter().position(own)
-    }
-
-    /// The name of the only line, which stands in the caption in place of a legend.
-    fn only(&self) -> Option<&str> {
-        match self.explained()[..] {
-            [series] if self.rows().is_empty() => Some(&series.name),
-            _ => None,
-        }
+        let name = match series.name.as_str() {
+            "" => &self.series().find(alike)?.name,
+            name => name,
+        };
+        self.named().iter().position(|known| known.name == *name)
     }
 
     /// The size of a name in the legend, and the height of one of its lines: less below a small figure.
@@ -80,14 +104,11 @@ impl Figure {
     }
 
     /// The legend in columns; a name that is longer than its column has several lines.
-    pub(super) fn legend(&self) -> Vec<Entry<'_>> {
-        if self.only().is_some() {
-            return Vec::new();
-        }
+    pub(super) fn legend(&self) -> Vec<Entry> {
         let (name, name_line) = self.name_size();
         let explained = self.explained();
         let all = self.width() as i32 - LEFT;
-        let longest = explained.iter().map(|series| width(&series.name, name)).max().unwrap_or(0);
+        let longest = explained.iter().map(|(words, _)| width(words, name)).max().unwrap_or(0);
         let column = SWATCH + longest as i32 + COLUMN_GAP;
         let columns = (all / column).clamp(1, MOST_COLUMNS as i32);
         let column = all / columns;
@@ -95,13 +116,14 @@ impl Figure {
         let (mut entries, mut top) = (Vec::new(), 0);
         for row in explained.chunks(columns as usize) {
             let names: Vec<Vec<String>> =
-                row.iter().map(|series| wrapped(&series.name, name, room)).collect();
+                row.iter().map(|(words, _)| wrapped(words, name, room)).collect();
             let lines = names.iter().map(Vec::len).max().unwrap_or(1) as i32;
-            for (place, (series, lines)) in row.iter().copied().zip(names).enumerate() {
+            for (place, ((words, look), lines)) in row.iter().zip(names).enumerate() {
                 let left = LEFT + place as i32 * column;
                 let widest = lines.iter().map(|line| width(line, name)).max().unwrap_or(0);
                 let size = (SWATCH + widest as i32, name_line * lines.len() as i32);
-                entries.push(Entry { series, lines, place: [left, top, size.0, size.1] });
+                let place = [left, top, size.0, size.1];
+                entries.push(Entry { name: words.to_string(), look: look.clone(), lines, place });
             }
             top += name_line * lines + self.row_gap();
         }
@@ -117,12 +139,7 @@ impl Figure {
     fn caption_lines(&self) -> Vec<String> {
         let cut = self.ranges().is_some_and(|ranges| ranges.is_cut);
         let end = if cut { " Bands that go beyond the axis are cut there." } else { "" };
-        let only = match (self.only(), self.caption.is_empty()) {
-            (Some(name), true) => name.to_string(),
-            (Some(name), false) => format!("{name}: {}", self.caption),
-            (None, _) => self.caption.clone(),
-        };
-        let text = match only.trim_end_matches('.') {
+        let text = match self.caption.trim_end_matches('.') {
             "" => end.trim().to_string(),
             caption => format!("{caption}.{end}"),
         };
@@ -138,35 +155,30 @@ impl Figure {
         (self.legend_height() + caption) as u32
     }
 
-    pub(super) fn draw_below(&self, area: &Area<'_>) -> std::result::Result<(), String> {
+    pub(super) fn draw_below(
+        &self,
+        area: &Area<'_>,
+        shapes: &Shapes,
+    ) -> std::result::Result<(), String> {
         for (number, entry) in self.legend().into_iter().enumerate() {
-            group(area, Holds::Legend(number), || entry.draw(area, self.name_size()))?;
+            group(area, Holds::Legend(number), || entry.draw(area, shapes, self.name_size()))?;
         }
         draw_caption(area, self.caption_lines(), self.legend_height())
     }
 }
 
-impl Entry<'_> {
+impl Entry {
     fn draw(
         self,
         area: &Area<'_>,
+        shapes: &Shapes,
         (name, name_line): (u32, i32),
     ) -> std::result::Result<(), String> {
-        let Entry { series, lines, place: [x, y, ..] } = self;
-        let colour = colour(series);
-        let dashes: &[(i32, i32)] = match series.line {
-            Line::Dashed => &[(0, 5), (8, 13), (16, 20)],
-            _ => &[(0, 20)],
-        };
-        for (from, to) in dashes {
-            let ends = [(x + from, y + 9), (x + to, y + 9)];
-            area.draw(&PathElement::new(ends, colour.stroke_width(3))).map_err(say)?;
-        }
-        if series.line == Line::Marked {
-            let corners = mark(series).into_iter().map(|(a, b)| (x + 10 + a, y + 9 + b));
-            let mark = Polygon::new(corners.collect::<Vec<_>>(), colour.filled());
-            area.draw(&mark).map_err(say)?;
-        }
+        let Entry { look, lines, place: [x, y, ..], .. } = self;
+        // A shape is placed in the whole drawing.
+        let (across, down) = area.get_pixel_range();
+        let at = (f64::from(across.start + x), f64::from(down.start + y + 9));
+        shapes.draw(area, sample(&look, at, SAMPLE))?;
         let style = (FAMILY, name).into_font().color(&BLACK);
         let beside = style.pos(Pos::new(HPos::Left, VPos::Center));
         for (number, line) in (0..).zip(lines) {

@@ -17,36 +17,26 @@ const COLOURS: [RGBColor; 9] = [
     RGBColor(150, 110, 60),
 ];
 
-// Viridis (van der Walt and Smith 2015) without its ends: in order also where colours are not seen, away from black, and dark enough on white.
-const RAMP: [RGBColor; 6] = [
-    RGBColor(70, 60, 140),
-    RGBColor(49, 104, 142),
-    RGBColor(33, 145, 140),
-    RGBColor(53, 170, 110),
-    RGBColor(122, 200, 70),
-    RGBColor(200, 200, 30),
-];
+/// The part of a colour in the darkest of its shades, and of white in the lightest.
+const SHADES: (f64, f64) = (0.45, 0.6);
 
-/// The palette's colours that are far from those of the ramp: black, vermilion, purple and brown.
-const OFF_RAMP: [usize; 4] = [7, 1, 4, 8];
-
-/// The index of the colour of a reference beside lines on the ramp.
-pub(crate) fn off_ramp(index: usize) -> usize {
-    OFF_RAMP[index % OFF_RAMP.len()] + COLOURS.len() * (index / OFF_RAMP.len())
-}
-
-/// The colour of a line; the tenth of the palette is the first one darker.
+/// The colour of a line: that of its algorithm, in one of its shades where it is a point of a grid. The tenth colour of the palette is the first one darker.
 pub(super) fn colour(series: &Series) -> RGBColor {
-    if let Some(place) = series.ramp {
-        let place = place.clamp(0.0, 1.0) * (RAMP.len() - 1) as f64;
-        let (from, share) = (place.floor() as usize, place.fract());
-        let (RGBColor(a, b, c), RGBColor(d, e, f)) =
-            (RAMP[from], RAMP[(from + 1).min(RAMP.len() - 1)]);
-        let between = |a: u8, b: u8| (f64::from(a) + share * (f64::from(b) - f64::from(a))) as u8;
-        return RGBColor(between(a, d), between(b, e), between(c, f));
-    }
     let RGBColor(red, green, blue) = COLOURS[series.colour % COLOURS.len()];
     let dark = 0.55_f64.powi((series.colour / COLOURS.len()) as i32);
-    let shade = |part: u8| (dark * f64::from(part)) as u8;
-    RGBColor(shade(red), shade(green), shade(blue))
+    let part = |part: u8| {
+        let full = dark * f64::from(part);
+        let (darkest, lightest) = (SHADES.0 * full, full + SHADES.1 * (255.0 - full));
+        match series.ramp {
+            None => full as u8,
+            Some(place) => (darkest + place.clamp(0.0, 1.0) * (lightest - darkest)) as u8,
+        }
+    };
+    RGBColor(part(red), part(green), part(blue))
+}
+
+/// A line's colour as an SVG has it, in small letters.
+pub(super) fn code(series: &Series) -> String {
+    let RGBColor(red, green, blue) = colour(series);
+    format!("#{red:02x}{green:02x}{blue:02x}")
 }

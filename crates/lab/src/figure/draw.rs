@@ -9,7 +9,7 @@ use super::{
     Figure, Line, Panel, Series,
     fonts::{FAMILY, use_own, width, wrapped},
     groups::{Holds, group},
-    line::{draw_band, draw_line},
+    line::{Plane, Rank, Shapes, band, line},
     picture::{Area, say},
     range::{Ranges, place},
     scale::{Axis, MOST_TICKS, Scale},
@@ -38,6 +38,8 @@ pub(super) struct Frame {
     pub(super) ranges: Ranges,
     /// Left, top, right and bottom of each panel inside its axes.
     pub(super) areas: Vec<[i32; 4]>,
+    /// Lines with their bands and marks, in place of their marks in the drawing.
+    pub(super) shapes: Vec<String>,
 }
 
 impl Figure {
@@ -123,7 +125,7 @@ impl Figure {
     pub(super) fn draw(&self, area: &Area<'_>) -> Drawn<Frame> {
         use_own();
         let ranges = self.ranges().ok_or("it has no points")?;
-        let mut frame = Frame { ranges, areas: Vec::new() };
+        let (mut areas, shapes) = (Vec::new(), Shapes::default());
         area.fill(&WHITE).map_err(say)?;
         let (drawing, below) = area.split_vertically(self.height());
         let (title, drawing) = drawing.split_vertically(self.title_height());
@@ -135,12 +137,12 @@ impl Figure {
             let is_last = index + columns >= self.panels.len();
             group(place, Holds::Panel(index), || {
                 let ends = (index % columns == 0, is_last);
-                frame.areas.push(self.panel(panel, place, &frame.ranges, ends)?);
+                areas.push(self.panel(panel, place, (&ranges, &shapes), ends)?);
                 Ok(())
             })?;
         }
-        self.draw_below(&below)?;
-        Ok(frame)
+        self.draw_below(&below, &shapes)?;
+        Ok(Frame { ranges, areas, shapes: shapes.into_vec() })
     }
 
     /// One panel, and where it is inside its axes. The labels of these stand at the left and at the bottom of all.
@@ -148,7 +150,7 @@ impl Figure {
         &self,
         panel: &Panel,
         area: &Area<'_>,
-        ranges: &Ranges,
+        (ranges, shapes): (&Ranges, &Shapes),
         (is_first, is_last): (bool, bool),
     ) -> Drawn<[i32; 4]> {
         let alone = self.panels.len() <= 1;
@@ -198,19 +200,18 @@ impl Figure {
             .axis_style(BLACK.stroke_width(1))
             .label_style((FAMILY, letters));
         group(&area, Holds::Axes, || mesh.draw().map_err(say))?;
-        // Bands first, so that none of them dulls a line; pale ones where there are many.
-        let bands = panel.series.iter().filter(|series| !series.band.is_empty()).count();
-        let strength = if bands > 3 { (0.36 / bands as f64).max(0.03) } else { 0.18 };
-        for series in panel.series.iter().filter(|series| series.line != Line::Interval) {
-            self.in_group(&area, series, || {
-                let placed = place(series, self.x.1, self.y.1);
-                draw_band(&mut chart, series, &placed, ranges, strength)
-            })?;
+        // Bands first, so that none of them dulls a line.
+        let plane = Plane::of(&chart, ranges);
+        let has_band = |one: &&Series| !one.band.is_empty() && one.line != Line::Interval;
+        let of = panel.series.iter().filter(has_band).count();
+        for (number, series) in panel.series.iter().filter(has_band).enumerate() {
+            let placed = place(series, self.x.1, self.y.1);
+            let drawn = band(series, &placed, &plane, Rank { number, of });
+            self.in_group(&area, series, || shapes.draw(&area, drawn))?;
         }
         for series in &panel.series {
-            self.in_group(&area, series, || {
-                draw_line(&mut chart, series, &place(series, self.x.1, self.y.1), self.x.1)
-            })?;
+            let drawn = line(series, &place(series, self.x.1, self.y.1), &plane, self.x.1);
+            self.in_group(&area, series, || shapes.draw(&area, drawn))?;
         }
         let (across, down) = chart.plotting_area().get_pixel_range();
         Ok([across.start, down.start, across.end, down.end])

@@ -1,6 +1,6 @@
 //! Groups of an SVG: what belongs to a panel, to its axes, to a line or to a name of the legend, for pages that hide a line or show a part of a panel.
 //!
-//! The drawing library has no groups. Their ends are drawn as outlines of rectangles, which no figure has otherwise, and replaced in the finished SVG.
+//! The drawing library has no groups, and no decimals. The ends of groups are drawn as outlines of rectangles, which no figure has otherwise, and so are the places of lines; they are replaced in the finished SVG.
 
 use plotters::prelude::*;
 
@@ -29,19 +29,26 @@ pub(super) fn group(area: &Area<'_>, holds: Holds, draw: impl FnOnce() -> Drawn)
         Holds::Series(number) => (3, number),
         Holds::Legend(number) => (4, number),
     };
-    let mark = |kind: i32, number: usize| {
-        area.draw(&Rectangle::new([(0, 0), (kind, number as i32)], WHITE)).map_err(say)
-    };
-    mark(kind, number)?;
+    mark(area, kind, number)?;
     draw()?;
-    mark(0, 0)
+    mark(area, 0, 0)
 }
 
-/// The SVG with groups in place of their marks.
-pub(super) fn grouped(svg: &str) -> String {
+/// Marks the place of the shape of this number.
+pub(super) fn shape_mark(area: &Area<'_>, number: usize) -> Drawn {
+    mark(area, 5, number)
+}
+
+fn mark(area: &Area<'_>, kind: i32, number: usize) -> Drawn {
+    // Relative to the area, which does not matter for a size.
+    area.draw(&Rectangle::new([(0, 0), (kind, number as i32)], WHITE)).map_err(say)
+}
+
+/// The SVG with groups and shapes in place of their marks.
+pub(super) fn grouped(svg: &str, shapes: &[String]) -> String {
     let mut written = String::with_capacity(svg.len());
     for line in svg.lines() {
-        match element(line) {
+        match element(line, shapes) {
             Some(element) => written.push_str(&element),
             None => written.push_str(line),
         }
@@ -50,8 +57,8 @@ pub(super) fn grouped(svg: &str) -> String {
     written
 }
 
-/// The beginning or the end of a group, if this is its mark.
-fn element(line: &str) -> Option<String> {
+/// The beginning or the end of a group, or a shape, if this is its mark.
+fn element(line: &str, shapes: &[String]) -> Option<String> {
     let rest = line.strip_prefix("<rect ").filter(|rest| rest.contains("fill=\"none\""))?;
     let size = |key: &str| rest.split_once(key)?.1.split_once('"').map(|(value, _)| value);
     let (kind, number) = (size("width=\"")?, size("height=\"")?);
@@ -60,6 +67,10 @@ fn element(line: &str) -> Option<String> {
         "2" => return Some("<g data-axes=\"\">".into()),
         "3" => "series",
         "4" => "legend",
+        "5" => {
+            let shape = number.parse::<usize>().ok().and_then(|number| shapes.get(number));
+            return Some(shape.map_or(String::new(), |shape| shape.trim_end().into()));
+        }
         _ => return Some("</g>".into()),
     };
     Some(format!("<g data-{key}=\"{number}\">"))

@@ -11,7 +11,7 @@
 //! | `picture` | drawings as SVG, and the same SVG as PNG and PDF |
 //! | `values` | the values of a figure with where they are drawn |
 //!
-//! Values are mapped to the plane here (a logarithmic axis draws `log10`), so that the drawing library only gets plain coordinates. All panels of a figure have the same axes and one
+//! Values are mapped to the plane here (a logarithmic axis draws `log10`): the drawing library draws axes and text, and lines are written with decimals. All panels of a figure have the same axes and one
 //! legend.
 
 mod below;
@@ -34,7 +34,7 @@ mod values;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use self::{colours::off_ramp, direction::isolated, heat::in_words};
+pub(crate) use self::{direction::isolated, heat::in_words, line::draws_bars};
 pub use self::{fonts::undrawable, heat::HeatMap, picture::Picture, scale::Scale};
 use crate::Result;
 
@@ -46,8 +46,10 @@ pub enum Line {
     Solid,
     /// A solid line with a mark at each point, for measurements at few places.
     Marked,
-    /// A dashed line, for theory or a reference level.
+    /// A dashed line, for a reference.
     Dashed,
+    /// A line of dashes and dots, for theory: those of different numbers are told apart.
+    Theorem(usize),
     /// A thin line that belongs to another one.
     Dotted,
     /// A thin, pale line: one of many that belong to another one.
@@ -65,9 +67,11 @@ pub enum Line {
 pub struct Series {
     /// The name in the legend or of the row; empty for a line that belongs to another one.
     pub name: String,
+    /// What a line without a name is of the other one, for the legend: `median`.
+    pub role: &'static str,
     /// The index of the colour, so that an algorithm has the same colour in every figure.
     pub colour: usize,
-    /// Its place from 0 to 1 on a scale of colours from dark blue to yellow, in place of `colour`: values of one key of a grid are in order.
+    /// Its place from 0 to 1 among the shades of its colour, from dark to light: values of one key of a grid are in order.
     pub ramp: Option<f64>,
     /// Solid or dashed.
     pub line: Line,
@@ -75,6 +79,17 @@ pub struct Series {
     pub points: Vec<(f64, f64)>,
     /// Lower and upper end of a band around the line, one per point, or empty.
     pub band: Vec<(f64, f64)>,
+}
+
+impl Series {
+    /// Leaves out the points before this x.
+    pub(crate) fn begin_at(&mut self, first: f64) {
+        let kept: Vec<bool> = self.points.iter().map(|point| point.0 >= first).collect();
+        let mut of_points = kept.iter();
+        self.points.retain(|_| *of_points.next().unwrap_or(&true));
+        let mut of_band = kept.iter();
+        self.band.retain(|_| *of_band.next().unwrap_or(&true));
+    }
 }
 
 /// A format of pictures.
@@ -138,7 +153,7 @@ impl Figure {
     fn drawn(&self) -> Result<(Picture, draw::Frame)> {
         let (mut picture, frame) =
             Picture::drawn(&self.title, self.size(), |area| self.draw(area))?;
-        picture.svg = groups::grouped(&picture.svg);
+        picture.svg = groups::grouped(&picture.svg, &frame.shapes);
         Ok((picture, frame))
     }
 

@@ -262,30 +262,111 @@ fn panels_share_axes_and_a_title_can_be_left_out() {
 
 #[test]
 fn colours_of_a_grid_are_in_order() {
-    let dark = |ramp| {
-        let line = Series { ramp: Some(ramp), ..Series::default() };
+    let dark = |colour: usize, ramp: f64| {
+        let line = Series { colour, ramp: Some(ramp), ..Series::default() };
         let plotters::style::RGBColor(red, green, blue) = colours::colour(&line);
         0.3 * f64::from(red) + 0.59 * f64::from(green) + 0.11 * f64::from(blue)
     };
-    let all: Vec<f64> = (0..=20).map(|step| dark(f64::from(step) / 20.0)).collect();
-    assert!(all.windows(2).all(|pair| pair[0] < pair[1]), "{all:?}");
+    for colour in 0..9 {
+        let all: Vec<f64> = (0..=20).map(|step| dark(colour, f64::from(step) / 20.0)).collect();
+        assert!(all.windows(2).all(|pair| pair[0] < pair[1]), "{colour}: {all:?}");
+        assert!(all[20] - all[0] > 80.0, "{colour}: {all:?}");
+    }
 }
 
 #[test]
-fn references_have_colours_that_the_ramp_has_not() {
-    let parts = |series: &Series| {
-        let plotters::style::RGBColor(red, green, blue) = colours::colour(series);
-        [red, green, blue].map(f64::from)
+fn lines_have_decimals_and_are_straight() {
+    // A slow rise: on whole points it would be steps of one point.
+    let points: Vec<(f64, f64)> = (0..=60).map(|i| (f64::from(i), 0.01 * f64::from(i))).collect();
+    let mut drawn = figure(points);
+    (drawn.x.1, drawn.y.1) = (Scale::Linear, Scale::Linear);
+    drawn.panels[0].series[0].band.clear();
+    let points = vec![(0.0, 40.0), (60.0, 40.0)];
+    drawn.panels[0].series.push(Series { name: "far".into(), points, ..Series::default() });
+    let svg = drawn.picture().unwrap().svg;
+    let is_line = |line: &&str| line.starts_with("<polyline") && line.matches(',').count() == 61;
+    let line = svg.lines().find(is_line);
+    let listed = line.and_then(|line| line.split("points=\"").nth(1)).expect("the line");
+    let heights: Vec<f64> = listed
+        .trim_end_matches("\"/>")
+        .split(' ')
+        .map(|point| point.split_once(',').unwrap().1.parse().unwrap())
+        .collect();
+    let steps: Vec<f64> = heights.windows(2).map(|pair| pair[0] - pair[1]).collect();
+    let rise = heights[0] - heights[60];
+    assert!(rise > 3.0 && rise < 10.0, "{rise}");
+    assert!(steps.iter().all(|step| (60.0 * step / rise - 1.0).abs() < 0.2), "{steps:?}");
+}
+
+#[test]
+fn several_bands_are_bars_and_do_not_mix_to_grey() {
+    let bands = |svg: &str| svg.matches("<polygon opacity=\"0.18\"").count();
+    let one = figure(vec![(1.0, 2.0), (10.0, 3.0), (100.0, 4.0)]).picture().unwrap().svg;
+    assert_eq!(bands(&one), 1);
+    let several = three().picture().unwrap().svg;
+    assert_eq!(bands(&several), 0, "four bands overlap");
+    let bars = several.matches("stroke-width=\"1\" points").count();
+    assert!(bars >= 4 * 6, "{bars} bars");
+}
+
+#[test]
+fn theorems_and_references_have_dashes_of_their_own() {
+    let mut drawn = three();
+    let kinds = [Line::Dashed, Line::Theorem(0), Line::Theorem(1), Line::Theorem(2)];
+    let lines = kinds.iter().enumerate().map(|(index, line)| Series {
+        name: format!("line {index}"),
+        line: *line,
+        points: vec![(1.0, 1.0), (2.0, 2.0)],
+        ..Series::default()
+    });
+    drawn.panels[0].series = lines.collect();
+    let svg = drawn.picture().unwrap().svg;
+    let dashes = svg.lines().filter_map(|line| line.split("stroke-dasharray=\"").nth(1));
+    let mut dashes: Vec<&str> = dashes.filter_map(|rest| rest.split('"').next()).collect();
+    assert_eq!(dashes.len(), 8, "each in the panel and in the legend");
+    dashes.sort_unstable();
+    dashes.dedup();
+    assert_eq!(dashes.len(), 4, "{dashes:?}");
+}
+
+#[test]
+fn every_line_has_a_key() {
+    let keys = |drawn: &Figure| -> Vec<String> {
+        drawn.legend().into_iter().map(|entry| entry.name).collect()
     };
-    for index in 0..4 {
-        let reference = parts(&Series { colour: off_ramp(index), ..Series::default() });
-        for step in 0..=20 {
-            let line = parts(&Series { ramp: Some(f64::from(step) / 20.0), ..Series::default() });
-            let apart: f64 =
-                reference.iter().zip(line).map(|(one, other)| (one - other).abs()).sum();
-            assert!(apart > 90.0, "reference {index} and step {step}: {apart}");
-        }
-    }
+    // A single line, and lines that belong to another one.
+    let mut drawn = figure(vec![(1.0, 2.0), (10.0, 3.0)]);
+    drawn.caption = "3 trials".into();
+    assert_eq!(keys(&drawn), ["tree"]);
+    let median = Series {
+        name: String::new(),
+        role: "median",
+        line: Line::Dotted,
+        ..drawn.panels[0].series[0].clone()
+    };
+    drawn.panels[0].series.extend([median.clone(), median]);
+    assert_eq!(keys(&drawn), ["tree", "median"]);
+    let svg = drawn.picture().unwrap().svg;
+    assert!(svg.contains("median") && svg.contains("3 trials."), "{svg}");
+    // One that the title of its panel names.
+    let mut drawn = three();
+    drawn.panels[0].title = "black".into();
+    assert_eq!(keys(&drawn), ["tree", "black", "red"]);
+    // A name that lines of two colours have is shown in grey.
+    let of = |colour| Series {
+        name: "epsilon = 1".into(),
+        colour,
+        ramp: Some(0.5),
+        ..drawn.panels[0].series[0].clone()
+    };
+    let (red, blue) = (of(1), of(0));
+    let mut drawn = three();
+    drawn.panels[0].series = vec![red.clone()];
+    let count = |drawn: &Figure| drawn.picture().unwrap().svg.matches(&colours::code(&red)).count();
+    let alone = count(&drawn);
+    drawn.panels.push(Panel { title: "other".into(), series: vec![blue] });
+    assert!(count(&drawn) < alone, "the legend has another colour");
+    assert_eq!(keys(&drawn), ["epsilon = 1"]);
 }
 
 /// The same line three times, by other names.
@@ -331,18 +412,6 @@ fn labels_of_an_axis_do_not_touch() {
     // Alone there is room for both.
     drawn.panels.truncate(1);
     assert!(drawn.picture().unwrap().svg.lines().any(|line| line == "3000"));
-}
-
-#[test]
-fn a_single_name_is_in_the_caption() {
-    let mut drawn = figure(vec![(1.0, 2.0), (10.0, 3.0)]);
-    drawn.caption = "3 trials".into();
-    assert!(drawn.legend().is_empty());
-    assert!(drawn.picture().unwrap().svg.contains("tree: 3 trials."));
-    // What the title of a panel says is not said again.
-    let mut drawn = three();
-    drawn.panels[0].title = "black".into();
-    assert_eq!(drawn.legend().len(), 2);
 }
 
 #[test]

@@ -2,9 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{
-    Figure, Line, Panel, Series, below::Entry, colours::colour, draw::Frame, scale::Scale,
-};
+use super::{Figure, Line, Panel, Series, below::Entry, colours::code, draw::Frame, scale::Scale};
 
 impl Figure {
     /// Axes, the lines of each panel by name, colour and number, and where the legend has their names, in the order of the numbers.
@@ -16,7 +14,7 @@ impl Figure {
         };
         let panels: Vec<Value> = self.panels.iter().zip(&frame.areas).map(panel).collect();
         let top = self.height() as i32;
-        let entry = |Entry { series, place: [x, y, width, height], .. }: Entry<'_>| json!({ "name": series.name, "box": [x, top + y, width, height] });
+        let entry = |Entry { name, place: [x, y, width, height], .. }: Entry| json!({ "name": name, "box": [x, top + y, width, height] });
         let legend: Vec<Value> = self.legend().into_iter().map(entry).collect();
         let (x, y) = (axis(&self.x, frame.ranges.x), axis(&self.y, frame.ranges.y));
         json!({ "x": x, "y": y, "panels": panels, "legend": legend })
@@ -32,10 +30,4 @@ impl Figure {
         let number = self.number(series);
         json!({ "name": series.name, "colour": code(series), "series": number, "points": points })
     }
-}
-
-/// A line's colour as an SVG has it, in small letters.
-fn code(series: &Series) -> String {
-    let plotters::style::RGBColor(red, green, blue) = colour(series);
-    format!("#{red:02x}{green:02x}{blue:02x}")
 }

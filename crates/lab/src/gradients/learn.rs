@@ -29,7 +29,7 @@ use crate::{Error, Result, contest::Certificate};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LearnFile {
-    /// The people: CSV with a line of names.
+    /// The people: CSV with a line of names; relative to the file that names it.
     pub file: PathBuf,
     /// Other people, on whom the model is tested. The test results are not protected.
     pub test: Option<PathBuf>,
@@ -117,6 +117,13 @@ impl LearnFile {
     /// Reads a TOML file; unknown keys are refused.
     pub fn parse(text: &str) -> Result<Self> {
         crate::parse_lines(text)
+    }
+
+    /// The same with its paths, which are relative to this folder, for a program that runs elsewhere.
+    pub fn beside(mut self, folder: &Path) -> Self {
+        self.file = folder.join(&self.file);
+        self.test = self.test.map(|test| folder.join(test));
+        self
     }
 
     fn records(&self, file: &Path, ranges: &Ranges) -> RecordToml {

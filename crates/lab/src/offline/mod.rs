@@ -44,10 +44,12 @@
 //! averaged have no such proof.)
 
 mod betting;
+mod propensities;
 #[cfg(test)]
 mod tests;
 
 use betting::interval;
+pub(crate) use propensities::{PROPENSITIES, Propensities};
 
 /// Below this effective sample size no interval is stated.
 pub const LEAST_EFFECTIVE_SIZE: f64 = 30.0;

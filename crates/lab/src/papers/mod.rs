@@ -48,6 +48,9 @@ pub struct Claim {
     pub expected: String,
 }
 
+/// The first word of a claim of ours, which stands beside those of the papers in the output of the program, and not on their pages.
+pub(crate) const OURS: &str = "ours: ";
+
 /// Where an experiment writes, how large it is, and whom it tells how far it is.
 pub struct Stage<'a> {
     /// How much of the paper's scale is run.
@@ -73,9 +76,21 @@ pub struct PaperExperiment {
 pub const EXPERIMENTS: &[PaperExperiment] = &[
     PaperExperiment {
         id: "paper0/figure1",
-        title: "regret under local, shuffle and joint privacy: published constants, then equal certificates",
-        seconds: (120, 1400),
+        title: "regret under local, shuffle and joint privacy with the published constants",
+        seconds: (30, 200),
         run: paper0::figure1,
+    },
+    PaperExperiment {
+        id: "paper0/conjecture",
+        title: "Figure 1(a) and (b) with noise on the reward alone",
+        seconds: (10, 60),
+        run: paper0::conjecture,
+    },
+    PaperExperiment {
+        id: "paper0/equal",
+        title: "the algorithms of Figure 1 and our defaults at equal certificates (ours)",
+        seconds: (100, 1200),
+        run: paper0::equal,
     },
     PaperExperiment {
         id: "paper0/table1",
@@ -122,13 +137,13 @@ pub const EXPERIMENTS: &[PaperExperiment] = &[
     PaperExperiment {
         id: "paper3/figure2",
         title: "six privacy vectors where the best point is the sharpest corner",
-        seconds: (5, 50),
+        seconds: (20, 120),
         run: paper3::figure2,
     },
     PaperExperiment {
         id: "paper3/figure3",
         title: "six privacy vectors, averaged over three setups (also Figure 1)",
-        seconds: (12, 150),
+        seconds: (60, 420),
         run: paper3::figure3,
     },
     PaperExperiment {
@@ -139,7 +154,7 @@ pub const EXPERIMENTS: &[PaperExperiment] = &[
     },
     PaperExperiment {
         id: "paper3/certificate",
-        title: "ours against the paper's at equal certificate",
+        title: "our coordinators beside the paper's at equal certificate (ours)",
         seconds: (24, 180),
         run: paper3::certificate,
     },
@@ -148,6 +163,12 @@ pub const EXPERIMENTS: &[PaperExperiment] = &[
         title: "regret with the paper's noise, with exact noise, and on every set",
         seconds: (150, 600),
         run: paper4::regret,
+    },
+    PaperExperiment {
+        id: "paper4/rate",
+        title: "Theorem 1.1 against the horizon: the paper's Laplace noise beside staying at the centre",
+        seconds: (8, 60),
+        run: paper4::rate,
     },
     PaperExperiment {
         id: "paper4/horizon",

@@ -1,8 +1,8 @@
-//! A page for each paper: every claim that was measured, what became of it, our number, and the command.
+//! A page for each paper: every claim of it that was measured, what became of it, our number, and the command. Claims of ours are left out.
 
 use std::{collections::BTreeMap, fmt::Write};
 
-use super::{EXPERIMENTS, Extent, Reproduction};
+use super::{Claim, EXPERIMENTS, Extent, OURS, Reproduction};
 
 const TITLES: [(&str, &str); 7] = [
     ("paper0", "Improved rate for Locally Differentially Private Linear Bandits"),
@@ -39,6 +39,11 @@ pub fn pages(extent: Extent, done: &[Reproduction]) -> BTreeMap<&'static str, St
             Extent::Full => writeln!(page, ", at its full scale.\n"),
         };
         for reproduction in of_paper {
+            let is_paper = |claim: &&Claim| !claim.claim.starts_with(OURS);
+            let claims: Vec<&Claim> = reproduction.claims.iter().filter(is_paper).collect();
+            if claims.is_empty() {
+                continue;
+            }
             let known = EXPERIMENTS.iter().find(|experiment| experiment.id == reproduction.id);
             let what = known.map_or("", |experiment| experiment.title);
             let _ = writeln!(
@@ -48,7 +53,7 @@ pub fn pages(extent: Extent, done: &[Reproduction]) -> BTreeMap<&'static str, St
             );
             let _ = writeln!(page, "    reticent reproduce {} {switch}\n", reproduction.id);
             page.push_str("| claim | verdict | measured | expected |\n| --- | --- | --- | --- |\n");
-            for claim in &reproduction.claims {
+            for claim in claims {
                 let row = [
                     claim.claim.as_str(),
                     &claim.judgement.text(),
@@ -74,12 +79,20 @@ mod tests {
     fn every_experiment_has_a_page_and_a_bar_does_not_break_it() {
         let one = |experiment: &PaperExperiment| Reproduction {
             id: experiment.id,
-            claims: vec![Claim {
-                claim: "a | b".into(),
-                judgement: Judgement::stated(false, 8),
-                measured: "1".into(),
-                expected: "2".into(),
-            }],
+            claims: vec![
+                Claim {
+                    claim: "a | b".into(),
+                    judgement: Judgement::stated(false, 8),
+                    measured: "1".into(),
+                    expected: "2".into(),
+                },
+                Claim {
+                    claim: format!("{OURS}c"),
+                    judgement: Judgement::stated(true, 8),
+                    measured: "3".into(),
+                    expected: "4".into(),
+                },
+            ],
             seconds: 1.0,
             folder: "nowhere".into(),
         };
@@ -91,6 +104,7 @@ mod tests {
             let page = &pages[paper];
             assert!(page.contains(&format!("reticent reproduce {} --full", experiment.id)));
             assert!(page.contains("| a \\| b | not reproduced, 8 trials | 1 | 2 |"), "{page}");
+            assert!(!page.contains(OURS), "claims of the papers only");
         }
     }
 }

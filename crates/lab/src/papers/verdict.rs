@@ -33,6 +33,12 @@ pub enum Verdict {
     /// Too few trials, or a difference within its errors.
     #[serde(rename = "cannot tell")]
     CannotTell,
+    /// A statement about large numbers that says nothing at those that were measured.
+    #[serde(rename = "vacuous")]
+    Vacuous,
+    /// A slip of the printed text, which other parts of the paper do not share.
+    #[serde(rename = "erratum")]
+    Erratum,
     /// The privacy that the claim is made for does not hold.
     #[serde(rename = "privacy does not hold")]
     PrivacyDoesNotHold,
@@ -49,6 +55,8 @@ impl Verdict {
             Verdict::Reproduced => "reproduced",
             Verdict::NotReproduced => "not reproduced",
             Verdict::CannotTell => "cannot tell",
+            Verdict::Vacuous => "vacuous",
+            Verdict::Erratum => "erratum",
             Verdict::PrivacyDoesNotHold => "privacy does not hold",
         }
     }
@@ -58,8 +66,10 @@ impl Verdict {
         match self {
             Verdict::Reproduced => 0,
             Verdict::CannotTell => 1,
-            Verdict::NotReproduced => 2,
-            Verdict::PrivacyDoesNotHold => 3,
+            Verdict::Vacuous => 2,
+            Verdict::Erratum => 3,
+            Verdict::NotReproduced => 4,
+            Verdict::PrivacyDoesNotHold => 5,
         }
     }
 }
@@ -83,6 +93,14 @@ impl Judgement {
     pub fn privacy(holds: bool) -> Self {
         let verdict = if holds { Verdict::Reproduced } else { Verdict::PrivacyDoesNotHold };
         Judgement { verdict, trials: None }
+    }
+
+    /// The same in words for a claim that was not reproduced, where that refutes less than the claim: `instead` says what.
+    pub fn instead(self, instead: Verdict) -> Self {
+        match self.verdict {
+            Verdict::NotReproduced => Judgement { verdict: instead, ..self },
+            _ => self,
+        }
     }
 
     /// Judges a property that every trial must have: one exception refutes it, whatever the number of trials.
@@ -207,6 +225,15 @@ mod tests {
         // An algorithm that is missing decides nothing.
         assert_eq!(verdict(Estimate::of(&[]), many), Verdict::CannotTell);
         assert_eq!(verdict(estimate(f64::NAN, 1.0, 9), many), Verdict::CannotTell);
+    }
+
+    #[test]
+    fn a_slip_of_the_text_and_an_empty_bound_are_said_as_such() {
+        let [low, high] = [1.0, 6.0].map(|mean| estimate(mean, 1.0, 10));
+        let slip = |one, two| Judgement::below(one, two).instead(Verdict::Erratum).text();
+        assert_eq!(slip(high, low), "erratum, 10 trials");
+        assert_eq!(slip(low, high), "reproduced, 10 trials");
+        assert_eq!(slip(low, low), "cannot tell, 10 trials");
     }
 
     #[test]

@@ -6,15 +6,19 @@
 //! | `setting` | the `[environment]`: safe set, objective, true parameters; the setups of paper 3, Appendix E |
 //! | `feeder` | a low-voltage feeder with households that respond to incentives |
 //! | `player` | `kind = "ofu"` and `kind = "roful"`, and their simulation |
+//! | `joint_ball` | exploration as paper 3 prints it |
+//! | `sup_norm` | line 18 of Algorithm 1 as Appendix E computes it |
 //! | `planner` | what safety and privacy cost before anything runs, by the theorems of paper 3 |
 //! | `plan` | `reticent plan`: the lines of a plan file, and the plan in words |
 
 mod feeder;
+mod joint_ball;
 mod plan;
 mod planner;
 mod player;
 mod polytope;
 mod setting;
+mod sup_norm;
 #[cfg(test)]
 mod tests;
 
@@ -29,7 +33,7 @@ use crate::{
 pub use feeder::Feeder;
 pub use plan::{PlanFile, plan_text};
 pub use planner::{AgentPrivacy, Plan, PlanParams, SimplexPlan, UnilateralChange};
-pub use player::{Budget, CoordinatorToml, SafePlayer, Sensitivity};
+pub use player::{Budget, CoordinatorToml, ExplorationSet, Optimism, SafePlayer, Sensitivity};
 pub use polytope::SafeSetToml;
 pub use setting::{AgentsToml, Setting};
 

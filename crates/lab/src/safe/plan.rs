@@ -1,6 +1,6 @@
 //! `reticent plan`: the lines of a plan file, and the plan in words.
 
-use std::fmt::Write;
+use std::{fmt::Write, path::Path};
 
 use reticent::{
     privacy::{Mode, gaussian},
@@ -110,6 +110,14 @@ impl PlanFile {
     /// Reads a plan file.
     pub fn parse(text: &str) -> Result<Self> {
         crate::parse_lines(text)
+    }
+
+    /// The same with the path of its safe set, which is relative to this folder, for a program that runs elsewhere.
+    pub fn beside(mut self, folder: &Path) -> Self {
+        if let Some(file) = self.safe_set.as_mut().and_then(|set| set.file.as_mut()) {
+            *file = folder.join(&*file).to_string_lossy().into_owned();
+        }
+        self
     }
 
     /// The plan, or what stands in its way.

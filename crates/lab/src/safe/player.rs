@@ -4,15 +4,15 @@ use reticent::{
     noise::Noise,
     privacy::{Guarantee, Mode},
     safe::{
-        AgentParams, Confidence, CoordinatorParams, CoordinatorPlan, Monitor, ResponsePrivacy,
-        Rule, Safety,
+        AgentParams, Confidence, CoordinatorParams, CoordinatorPlan, Monitor, Objective,
+        ResponsePrivacy, Rule, Safety,
     },
     schema::{Count, Delta, Positive, Probability},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Algorithm, Setting, feeder::Readings};
+use super::{Algorithm, Setting, feeder::Readings, joint_ball, sup_norm::Relaxed};
 use crate::{
     FastNoise, Result,
     attack::{self},
@@ -43,6 +43,12 @@ pub struct CoordinatorToml {
     /// T'.
     #[serde(default)]
     pub exploration: u64,
+    /// Where actions of the exploration are drawn.
+    #[serde(default)]
+    pub exploration_set: ExplorationSet,
+    /// The norm in line 18: of OFU with linear objectives.
+    #[serde(default)]
+    pub optimism: Optimism,
     /// nu.
     #[serde(default = "default_regularizer")]
     #[schemars(with = "Positive")]
@@ -79,6 +85,28 @@ pub struct Budget {
     pub responses: Option<u64>,
 }
 
+/// Where actions of the exploration are drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ExplorationSet {
+    /// A sphere for each agent, as large as is safe.
+    #[default]
+    Spheres,
+    /// One ball for all agents together: (21) of the paper.
+    JointBall,
+}
+
+/// How uncertainty counts in line 18 of Algorithm 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Optimism {
+    /// By its Euclidean norm, as the algorithm says.
+    #[default]
+    Exact,
+    /// By its sup norm, as Appendix E relaxes it.
+    SupNorm,
+}
+
 /// What a response can change.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -102,6 +130,8 @@ impl CoordinatorToml {
             sensitivity: Sensitivity::default(),
             confidence: Confidence::default(),
             exploration: 0,
+            exploration_set: ExplorationSet::Spheres,
+            optimism: Optimism::Exact,
             regularizer: default_regularizer(),
             failure: default_failure(),
             parameter_ball: None,
@@ -172,6 +202,10 @@ pub struct SafePlayer {
     worst_round: f64,
     published: Option<Published>,
     levels: Vec<f64>,
+    /// Rounds of exploration from the joint ball, and its radius.
+    joint_ball: Option<(u64, f64)>,
+    /// Choices by the sup norm, before the first round.
+    sup_norm: Option<Relaxed>,
 }
 
 impl SafePlayer {
@@ -189,7 +223,11 @@ impl SafePlayer {
             confidence: lines.confidence,
             regularizer: lines.regularizer,
             failure: lines.failure,
-            exploration: lines.exploration,
+            exploration: match lines.exploration_set {
+                ExplorationSet::Spheres => lines.exploration,
+                // The coordinator is told what to play.
+                ExplorationSet::JointBall => 0,
+            },
             parameter_ball: lines.parameter_ball.unwrap_or(rule == Rule::Roful),
         };
         let plan = params.check()?;
@@ -216,7 +254,29 @@ impl SafePlayer {
             remarks,
             ..Card::default()
         };
-        Ok(SafePlayer { card, setting: setting.clone(), plan, worst_round, published, levels })
+        let joint_ball = match lines.exploration_set {
+            ExplorationSet::Spheres => None,
+            ExplorationSet::JointBall => {
+                let Setting { polytope, parameter_bound, action_bound, .. } = setting;
+                let radius = joint_ball::radius(polytope, *parameter_bound, *action_bound);
+                let remedy = "no ball around 0 is known to be safe (a bound is 0): set it to 0";
+                let refused = lines.exploration > 0 && radius <= 0.0;
+                reticent::refuse_if(refused, "exploration", lines.exploration, remedy)?;
+                Some((lines.exploration, radius))
+            }
+        };
+        let sup_norm = match (lines.optimism, rule, &setting.objective) {
+            (Optimism::Exact, ..) => None,
+            (Optimism::SupNorm, Rule::Ofu, Objective::Linear { weights }) => {
+                Some(Relaxed::new(plan.params(), weights))
+            }
+            (Optimism::SupNorm, ..) => {
+                let remedy = "line 18 is of OFU with a linear objective: leave it out";
+                return Err(reticent::Error::invalid("optimism", "sup_norm", remedy).into());
+            }
+        };
+        let setting = setting.clone();
+        Ok(SafePlayer { card, setting, plan, worst_round, published, levels, joint_ball, sup_norm })
     }
 
     /// The plan behind it.
@@ -354,9 +414,21 @@ impl Contestant for SafePlayer {
         let rounds = checkpoints.last().copied().unwrap_or(0);
         let mut next = checkpoints.iter().copied().peekable();
         let gauge = crate::watch::Gauge::current();
+        let dimensions: Vec<usize> = self.setting.parameters.iter().map(Vec::len).collect();
+        let mut relaxed = self.sup_norm.clone();
+        let mut explorer = FastNoise::seeded(mix(base, u64::MAX));
         for round in 1..=rounds {
             gauge.reached(round - 1)?;
-            let decision = coordinator.decide()?;
+            let decision = match self.joint_ball.filter(|(most, _)| round <= *most) {
+                Some((_, radius)) => {
+                    coordinator.decide_on(joint_ball::sample(radius, &dimensions, &mut explorer))?
+                }
+                None => match relaxed.as_ref().map(|own| own.actions(&coordinator)).transpose()? {
+                    Some(Some(actions)) => coordinator.decide_on(actions)?,
+                    _ => coordinator.decide()?,
+                },
+            };
+            relaxed.iter_mut().for_each(|own| own.play(&decision.actions));
             let means = self.setting.means(&decision.actions);
             monitor.watch(&means)?;
             if let Some(feeder) = &self.setting.feeder {
@@ -364,7 +436,7 @@ impl Contestant for SafePlayer {
                 readings = Some(readings.map_or(now, |before| before.and_then(now)));
             }
             regret += best - self.setting.objective.value(&means);
-            if !decision.exploration {
+            if !decision.exploration && decision.upper_bound.is_finite() {
                 gap = gap.max(decision.gap());
             }
             fallbacks += u64::from(matches!(decision.safety, Safety::Fallback { .. }));

@@ -21,7 +21,7 @@ pub struct SafeSetToml {
     /// b.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bounds: Option<Vec<f64>>,
-    /// A file with A and b, CSV or TOML by its name; relative to where the command is run.
+    /// A file with A and b, CSV or TOML by its name; relative to the file that names it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     /// c of the paper's simplex, (15)-(17).

@@ -3,16 +3,13 @@
 use super::{
     AlgorithmSummary, Estimate, Summary,
     drawing::{Facets, Spread},
-    figures::{
-        LEAST_FOR_PERCENTILE, MOST_COLOURS, MOST_PANELS, MOST_TRIALS, panel_of, ramp,
-        reference_name,
-    },
-    sweep::{Group, colours, distinct, groups, number},
+    figures::{LEAST_FOR_PERCENTILE, MOST_TRIALS, panel_of, reference_name},
+    sweep::{Group, distinct, groups, number},
 };
 use crate::{
     contest::Label,
     estimate::stuck_words,
-    figure::{Figure, Line, Panel, Scale, Series, off_ramp},
+    figure::{Figure, Line, Panel, Scale, Series},
 };
 
 /// The final regret against a key.
@@ -36,7 +33,7 @@ pub(super) fn against(summary: &Summary, key: &str) -> Option<Figure> {
     };
     let mut left_out: Vec<String> = single.iter().map(|group| group.name.clone()).collect();
     let mut panels: Vec<Panel> = Vec::new();
-    let paint = Paint::new(summary, &lines, &references, facets, key);
+    let paint = Paint::new(summary, &lines, facets, key);
     // Lines without the key of the panels stand in all of them.
     let mut everywhere = Vec::new();
     for group in &lines {
@@ -55,7 +52,7 @@ pub(super) fn against(summary: &Summary, key: &str) -> Option<Figure> {
         };
         match panels.iter().position(|panel| panel.title == title) {
             Some(place) => panels[place].series.extend(series),
-            None if panels.len() == MOST_PANELS => left_out.push(group.name.clone()),
+            None if panels.len() == summary.most_panels() => left_out.push(group.name.clone()),
             None => panels.push(Panel { title, series }),
         }
     }
@@ -112,39 +109,15 @@ struct Paint<'a> {
     summary: &'a Summary,
     facets: Facets<'a>,
     key: &'a str,
-    lines: Vec<String>,
-    references: Vec<String>,
-    /// Whether each name is another algorithm, which has its own colour in all figures.
-    by_algorithm: bool,
-    /// Whether the lines are points of one grid, whose colours are in order.
-    in_order: bool,
+    /// The name of each line, with that of its algorithm.
+    lines: Vec<(String, String)>,
 }
 
 impl<'a> Paint<'a> {
-    fn new(
-        summary: &'a Summary,
-        lines: &[&Group<'_>],
-        references: &[&AlgorithmSummary],
-        facets: Facets<'a>,
-        key: &'a str,
-    ) -> Self {
-        let mut paint = Paint {
-            summary,
-            facets,
-            key,
-            lines: Vec::new(),
-            references: distinct(references.iter().map(|one| reference_name(one, facets))),
-            by_algorithm: false,
-            in_order: false,
-        };
-        paint.lines = distinct(lines.iter().map(|group| paint.line_name(group)));
-        let firsts = lines.iter().map(|group| group.points[0]);
-        let algorithms = colours(firsts.clone()).len();
-        let all = colours(firsts.chain(references.iter().copied())).len();
-        paint.by_algorithm =
-            all == paint.lines.len() + paint.references.len() && algorithms == paint.lines.len();
-        paint.in_order = paint.lines.len() > MOST_COLOURS
-            || !paint.by_algorithm && (algorithms == 1 || facets == Facets::Algorithm);
+    fn new(summary: &'a Summary, lines: &[&Group<'_>], facets: Facets<'a>, key: &'a str) -> Self {
+        let mut paint = Paint { summary, facets, key, lines: Vec::new() };
+        let named = |group: &&Group<'_>| (paint.line_name(group), group.points[0].series.clone());
+        paint.lines = distinct(lines.iter().map(named));
         paint
     }
 
@@ -166,22 +139,15 @@ impl<'a> Paint<'a> {
     }
 
     fn line(&self, group: &Group<'_>) -> Series {
-        let name = self.line_name(group);
-        let place = self.lines.iter().position(|other| *other == name).unwrap_or(0);
-        let colour = if self.by_algorithm { self.summary.colour(group.points[0]) } else { place };
-        let ramp = self.in_order.then(|| ramp(place, self.lines.len()));
-        Series { name, colour, ramp, ..Series::default() }
+        let (name, first) = (self.line_name(group), group.points[0]);
+        let alike = || self.lines.iter().filter(|(_, series)| *series == first.series);
+        let place = alike().position(|(other, _)| *other == name).unwrap_or(0);
+        self.summary.look(first, name, (place, alike().count()))
     }
 
     fn reference(&self, reference: &AlgorithmSummary) -> Series {
         let name = reference_name(reference, self.facets);
-        let place = self.references.iter().position(|other| *other == name).unwrap_or(0);
-        let colour = match (self.by_algorithm, self.in_order) {
-            (_, true) => off_ramp(place),
-            (true, _) => self.summary.colour(reference),
-            _ => self.lines.len() + place,
-        };
-        Series { name, colour, line: Line::Dashed, ..Series::default() }
+        Series { line: Line::Dashed, ..self.summary.look(reference, name, (0, 1)) }
     }
 }
 
@@ -193,7 +159,8 @@ fn final_lines(points: &[(f64, &AlgorithmSummary)], look: &Series, spread: Sprea
     let bands = |ends: fn(&Estimate) -> (f64, f64)| -> Vec<(f64, f64)> {
         points.iter().map(|(_, point)| ends(&point.final_regret)).collect()
     };
-    let beside = |line, points| Series { name: String::new(), line, points, ..look.clone() };
+    let beside =
+        |role, line, points| Series { name: String::new(), role, line, points, ..look.clone() };
     let line = Line::Marked;
     match spread {
         Spread::Quantiles => {
@@ -204,20 +171,20 @@ fn final_lines(points: &[(f64, &AlgorithmSummary)], look: &Series, spread: Sprea
             let trials = points.iter().flat_map(|(x, point)| {
                 point.final_regrets().into_iter().take(MOST_TRIALS).map(|regret| (*x, regret))
             });
-            let dots = beside(Line::Dots, trials.collect());
+            let dots = beside("one trial", Line::Dots, trials.collect());
             vec![dots, Series { line, points: pick(|e| e.median), ..look.clone() }]
         }
         Spread::Interval => {
             let (middle, band) = (pick(|e| e.mean), bands(Estimate::band));
             let mut series = vec![Series { line, points: middle, band, ..look.clone() }];
             if points.iter().all(|(_, point)| point.final_regret.trials > 2) {
-                series.push(beside(Line::Dotted, pick(|e| e.median)));
+                series.push(beside("median", Line::Dotted, pick(|e| e.median)));
             }
             let enough = |(_, point): &(f64, &AlgorithmSummary)| {
                 point.final_regret.trials >= LEAST_FOR_PERCENTILE
             };
             if points.iter().all(enough) {
-                series.push(beside(Line::Marks, pick(|e| e.percentile_95)));
+                series.push(beside("95th percentile", Line::Marks, pick(|e| e.percentile_95)));
             }
             series
         }

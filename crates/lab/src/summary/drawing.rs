@@ -19,13 +19,13 @@ pub struct FigureToml {
     /// The names of the algorithms that are drawn: each by its `name`, or by its `kind` if it has none. Without it, all.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub algorithms: Vec<String>,
-    /// A panel for each `algorithm`, or for each value of a key of the grid, or `none`. Without it, more than six lines are in panels: by the keys of the grid but one, whose values have colours in order, or a panel for each algorithm.
+    /// A panel for each `algorithm`, or for each value of a key of the grid, or `none`. Without it, more than six lines are in panels, at most six: by the keys of the grid but one, whose values have shades of a colour, or of several algorithms each.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub facets: Option<String>,
-    /// The scale of the horizontal axis: `linear` or `log`. Without it, what suits the values.
+    /// The scale of the horizontal axis: `linear` or `log`. Without it, rounds are linear, and keys of a grid as suits their values.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub x_scale: Option<AxisScale>,
-    /// The scale of the vertical axis.
+    /// The scale of the vertical axis. Without it, what suits the values.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub y_scale: Option<AxisScale>,
     /// How trials are shown: `interval` (mean and its interval), `quantiles` (median and 5 to 95 %), `trials` (median and every trial). Without it, quantiles where trials are skewed.

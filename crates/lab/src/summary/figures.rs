@@ -3,13 +3,13 @@
 use super::{
     AlgorithmSummary, Estimate, Summary,
     drawing::{AxisScale, Facets, MOST_LINES, Spread},
-    panels::{at_one_value, by_key, each, key_of_lines, thinned},
+    panels::{at_one_value, key_of_lines, thinned},
     sweep::{self, distinct},
 };
 use crate::{
     contest::Label,
     estimate::stuck_words,
-    figure::{Figure, Line, Panel, Scale, Series, off_ramp},
+    figure::{Figure, Line, Panel, Scale, Series, draws_bars},
     offline::LOGGED,
 };
 
@@ -18,10 +18,13 @@ const ESTIMATED: &str = " against the highest reward, estimated while learning";
 
 /// Lines of one panel, at most, whose colours are in order: the rest are in the tables.
 pub(super) const MOST_LINES_OF_PANEL: usize = 24;
-/// Panels of one figure, at most.
-pub(super) const MOST_PANELS: usize = 24;
-/// Lines of one panel that a palette tells apart, at most; more have colours in order.
-pub(super) const MOST_COLOURS: usize = 9;
+/// Panels of one figure, at most, by default; and where `[figure]` says what panels are made by.
+pub(super) const MOST_PANELS: usize = 6;
+const MOST_PANELS_ASKED: usize = 24;
+/// The share of the rounds from which lines are drawn where rounds are linear and regret is not: the first rounds would take most of the height.
+const FIRST_SHOWN: f64 = 0.01;
+/// Regrets that differ by this factor are drawn on a logarithmic axis.
+const WIDE: f64 = 30.0;
 /// With fewer trials the 95th percentile is little else than the worst one.
 pub(super) const LEAST_FOR_PERCENTILE: usize = 20;
 /// Thin lines or dots of one algorithm, at most.
@@ -67,20 +70,20 @@ impl Summary {
     pub(super) fn words(&self, spread: Option<Spread>, panels: &[Panel]) -> String {
         let trials = self.algorithms.iter().map(|one| one.final_regret.trials).max().unwrap_or(0);
         let Some(spread) = spread.filter(|_| trials > 2) else { return String::new() };
-        let has =
-            |line: Line| panels.iter().flat_map(|panel| &panel.series).any(|one| one.line == line);
-        let more = match spread {
-            Spread::Interval if has(Line::Marks) => "; dotted: median; triangle: 95th percentile",
-            Spread::Interval if has(Line::Dotted) => "; dotted: median",
-            Spread::Trials if has(Line::Dots) => "; dots: trials",
-            Spread::Trials => "; thin lines: trials",
-            _ => "",
+        let bands = |panel: &Panel| panel.series.iter().filter(|one| !one.band.is_empty()).count();
+        let words = match panels.iter().any(|panel| draws_bars(bands(panel))) {
+            true => spread.words().replace("band", "bars"),
+            false => spread.words().to_string(),
         };
-        let first = match spread {
-            Spread::Trials if trials > MOST_TRIALS => format!(" (the first {MOST_TRIALS})"),
-            _ => String::new(),
-        };
-        format!("{}{more}{first}", spread.words())
+        match spread {
+            Spread::Trials if trials > MOST_TRIALS => format!("{words} (the first {MOST_TRIALS})"),
+            _ => words,
+        }
+    }
+
+    /// Panels of one figure, at most.
+    pub(super) fn most_panels(&self) -> usize {
+        if self.drawing.facets.is_some() { MOST_PANELS_ASKED } else { MOST_PANELS }
     }
 
     /// The figure with what `[figure]` says.
@@ -101,10 +104,21 @@ impl Summary {
         figure
     }
 
-    /// The colour of an algorithm.
+    /// The colour of an algorithm, in all figures.
     pub(super) fn colour(&self, summary: &AlgorithmSummary) -> usize {
         let names = sweep::colours(&self.algorithms);
         names.iter().position(|name| *name == summary.series).unwrap_or(0)
+    }
+
+    /// The look of line number `place` of `of`, of one algorithm: its colour, in a shade if there are several.
+    pub(super) fn look(
+        &self,
+        one: &AlgorithmSummary,
+        name: String,
+        (place, of): (usize, usize),
+    ) -> Series {
+        let ramp = (of > 1).then(|| place as f64 / (of - 1) as f64);
+        Series { name, colour: self.colour(one), ramp, ..Series::default() }
     }
 
     /// The headline measure with the intervals of the table: a row for each algorithm.
@@ -153,36 +167,45 @@ impl Summary {
         let (panels, left_out) = match (key_of_lines(&drawn), environment) {
             _ if given => self.apart(&drawn, spread, self.drawing.facets(&drawn, &[], None)),
             _ if drawn.len() <= MOST_LINES => self.apart(&drawn, spread, Facets::None),
-            (Some(key), _) => by_key(&drawn, spread, key),
+            (Some(key), _) => self.by_key(&drawn, spread, key),
             (None, Some(label)) => self.apart(&drawn, spread, Facets::Key(&label.key)),
-            (None, None) => each(&drawn, spread),
+            (None, None) => self.in_parts(&drawn, spread),
         };
-        let lines = || panels.iter().flat_map(|panel| &panel.series).flat_map(|line| &line.points);
+        let lines = panels.iter().flat_map(|panel| &panel.series);
+        let last: Vec<f64> = lines.filter_map(|line| Some(line.points.last()?.1)).collect();
+        let least = last.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = last.iter().copied().fold(0.0, f64::max);
         // A regret of zero cannot be shown on a logarithmic axis.
-        let nothing = lines().all(|(_, regret)| *regret <= 0.0);
-        let y = if nothing { Scale::Linear } else { Scale::Logarithmic };
+        let wide = least > 0.0 && most >= WIDE * least;
+        let y = if wide { Scale::Logarithmic } else { Scale::Linear };
         let title = format!("{}: regret{}", self.name, if sampled { "" } else { ESTIMATED });
-        let (x, y) = (("round".to_string(), Scale::Logarithmic), ("regret".to_string(), y));
+        let (x, y) = (("round".to_string(), Scale::Linear), ("regret".to_string(), y));
         let figure = Figure::of(title, x, y, Vec::new());
         let caption = self.caption(&self.words(spread, &panels), &left_out);
-        self.finished(Figure { panels, caption, ..figure })
+        let mut figure = self.finished(Figure { panels, caption, ..figure });
+        if (figure.x.1, figure.y.1) == (Scale::Linear, Scale::Logarithmic) {
+            let first = self.rounds as f64 * FIRST_SHOWN;
+            let lines = figure.panels.iter_mut().flat_map(|panel| &mut panel.series);
+            lines.for_each(|line| line.begin_at(first));
+        }
+        figure
     }
 
     /// All lines in one panel, with their theory.
     fn together(&self, drawn: &[&AlgorithmSummary], spread: Option<Spread>) -> Panel {
         let mut series: Vec<Series> = Vec::new();
-        let alone = drawn.iter().all(|other| other.series == drawn[0].series) && drawn.len() > 1;
-        let has_grid = sweep::colours(drawn.iter().copied()).len() < drawn.len();
-        for (place, summary) in drawn.iter().enumerate() {
-            // Points of a grid beside other algorithms have colours of their own, as far as there are some.
-            let colour = if has_grid { place } else { self.colour(summary) };
-            let ramp = (alone || drawn.len() > MOST_COLOURS).then(|| ramp(place, drawn.len()));
-            let look = Series {
-                name: format!("{}{}", summary.name, stuck_words([&summary.final_regret])),
-                colour,
-                ramp,
-                ..Series::default()
-            };
+        let theorems = sweep::distinct(
+            drawn.iter().flat_map(|one| &one.bounds).map(|bound| bound.theorem.as_str()),
+        );
+        for summary in drawn {
+            let alike: Vec<&str> = drawn
+                .iter()
+                .filter(|one| one.series == summary.series)
+                .map(|one| one.name.as_str())
+                .collect();
+            let place = alike.iter().position(|name| *name == summary.name).unwrap_or(0);
+            let name = format!("{}{}", summary.name, stuck_words([&summary.final_regret]));
+            let look = self.look(summary, name, (place, alike.len()));
             series.extend(lines(summary, &look, spread, true));
             // The theory of many lines would fill the legend.
             let few = drawn.len() <= MOST_LINES;
@@ -191,7 +214,9 @@ impl Summary {
                 let known = series.iter().any(|line| line.points == *points);
                 if !points.is_empty() && !known {
                     let name = format!("{} ({})", bound.theorem, summary.name);
-                    let (line, points) = (Line::Dashed, points.clone());
+                    let number = theorems.iter().position(|one| *one == bound.theorem);
+                    let line = Line::Theorem(number.unwrap_or(0));
+                    let points = points.clone();
                     series.push(Series { name, line, points, band: Vec::new(), ..look.clone() });
                 }
             }
@@ -236,9 +261,8 @@ impl Summary {
             };
         let mut titles = distinct(drawn.iter().filter_map(|one| panel_of(one, facets)));
         let names = distinct(grid.iter().map(|summary| rest_of(summary, facets)));
-        let levels = distinct(references.iter().map(|one| reference_name(one, facets)));
         let kept = thinned(&names);
-        left_out.extend(titles.split_off(titles.len().min(MOST_PANELS)));
+        left_out.extend(titles.split_off(titles.len().min(self.most_panels())));
         left_out.extend(names.into_iter().filter(|name| !kept.contains(name)));
         let place = |names: &[String], name: &String| names.iter().position(|one| one == name);
         // A name counts the stuck trials of all panels.
@@ -256,28 +280,21 @@ impl Summary {
             let mut series = Vec::new();
             for summary in grid.iter().filter(own) {
                 let name = rest_of(summary, facets);
-                let Some(colour) = place(&kept, &name) else { continue };
-                let ramp = Some(ramp(colour, kept.len()));
+                let Some(place) = place(&kept, &name) else { continue };
                 let name = format!("{name}{}", grid_stuck(&name));
-                let look = Series { name, colour, ramp, ..Series::default() };
+                let look = self.look(summary, name, (place, kept.len()));
                 series.extend(lines(summary, &look, spread, kept.len() <= 3));
             }
             for summary in references.iter().filter(own) {
                 let name = reference_name(summary, facets);
-                let colour = off_ramp(place(&levels, &name).unwrap_or(0));
                 let name = format!("{name}{}", level_stuck(&name));
-                let look = Series { name, colour, line: Line::Dashed, ..Series::default() };
+                let look = Series { line: Line::Dashed, ..self.look(summary, name, (0, 1)) };
                 series.extend(lines(summary, &look, spread, false));
             }
             Panel { title, series }
         };
         (titles.into_iter().map(panel).collect(), left_out)
     }
-}
-
-/// The place of line number `place` among `of` lines on the scale of colours.
-pub(super) fn ramp(place: usize, of: usize) -> f64 {
-    place as f64 / (of.max(2) - 1) as f64
 }
 
 /// The panel of an algorithm; none if it has not the key, or is no point of a grid.
@@ -324,7 +341,8 @@ pub(super) fn lines(
     let band = |ends: fn(&Estimate) -> (f64, f64)| -> Vec<(f64, f64)> {
         summary.curve.iter().map(|(_, e)| ends(e)).collect()
     };
-    let beside = |line, points| Series { name: String::new(), line, points, ..look.clone() };
+    let beside =
+        |role, line, points| Series { name: String::new(), role, line, points, ..look.clone() };
     let several = summary.final_regret.trials > 2;
     match spread {
         None => vec![Series { points: line(|e| e.mean), ..look.clone() }],
@@ -332,10 +350,10 @@ pub(super) fn lines(
             let (points, band) = (line(|e| e.mean), band(Estimate::band));
             let mut series = vec![Series { points, band, ..look.clone() }];
             if full && several {
-                series.push(beside(Line::Dotted, line(|e| e.median)));
+                series.push(beside("median", Line::Dotted, line(|e| e.median)));
                 let last = line(|e| e.percentile_95).pop();
                 let last = last.filter(|_| summary.final_regret.trials >= LEAST_FOR_PERCENTILE);
-                series.extend(last.map(|last| beside(Line::Marks, vec![last])));
+                series.extend(last.map(|last| beside("95th percentile", Line::Marks, vec![last])));
             }
             series
         }
@@ -346,7 +364,7 @@ pub(super) fn lines(
         Some(Spread::Trials) => {
             let trials = summary.trials.iter().take(MOST_TRIALS).map(|trial| {
                 let points = trial.curve.iter().map(|point| (point.round as f64, point.regret));
-                beside(Line::Thin, points.collect())
+                beside("one trial", Line::Thin, points.collect())
             });
             let own = Series { points: line(|e| e.median), ..look.clone() };
             trials.chain([own]).collect()

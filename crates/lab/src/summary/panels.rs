@@ -1,15 +1,15 @@
 //! Regret of many algorithms against rounds: panels whose lines differ in one key of the grid, or a panel for each algorithm.
 
 use super::{
-    AlgorithmSummary,
+    AlgorithmSummary, Summary,
     drawing::{MOST_LINES, Spread},
-    figures::{MOST_LINES_OF_PANEL, MOST_PANELS, lines, ramp},
+    figures::{MOST_LINES_OF_PANEL, MOST_PANELS, lines},
     sweep::distinct,
 };
 use crate::{
     contest::{Label, joined},
     estimate::stuck_words,
-    figure::{Line, Panel, Series, off_ramp},
+    figure::{Line, Panel, Series},
 };
 
 /// The key that the lines of a panel differ in: the one of an algorithm's grid that has the most values. None if there is no such grid, or many algorithms beside it.
@@ -30,113 +30,121 @@ fn own(one: &AlgorithmSummary) -> &[Label] {
     &one.labels[one.environment.len()..]
 }
 
-/// Panels whose lines differ in this key, with algorithms outside the grid as references in each; and what is not drawn.
-pub(super) fn by_key(
-    drawn: &[&AlgorithmSummary],
-    spread: Option<Spread>,
-    key: &str,
-) -> (Vec<Panel>, Vec<String>) {
-    let is_of = |label: &&Label| label.key == key;
-    // What the lines of a panel have in common.
-    let common = |one: &AlgorithmSummary| -> Vec<Label> {
-        match one.labels.iter().any(|label| is_of(&label)) {
-            true => one.labels.iter().filter(|label| !is_of(label)).cloned().collect(),
-            false => one.environment.clone(),
-        }
-    };
-    let in_grid = |one: &&AlgorithmSummary| !own(one).is_empty();
-    let places = |cells: &[&AlgorithmSummary]| {
-        let grid = cells.iter().copied().filter(in_grid);
-        distinct(grid.map(|one| (one.series.clone(), common(one))))
-    };
-    let too_many = |cells: &[&AlgorithmSummary]| places(cells).len() > MOST_PANELS;
-    let (drawn, mut left_out) = at_one_value(drawn.to_vec(), key, too_many);
-    let mut places = places(&drawn);
-    let several = distinct(places.iter().map(|(series, _)| series)).len() > 1;
-    let title = |(series, common): &(String, Vec<Label>)| match joined(common) {
-        rest if rest.is_empty() => series.clone(),
-        rest if several => format!("{series}, {rest}"),
-        rest => rest,
-    };
-    let name = |one: &AlgorithmSummary| {
-        let common = common(one);
-        let rest: Vec<Label> =
-            one.labels.iter().filter(|label| !common.contains(label)).cloned().collect();
-        match several || common.is_empty() {
-            true => joined(&rest),
-            false => format!("{}, {}", one.series, joined(&rest)),
-        }
-    };
-    let (grid, references): (Vec<&AlgorithmSummary>, Vec<_>) = drawn.into_iter().partition(in_grid);
-    let names = distinct(grid.iter().map(|one| name(one)));
-    let kept = thinned(&names);
-    left_out.extend(places.split_off(places.len().min(MOST_PANELS)).iter().map(title));
-    left_out.extend(names.into_iter().filter(|name| !kept.contains(name)));
-    let levels = distinct(references.iter().map(|one| without_environment(one)));
-    let place = |names: &[String], name: &String| names.iter().position(|one| one == name);
-    // A name counts the stuck trials of all panels.
-    let grid_stuck = |own: &String| {
-        stuck_words(grid.iter().filter(|one| name(one) == *own).map(|one| &one.final_regret))
-    };
-    let level_stuck = |own: &String| {
-        let alike = references.iter().filter(|one| without_environment(one) == *own);
-        stuck_words(alike.map(|one| &one.final_regret))
-    };
-    let panel = |at: &(String, Vec<Label>)| {
-        let mut series = Vec::new();
-        for one in grid.iter().filter(|one| one.series == at.0 && common(one) == at.1) {
-            let name = name(one);
-            let Some(colour) = place(&kept, &name) else { continue };
-            let ramp = Some(ramp(colour, kept.len()));
-            let name = format!("{name}{}", grid_stuck(&name));
-            let look = Series { name, colour, ramp, ..Series::default() };
-            series.extend(lines(one, &look, spread, kept.len() <= 3));
-        }
-        let beside = |one: &&&AlgorithmSummary| one.environment.iter().all(|l| at.1.contains(l));
-        for one in references.iter().filter(beside) {
-            let name = without_environment(one);
-            let colour = off_ramp(place(&levels, &name).unwrap_or(0));
-            let name = format!("{name}{}", level_stuck(&name));
-            let look = Series { name, colour, line: Line::Dashed, ..Series::default() };
-            series.extend(lines(one, &look, spread, false));
-        }
-        Panel { title: title(at), series }
-    };
-    (places.iter().map(panel).collect(), left_out)
+impl Summary {
+    /// Panels whose lines differ in this key, with algorithms outside the grid as references in each; and what is not drawn.
+    pub(super) fn by_key(
+        &self,
+        drawn: &[&AlgorithmSummary],
+        spread: Option<Spread>,
+        key: &str,
+    ) -> (Vec<Panel>, Vec<String>) {
+        let is_of = |label: &&Label| label.key == key;
+        // What the lines of a panel have in common.
+        let common = |one: &AlgorithmSummary| -> Vec<Label> {
+            match one.labels.iter().any(|label| is_of(&label)) {
+                true => one.labels.iter().filter(|label| !is_of(label)).cloned().collect(),
+                false => one.environment.clone(),
+            }
+        };
+        let in_grid = |one: &&AlgorithmSummary| !own(one).is_empty();
+        let places = |cells: &[&AlgorithmSummary]| {
+            let grid = cells.iter().copied().filter(in_grid);
+            distinct(grid.map(|one| (one.series.clone(), common(one))))
+        };
+        let too_many = |cells: &[&AlgorithmSummary]| places(cells).len() > self.most_panels();
+        let (drawn, mut left_out) = at_one_value(drawn.to_vec(), key, too_many);
+        let mut places = places(&drawn);
+        let several = distinct(places.iter().map(|(series, _)| series)).len() > 1;
+        let title = |(series, common): &(String, Vec<Label>)| match joined(common) {
+            rest if rest.is_empty() => series.clone(),
+            rest if several => format!("{series}, {rest}"),
+            rest => rest,
+        };
+        let name = |one: &AlgorithmSummary| {
+            let common = common(one);
+            let rest: Vec<Label> =
+                one.labels.iter().filter(|label| !common.contains(label)).cloned().collect();
+            match several || common.is_empty() {
+                true => joined(&rest),
+                false => format!("{}, {}", one.series, joined(&rest)),
+            }
+        };
+        let (grid, references): (Vec<&AlgorithmSummary>, Vec<_>) =
+            drawn.into_iter().partition(in_grid);
+        let names = distinct(grid.iter().map(|one| name(one)));
+        let kept = thinned(&names);
+        left_out.extend(places.split_off(places.len().min(self.most_panels())).iter().map(title));
+        left_out.extend(names.into_iter().filter(|name| !kept.contains(name)));
+        let place = |names: &[String], name: &String| names.iter().position(|one| one == name);
+        // A name counts the stuck trials of all panels.
+        let grid_stuck = |own: &String| {
+            stuck_words(grid.iter().filter(|one| name(one) == *own).map(|one| &one.final_regret))
+        };
+        let level_stuck = |own: &String| {
+            let alike = references.iter().filter(|one| without_environment(one) == *own);
+            stuck_words(alike.map(|one| &one.final_regret))
+        };
+        let panel = |at: &(String, Vec<Label>)| {
+            let mut series = Vec::new();
+            for one in grid.iter().filter(|one| one.series == at.0 && common(one) == at.1) {
+                let name = name(one);
+                let Some(place) = place(&kept, &name) else { continue };
+                let name = format!("{name}{}", grid_stuck(&name));
+                let look = self.look(one, name, (place, kept.len()));
+                series.extend(lines(one, &look, spread, kept.len() <= 3));
+            }
+            let beside =
+                |one: &&&AlgorithmSummary| one.environment.iter().all(|l| at.1.contains(l));
+            for one in references.iter().filter(beside) {
+                let name = without_environment(one);
+                let name = format!("{name}{}", level_stuck(&name));
+                let look = Series { line: Line::Dashed, ..self.look(one, name, (0, 1)) };
+                series.extend(lines(one, &look, spread, false));
+            }
+            Panel { title: title(at), series }
+        };
+        (places.iter().map(panel).collect(), left_out)
+    }
+
+    /// As few panels as hold all algorithms, none too many, with the one that lost least in each; and what is not drawn.
+    pub(super) fn in_parts(
+        &self,
+        drawn: &[&AlgorithmSummary],
+        spread: Option<Spread>,
+    ) -> (Vec<Panel>, Vec<String>) {
+        let most = MOST_PANELS * MOST_LINES;
+        let left_out = drawn.iter().skip(most).map(|one| one.name.clone()).collect();
+        let drawn = &drawn[..drawn.len().min(most)];
+        let loss = |one: &AlgorithmSummary| one.final_regret.median;
+        let finite = drawn.iter().filter(|one| loss(one).is_finite());
+        let best = finite.min_by(|one, other| loss(one).total_cmp(&loss(other)));
+        let name =
+            |one: &AlgorithmSummary| format!("{}{}", one.name, stuck_words([&one.final_regret]));
+        let panel = |own: &[&AlgorithmSummary]| {
+            let mut series = Vec::new();
+            for one in own {
+                let look = self.look(one, name(one), (0, 1));
+                series.extend(lines(one, &look, spread, false));
+            }
+            if let Some(best) = best.filter(|best| own.iter().all(|one| one.name != best.name)) {
+                let look = self.look(best, name(best), (0, 1));
+                let line = lines(best, &look, spread, false).into_iter();
+                series.extend(
+                    line.filter(|line| !line.name.is_empty())
+                        .map(|line| Series { band: Vec::new(), ..line }),
+                );
+            }
+            Panel { title: String::new(), series }
+        };
+        let panels = drawn.len().div_ceil(MOST_LINES).max(1);
+        (drawn.chunks(drawn.len().div_ceil(panels).max(1)).map(panel).collect(), left_out)
+    }
 }
 
 /// The name of an algorithm, of which the panel says the environment.
 fn without_environment(one: &AlgorithmSummary) -> String {
     let suffix = format!(" [{}]", joined(&one.environment));
     one.name.strip_suffix(&suffix).unwrap_or(&one.name).to_string()
-}
-
-/// A panel for each algorithm, beside the one that lost least; and what is not drawn.
-pub(super) fn each(
-    drawn: &[&AlgorithmSummary],
-    spread: Option<Spread>,
-) -> (Vec<Panel>, Vec<String>) {
-    let left_out = drawn.iter().skip(MOST_PANELS).map(|one| one.name.clone()).collect();
-    let loss = |one: &AlgorithmSummary| one.final_regret.median;
-    let finite = drawn.iter().filter(|one| loss(one).is_finite());
-    let best = finite.min_by(|one, other| loss(one).total_cmp(&loss(other)));
-    let panel = |one: &&AlgorithmSummary| {
-        let title = format!("{}{}", one.name, stuck_words([&one.final_regret]));
-        let look = Series { name: title.clone(), ..Series::default() };
-        let mut series = lines(one, &look, spread, true);
-        if let Some(best) = best.filter(|best| best.name != one.name) {
-            let name = format!("{}, which lost least", best.name);
-            let look =
-                Series { name, colour: off_ramp(1), line: Line::Dashed, ..Series::default() };
-            let line = lines(best, &look, spread, false).into_iter();
-            series.extend(
-                line.filter(|line| !line.name.is_empty())
-                    .map(|line| Series { band: Vec::new(), ..line }),
-            );
-        }
-        Panel { title, series }
-    };
-    (drawn.iter().take(MOST_PANELS).map(panel).collect(), left_out)
 }
 
 /// Fewer points of a grid, among which lines can be compared: while there are too many, the key with the fewest values, but for `kept`, has its middle value only. And words on

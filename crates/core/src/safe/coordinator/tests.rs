@@ -98,6 +98,36 @@ fn it_learns_what_the_best_responses_are() {
 }
 
 #[test]
+fn actions_of_the_caller_are_checked_and_learnt_from() {
+    let (_, _, thetas) = setup(0);
+    let plan = params(0, 30.0).check().unwrap();
+    let mut agents: Vec<Agent<Seeded>> =
+        plan.agents().iter().enumerate().map(|(m, plan)| plan.start(m, Seeded(m as u64))).collect();
+    let mut coordinator = plan.start(Seeded(1));
+    // Known to be safe whatever the parameters are.
+    let small = vec![vec![0.01, 0.0, 0.0]; 3];
+    let decision = coordinator.decide_on(small.clone()).unwrap();
+    assert_eq!((&decision.actions, &decision.safety), (&small, &Safety::Safe));
+    assert!(decision.gap().is_infinite() && !decision.exploration, "nothing is proved of it");
+    for (agent, theta) in agents.iter_mut().zip(&thetas) {
+        let report = agent.report(decision.ticket, 0.01 * theta[0]).unwrap();
+        coordinator.absorb(&report).unwrap();
+    }
+    assert_eq!((coordinator.reports(0), coordinator.open_decisions()), (1, 0));
+    // What may be unsafe is scaled back, and what is no action is replaced.
+    let large = coordinator.decide_on(vec![vec![0.0, 0.0, 2.0]; 3]).unwrap();
+    assert!(matches!(large.safety, Safety::Scaled { factor, .. } if factor < 0.5), "{large:?}");
+    for bad in [vec![], vec![vec![0.0; 2]; 3], vec![vec![f64::NAN; 3]; 3]] {
+        let decision = coordinator.decide_on(bad).unwrap();
+        assert!(matches!(decision.safety, Safety::Fallback { .. }));
+        assert!(decision.actions.iter().flatten().all(|x| *x == 0.0));
+    }
+    // A rule goes on where the caller left off.
+    assert_eq!(coordinator.rounds(), 5);
+    assert!(coordinator.decide().unwrap().gap().is_finite());
+}
+
+#[test]
 fn exploration_is_safe_for_every_parameter_and_covers_every_direction() {
     let params = CoordinatorParams { exploration: 400, ..params(0, 2.0) };
     let plan = params.check().unwrap();

@@ -25,7 +25,9 @@ pub fn table1(stage: &Stage) -> Result<Vec<Claim>> {
     };
     let printed = [[99.5, 100.0, 100.0], [97.0, 97.7, 99.9], [88.0, 89.1, 99.8]];
     let mut rows = Vec::new();
-    let (mut near, mut across, mut given) = (true, f64::INFINITY, f64::INFINITY);
+    let (mut least, mut across, mut given) = (f64::INFINITY, f64::INFINITY, f64::INFINITY);
+    let mut dip = Vec::new();
+    let mut below = Vec::new();
     for (arms, expected) in [5, 25, 100].into_iter().zip(printed) {
         (stage.progress)(&format!("paper 0, table 1, {arms} arms"));
         for (&rounds, printed) in horizons.iter().zip(expected) {
@@ -43,7 +45,14 @@ pub fn table1(stage: &Stage) -> Result<Vec<Claim>> {
             let share = 100.0 * above as f64 / rounds as f64;
             let conditional =
                 runs.iter().map(|run| run.conditional).sum::<f64>() / runs.len() as f64;
-            near &= (share - printed).abs() <= 12.0;
+            least = least.min(share);
+            // The printed shares fall with the number of arms: at 100 arms by more than ten points.
+            if arms == 100 && printed < 90.0 {
+                dip.push((share, printed));
+            }
+            // Line 3 of Algorithm 1 perturbs the arms where the least eigenvalue is below T^(-1/4).
+            let threshold = (rounds as f64).powf(-0.25);
+            below.push((conditional < threshold, conditional, threshold));
             (across, given) = (across.min(last), given.min(conditional));
             rows.push(vec![
                 arms.to_string(),
@@ -75,11 +84,31 @@ pub fn table1(stage: &Stage) -> Result<Vec<Claim>> {
         Claim {
             claim: "the least eigenvalue of the mean over trials of x x^T is O(1) in most rounds"
                 .into(),
-            judgement: Judgement::stated(near, experiments as usize),
-            measured: format!(
-                "every share within 12 points of the printed one: {near}; see table1.md"
-            ),
+            judgement: Judgement::stated(least >= 88.0, experiments as usize),
+            measured: format!("at least {least:.1} % of the rounds; see table1.md"),
             expected: "88 % to 100 %, each over trials with different theta*".into(),
+        },
+        Claim {
+            claim: "Table 1 dips to 88.0 % and 89.1 % at 100 arms".into(),
+            // A share over rounds of 50 trials moves by a few points.
+            judgement: Judgement::stated(
+                dip.iter().all(|(share, printed)| (share - printed).abs() <= 5.0),
+                experiments as usize,
+            ),
+            measured: dip
+                .iter()
+                .map(|(share, printed)| format!("{share:.1} % for {printed} %"))
+                .collect::<Vec<_>>()
+                .join(", "),
+            expected: "within 5 points".into(),
+        },
+        Claim {
+            claim: "line 3 leaves the perturbation off in the paper's own experiment: the least eigenvalue given the history is above T^(-1/4)".into(),
+            judgement: Judgement::stated(below.iter().all(|(is_below, ..)| !is_below), experiments as usize),
+            measured: below.last().map_or(String::new(), |(_, found, threshold)| {
+                format!("{found:.4} against a threshold of {threshold:.3} at the last row")
+            }),
+            expected: "above the threshold".into(),
         },
         Claim {
             claim: "hence E[x x^T] given the history is well conditioned, as Corollary 3.6 needs"

@@ -15,13 +15,13 @@ from .. import _core
 RETRIES = 3
 
 
-def _work(text, overrides, index, of, keep_going, known):
+def _work(text, overrides, index, of, keep_going, known, base):
     """One shard, on a worker: the files of its folder."""
     with tempfile.TemporaryDirectory(prefix="reticent-shard-") as folder:
         folder = pathlib.Path(folder)
         for name, content in known.items():
             (folder / name).write_bytes(content)
-        outcome = _core.run(text, folder, overrides, (index, of), keep_going)
+        outcome = _core.run(text, folder, overrides, (index, of), keep_going, base=base)
         files = {file.name: file.read_bytes() for file in folder.iterdir() if file.is_file()}
     return index, outcome, files
 
@@ -60,7 +60,7 @@ def _ray(jobs, address):
 ENGINES = {"dask": _dask, "ray": _ray}
 
 
-def run(engine, text, folder, overrides, shards, client, keep_going, tell):
+def run(engine, text, folder, overrides, shards, client, keep_going, tell, base=None):
     """Distributes the shards, stores the trials that come back, and merges them in `folder`."""
     if engine not in ENGINES:
         raise _core.ReticentError(f'engine is {engine!r}: give "local", "ray" or "dask"')
@@ -72,7 +72,7 @@ def run(engine, text, folder, overrides, shards, client, keep_going, tell):
     for index, part in enumerate(parts):
         log = part / "trials.log"
         known = {"trials.log": log.read_bytes()} if log.exists() else {}
-        jobs.append((text, overrides, index, shards, keep_going, known))
+        jobs.append((text, overrides, index, shards, keep_going, known, base))
     total = {"computed": 0, "resumed": 0, "damaged": 0, "failures": []}
     try:
         for done, (index, outcome, files) in enumerate(ENGINES[engine](jobs, client)):

@@ -40,6 +40,13 @@ def _text(config, folder=None):
     return config
 
 
+def _base(config):
+    """The folder that paths of a file are relative to; none for a text or a dictionary, whose paths are relative to where Python runs."""
+    if isinstance(config, os.PathLike) or isinstance(config, str) and "\n" not in config:
+        return str(pathlib.Path(config).absolute().parent)
+    return None
+
+
 def _overrides(overrides):
     """`{"algorithm.privacy.epsilon": 0.5}` as the command line writes it."""
     return [f"{path}={json.dumps(value)}" for path, value in (overrides or {}).items()]
@@ -59,7 +66,7 @@ def run(
 ) -> Any:
     """Runs an experiment and returns its `Results`.
 
-    config      a TOML file, its text, or a dictionary; a list in place of a value makes a grid
+    config      a TOML file, which its paths are relative to, its text, or a dictionary; a list in place of a value makes a grid
     folder      where results, figures and report are written; finished trials there are not computed again. None keeps nothing
     overrides   other values for some keys, such as {"algorithm.privacy.epsilon": 0.5}
     engine      "local", "ray" or "dask": the last two spread `shards` parts over a cluster
@@ -104,11 +111,11 @@ def run(
     text, changes = _text(config, folder), _overrides(overrides)
     with reporter(progress) as tell:
         if engine == "local":
-            outcome = _core.run(text, folder, changes, shard, keep_going, tell)
+            outcome = _core.run(text, folder, changes, shard, keep_going, tell, _base(config))
         elif shard is not None:
             raise _core.ReticentError(f"shard is {shard}: an engine makes the shards itself; give the number of `shards`")
         else:
-            outcome = engines.run(engine, text, folder, changes, shards, client, keep_going, tell)
+            outcome = engines.run(engine, text, folder, changes, shards, client, keep_going, tell, _base(config))
     if shard is not None:
         return outcome
     results = Results.load(folder)
@@ -140,7 +147,7 @@ def certify(config: Config, overrides: Mapping[str, Any] | None = None) -> dict[
     (1e-06, 'the width is tuned by simulation: no confidence set is certified')
     """
     with tempfile.TemporaryDirectory(prefix="reticent-") as temporary:
-        found = _core.certify(_text(config, pathlib.Path(temporary) / "results"), _overrides(overrides))
+        found = _core.certify(_text(config, pathlib.Path(temporary) / "results"), _overrides(overrides), _base(config))
     return {name: Certified(guarantee, remarks) for name, guarantee, remarks in found}
 
 
