@@ -8,14 +8,14 @@ use crate::{
     store::{Life, NewLife, Store},
 };
 
-/// Goes on with the present life of a loop, or begins another one if its generation is a new one. Over the same periods its persons are counted in one ledger.
-pub(crate) async fn begin(store: &dyn Store, new: NewLife) -> Result<Life> {
+/// Goes on with the present life of a loop, or begins another one if its generation is a new one. Over the same periods its persons are counted in the same ledger, if that is whole.
+pub(crate) async fn begin(store: &dyn Store, new: NewLife, is_whole: bool) -> Result<Life> {
     let read = |params: &[u8]| serde_json::from_slice::<LoopParams>(params).map_err(Error::store);
     let now = read(&new.params)?;
     let present = |life: &Life| life.name == new.name && life.ended.is_none();
     let before = store.lives().await?.into_iter().find(present);
     let counts_with = match &before {
-        Some(before) if read(&before.params)?.counts_with(&now) => Some(before.id),
+        Some(before) if is_whole && read(&before.params)?.counts_with(&now) => Some(before.id),
         _ => None,
     };
     let life = store.begin_life(NewLife { counts_with, ..new }).await?;

@@ -295,7 +295,7 @@ pub(crate) fn new_life(plan: &DevicePlan, began: Time) -> Result<NewLife> {
 
 impl DeviceLoop {
     async fn open(plan: DevicePlan, store: &dyn Store, clock: &dyn Clock) -> Result<Self> {
-        let life = lives::begin(store, new_life(&plan, clock.now())?).await?;
+        let life = lives::begin(store, new_life(&plan, clock.now())?, true).await?;
         let mut head = store.head(life.id).await?;
         if head.number == 0 {
             head.chain = first_chain(store.id(), life.id, life.generation);

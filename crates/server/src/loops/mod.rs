@@ -31,8 +31,8 @@ mod summary;
 mod token;
 
 pub use answer::StoredAnswer;
-pub use certificate::{Certificate, Condition, Enforcement, Part, Periods, Together, Watch};
-pub(crate) use certificate::{SHOWN_PERIODS, often, sentence, windows_of_a_year};
+pub(crate) use certificate::sentence;
+pub use certificate::{Certificate, Condition, Enforcement, Part, Together, Watch};
 pub use chain::{ChainHeader, ChainLine, Rollback, VerifiedChain, VerifiedRollback, verify_chain};
 pub use contribute::{Folded, contribute};
 pub use decide::{Coins, Decision, decide};

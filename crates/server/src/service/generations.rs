@@ -10,12 +10,12 @@ use reticent::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::rollback::replays_name;
+use super::rollback::{doubt_name, note_name, replays_name};
 use crate::{
     Error, Result,
     config::{DevicePlan, LoopParams, LoopPlan, Trust},
     loops::{self, Earlier},
-    store::{Life, LifeId, Store, floor},
+    store::{Agreement, Life, LifeId, Store, WitnessRecord, floor},
 };
 
 /// The generations of a loop before this one.
@@ -29,6 +29,45 @@ pub(super) async fn earlier(store: &dyn Store, life: &Life) -> Result<Earlier> {
         }
     }
     Ok(earlier)
+}
+
+/// Whether the ledger of a loop's present generation has counted every visit to what was released, as far as the store and the witness know. That of an older copy has not, and the
+/// releases that were lost are a line of their own: a generation that began in the same ledger before an operator has accepted and charged that line would let people be learnt from
+/// twice for one price.
+pub(super) async fn is_whole(
+    store: &dyn Store,
+    record: Option<&WitnessRecord>,
+    name: &str,
+) -> Result<bool> {
+    let lives = store.lives().await?;
+    let present = lives.iter().find(|life| life.name == name && life.ended.is_none());
+    let Some(present) = present else { return Ok(true) };
+    let params: LoopParams = serde_json::from_slice(&present.params).map_err(Error::store)?;
+    if params.trust != Trust::Curator {
+        return Ok(true);
+    }
+    for life in lives.iter().filter(|life| life.ledger == present.ledger) {
+        let replays = loops::learner(&store.head(life.id).await?)?.replays();
+        for note in [note_name(life.id, replays), doubt_name(life.id, replays)] {
+            if store.setting(note).await?.is_some() {
+                return Ok(false);
+            }
+        }
+        let Some((record, seen)) =
+            record.and_then(|record| Some((record, record.heads.get(&life.id)?)))
+        else {
+            continue;
+        };
+        let alone = WitnessRecord {
+            store: record.store,
+            heads: [(life.id, *seen)].into(),
+            ..WitnessRecord::default()
+        };
+        if alone.check(store).await? != Agreement::Agrees {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// A life of a curator's loop with every replay that is charged.

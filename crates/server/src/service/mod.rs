@@ -68,7 +68,7 @@ use crate::{
     config::{DevicePlan, Ledger, LoopPlan},
     devices::Devices,
     failpoint, lives,
-    loops::{self, Earlier, HeadName, Limits, Served, Token, first_chain},
+    loops::{self, Earlier, HeadName, Limits, Token, first_chain},
     sealed::SealKey,
     secret::Secret,
     store::{
@@ -232,7 +232,9 @@ impl Service {
         }
         let mut loops: BTreeMap<String, Arc<Loop>> = BTreeMap::new();
         for plan in plans {
-            let opened = Loop::open(plan, &store, &clock, &tokens).await?;
+            let record = witness.as_ref().map(|witness| &witness.record);
+            let is_whole = generations::is_whole(store.as_ref(), record, &plan.name).await?;
+            let opened = Loop::open(plan, &store, &clock, &tokens, is_whole).await?;
             loops.insert(opened.plan.name.clone(), Arc::new(opened));
         }
         let people =
@@ -383,6 +385,7 @@ impl Loop {
         store: &Arc<dyn Store>,
         clock: &Arc<time::BelievedClock>,
         tokens: &Secret,
+        is_whole: bool,
     ) -> Result<Self> {
         let curator = plan.begin()?;
         let now = clock.now();
@@ -397,7 +400,7 @@ impl Loop {
             time: now,
             counts_with: None,
         };
-        let life = lives::begin(store.as_ref(), new).await?;
+        let life = lives::begin(store.as_ref(), new, is_whole).await?;
         let earlier = generations::earlier(store.as_ref(), &life).await?;
         let mut head = store.head(life.id).await?;
         if head.number == 0 {

@@ -64,7 +64,7 @@ pub struct Accepted {
 }
 
 /// The name of the note that a life has gone back.
-fn note_name(life: LifeId, replays: u64) -> String {
+pub(super) fn note_name(life: LifeId, replays: u64) -> String {
     format!("gone back: life {life}, replays {replays}")
 }
 
@@ -87,7 +87,7 @@ pub(super) fn replays_name(life: LifeId) -> String {
 }
 
 /// The name of the note that another loop has shown that the store has gone back.
-fn doubt_name(life: LifeId, replays: u64) -> String {
+pub(super) fn doubt_name(life: LifeId, replays: u64) -> String {
     format!("doubted: life {life}, replays {replays}")
 }
 

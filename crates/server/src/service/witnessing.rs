@@ -91,24 +91,19 @@ impl Witnessing {
 
 /// Begins what the store has lost. Lives have numbers in the order in which they began, so that an older copy lacks the last ones.
 async fn restore_lives(store: &dyn Store, record: &WitnessRecord) -> Result<()> {
-    let mut known: Vec<Life> = store.lives().await?;
+    let known: Vec<Life> = store.lives().await?;
     for life in record.lives.values() {
         let begun = match known.iter().find(|known| known.id == life.id) {
             Some(known) => known.clone(),
             None => {
-                let before = known.iter().filter(|known| known.name == life.name);
-                let shares = before.clone().any(|known| known.ledger == life.ledger);
-                let counts_with = before.map(|known| known.id).max().filter(|_| shares);
-                let again = NewLife { counts_with, ..begin_again(life)? };
-                let begun = store.begin_life(again).await?;
-                known.push(begun.clone());
+                // In a ledger of its own: what was counted of it is lost with the store.
+                let begun = store.begin_life(begin_again(life)?).await?;
                 let (name, generation) = (&life.name, format_args!("{:016x}", life.generation));
                 tracing::warn!(r#loop = %name, life = life.id, %generation, "the store has lost a generation that the witness knows: it begins again");
                 begun
             }
         };
-        let name = |life: &Life| (life.id, life.generation, life.name.clone(), life.ledger);
-        if name(&begun) != name(life) {
+        if (begun.id, begun.generation, &begun.name) != (life.id, life.generation, &life.name) {
             let value = format!("life {} of loop {:?}", life.id, life.name);
             let remedy = "the store has another one under this number: it went back and was served without its witness; restore the copy that the witness knows";
             return Err(Error::invalid("witness", value, remedy));

@@ -403,13 +403,13 @@ mod tests {
             assert_eq!(fs::read(&path).unwrap(), bytes, "it is left as it is");
             refused
         };
-        for bytes in [&b"garbage"[..], &[0], &[3, 1, 2], &[255; 40]] {
+        for bytes in [&b"garbage"[..], &[0], &[4, 1, 2], &[255; 40]] {
             let told = refused(bytes);
             assert!(told.contains("no witness that this program reads"), "{told}");
             assert!(told.contains(&format!("this file with {} ", bytes[0])), "{told}");
             assert!(!told.contains("version"), "{told}");
         }
-        for bytes in [&[1][..], &[2, 9, 9], &[2; 64]] {
+        for bytes in [&[1][..], &[2, 9, 9], &[2; 64], &[3, 9, 9]] {
             assert!(refused(bytes).contains("damaged witness, or a file of another kind"));
         }
         assert!(refused(b"").contains("it is empty"));

@@ -74,7 +74,7 @@ async fn a_token_ahead_of_the_store_stops_releases_and_a_foreign_one_does_not() 
     }
     let ahead = Token::write(&world.service.tokens, each.life, &head);
     world.service.notice("home", &ahead).await.unwrap();
-    assert!(each.halted().unwrap().contains("gone back"));
+    assert!(each.halted().unwrap().starts_with("rollback: "));
     world.clock.pass(TICK);
     assert_eq!(world.service.tick("home").await.unwrap(), Ticked::Halted);
     assert_eq!(world.service.troubles().len(), 1);

@@ -113,7 +113,7 @@ async fn a_loop_that_has_gone_back_stops_the_others_of_its_database() {
     watching.database.tamper("update heads set number = 0, folded = folded - 1; delete from releases; delete from erased; update keys set revoked = null").await;
     clock.pass(TICK);
     let _ = service.tick("shop").await.unwrap();
-    assert!(service.find("shop").unwrap().halted().unwrap().contains("gone back"));
+    assert!(service.find("shop").unwrap().halted().unwrap().starts_with("rollback: "));
     assert!(
         service.find("home").unwrap().halted().is_some(),
         "its last release was served by the other"
@@ -239,7 +239,7 @@ async fn what_one_process_sees_stops_all_and_what_an_operator_accepts_lets_all_g
     other.show(7).await;
     clock.pass(TICK);
     assert_eq!(one.tick().await, Ticked::Halted);
-    assert!(one.each().halted().unwrap().contains("release 7 has been seen"));
+    assert!(one.each().halted().unwrap().contains("release 7 was already published"));
     assert_eq!(other.tick().await, Ticked::Halted);
     let head = one.database.head(one.each().life).await.unwrap();
     assert_eq!(head.number, 1);
@@ -294,7 +294,8 @@ async fn a_database_that_goes_back_is_noticed_by_what_was_served() {
         clock.pass(TICK);
         assert_eq!(one.tick().await, Ticked::Halted);
         let why = one.each().halted().unwrap();
-        let words = if forked { "two releases of number 2" } else { "release 2 has been seen" };
+        let words =
+            if forked { "two releases of number 2" } else { "release 2 was already published" };
         assert!(why.contains(words), "{why}");
         assert_eq!(other.tick().await, Ticked::Halted, "the others stop too");
     }

@@ -459,7 +459,7 @@ async fn a_head_that_is_served_under_a_doubted_clock_is_known_to_the_witness() {
     assert_eq!(service.find("home").unwrap().answering().served.number, 2);
     // Whoever puts the older copy back now is noticed.
     let service = witnessed(&text, &copy, &clock, &path).await;
-    assert!(service.troubles().iter().any(|why| why.contains("gone back")));
+    assert!(service.troubles().iter().any(|why| why.contains("rollback: ")));
 }
 
 #[tokio::test]

@@ -36,7 +36,7 @@ async fn play(
         (Location::File(path), Location::Database(url)) => {
             let store = RedbStore::open(path).map_err(fail)?;
             let model = MemoryStore::new(store.id());
-            let begin = Operation::Begin(true, 1, true);
+            let begin = Operation::Begin(true, 1, None);
             for operation in std::iter::once(&begin).chain(&operations.0) {
                 let _ = (apply(&model, operation).await, apply(&store, operation).await);
             }

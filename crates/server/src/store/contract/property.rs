@@ -11,7 +11,7 @@ use super::{
 use crate::{
     Error, Result,
     store::{
-        Charge, Collect, Committed, Fault, Life, LifeId, MemoryStore, NewEvent, NewLife, NewReward,
+        Charge, Collect, Committed, Fault, LifeId, MemoryStore, NewEvent, NewLife, NewReward,
         Outcome, Payer, PostgresStore, Ranked, RedbStore, Step, Store,
         postgres::testing::{Cluster, cluster},
         redb::faulty::Disk,
@@ -35,7 +35,7 @@ pub(super) enum Operation {
     Replace(LifeId, u64, u64),
     Collect(LifeId, Collect),
     Erase(Vec<u8>),
-    Begin(bool, u64, bool),
+    Begin(bool, u64, Option<LifeId>),
     AddKey(bool),
     RevokeKey(bool),
     KeepSetting(bool, u8),
@@ -79,7 +79,7 @@ pub(super) fn operations() -> impl Strategy<Value = (Operation, Interruption)> {
         1 => (life(), 0..3u64, 0..3u64).prop_map(|(life, number, slots)| Operation::Replace(life, number, slots)),
         3 => (life(), collect).prop_map(|(life, what)| Operation::Collect(life, what)),
         1 => vec(0..4u8, 1..3).prop_map(Operation::Erase),
-        1 => (any::<bool>(), 1..3u64, any::<bool>()).prop_map(|(name, generation, carry)| Operation::Begin(name, generation, carry)),
+        1 => (any::<bool>(), 1..3u64, proptest::option::of(1..4u32)).prop_map(|(name, generation, counts_with)| Operation::Begin(name, generation, counts_with)),
         1 => any::<bool>().prop_map(Operation::AddKey),
         1 => any::<bool>().prop_map(Operation::RevokeKey),
         1 => (any::<bool>(), any::<u8>()).prop_map(|(name, value)| Operation::KeepSetting(name, value)),
@@ -133,17 +133,11 @@ pub(super) async fn apply(store: &dyn Store, operation: &Operation) -> Result<Ve
         Operation::Erase(persons) => {
             bytes(&store.erase(persons.into_iter().map(sample::person).collect(), 5).await?.rows)
         }
-        Operation::Begin(first, generation, counts_with_present) => {
-            let (name, lives) = (name(first), store.lives().await?);
-            let present = |life: &&Life| life.name == name && life.ended.is_none();
-            let present = lives.iter().find(present).filter(|_| counts_with_present);
-            let counts_with = present.map(|life| life.id);
-            bytes(
-                &store
-                    .begin_life(NewLife { counts_with, ..sample::life(&name, generation) })
-                    .await?,
-            )
-        }
+        Operation::Begin(first, generation, counts_with) => bytes(
+            &store
+                .begin_life(NewLife { counts_with, ..sample::life(&name(first), generation) })
+                .await?,
+        ),
         Operation::AddKey(first) => bytes(&store.add_key(sample::key(&name(first))).await?),
         Operation::RevokeKey(first) => bytes(&store.revoke_key(name(first), 9).await?),
         Operation::KeepSetting(first, value) => {
@@ -206,7 +200,7 @@ async fn play(
     let open = || RedbStore::open_on(&disk, path, JOURNAL_ENTRIES);
     let mut store = open().map_err(fail)?;
     let mut model = MemoryStore::new(store.id());
-    for operation in [Operation::Begin(true, 1, true), Operation::Begin(false, 1, true)] {
+    for operation in [Operation::Begin(true, 1, None), Operation::Begin(false, 1, None)] {
         apply(&model, &operation).await.map_err(fail)?;
         apply(&store, &operation).await.map_err(fail)?;
     }
@@ -272,7 +266,7 @@ async fn play_on_postgres(
     let url = cluster.empty();
     let mut store = PostgresStore::open(&url).await.map_err(fail)?;
     let mut model = MemoryStore::new(store.id());
-    for operation in [Operation::Begin(true, 1, true), Operation::Begin(false, 1, true)] {
+    for operation in [Operation::Begin(true, 1, None), Operation::Begin(false, 1, None)] {
         apply(&model, &operation).await.map_err(fail)?;
         apply(&store, &operation).await.map_err(fail)?;
     }
@@ -320,7 +314,7 @@ async fn play_groups(
     let store = RedbStore::open_on(&Disk::new(), path, JOURNAL_ENTRIES).map_err(fail)?;
     let store = Arc::new(store);
     let model = MemoryStore::new(store.id());
-    let first = [Operation::Begin(true, 1, true), Operation::Begin(false, 1, true)];
+    let first = [Operation::Begin(true, 1, None), Operation::Begin(false, 1, None)];
     for operation in &first {
         apply(&model, operation).await.map_err(fail)?;
         apply(store.as_ref(), operation).await.map_err(fail)?;
