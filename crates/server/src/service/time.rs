@@ -57,25 +57,31 @@ struct State {
     followed: u64,
     /// What the clock says, where it is not believed.
     doubted: Option<Time>,
+    /// Whether no clock has been believed since the start: how long the service was away is not known then.
+    away: bool,
 }
 
 impl State {
-    fn at(time: Time, steady: u64, doubted: Option<Time>) -> Self {
-        State { time, steady, anchor: time, followed: steady, doubted }
+    fn believed(time: Time, steady: u64) -> Self {
+        State { time, steady, anchor: time, followed: steady, doubted: None, away: false }
     }
 
     /// The state when the clocks show this.
     fn after(self, wall: Time, steady: u64) -> Self {
         let passed = steady.saturating_sub(self.steady);
-        let (mut anchor, mut followed) = (self.anchor.saturating_add(passed), self.followed);
-        if wall.abs_diff(anchor) > STEP {
+        let anchor = self.anchor.saturating_add(passed);
+        let (behind, ahead) = if self.away { (BEHIND, AWAY) } else { (STEP, STEP) };
+        if wall > anchor.saturating_add(ahead) || wall.saturating_add(behind) < anchor {
             let time = self.time.saturating_add(passed);
-            return State { time, steady, anchor, followed, doubted: Some(wall) };
+            return State { time, steady, anchor, doubted: Some(wall), ..self };
         }
-        let most = steady.saturating_sub(followed) / FOLLOWS;
-        followed = followed.saturating_add(most * FOLLOWS);
-        anchor = wall.clamp(anchor.saturating_sub(most), anchor.saturating_add(most));
-        State { time: wall, steady, anchor, followed, doubted: None }
+        if self.away {
+            return State::believed(wall, steady);
+        }
+        let most = steady.saturating_sub(self.followed) / FOLLOWS;
+        let followed = self.followed.saturating_add(most * FOLLOWS);
+        let anchor = wall.clamp(anchor.saturating_sub(most), anchor.saturating_add(most));
+        State { time: wall, steady, anchor, followed, doubted: None, away: false }
     }
 }
 
@@ -83,11 +89,8 @@ impl BelievedClock {
     /// A clock that is compared with the latest time that is known.
     pub(super) fn new(clock: Arc<dyn Clock>, latest: Option<Time>) -> Self {
         let (wall, steady) = (clock.now(), clock.steady());
-        let wrong = latest.filter(|latest| {
-            wall > latest.saturating_add(AWAY) || wall.saturating_add(BEHIND) < *latest
-        });
-        let state = State::at(wrong.unwrap_or(wall), steady, wrong.map(|_| wall));
-        BelievedClock { clock, state: Mutex::new(state) }
+        let before = State { away: true, ..State::believed(latest.unwrap_or(wall), steady) };
+        BelievedClock { clock, state: Mutex::new(before.after(wall, steady)) }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -134,7 +137,7 @@ impl BelievedClock {
             let remedy = format!("the clock says {said}: give its date if it is right");
             return Err(Error::invalid("date", date, remedy));
         }
-        *state = State::at(wall, state.steady, None);
+        *state = State::believed(wall, state.steady);
         Ok(wall)
     }
 }

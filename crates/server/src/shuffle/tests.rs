@@ -440,8 +440,7 @@ async fn an_older_copy_of_the_store_sends_nothing() {
             .await
             .unwrap()
             .len(),
-        // Of each of two reports the mark of what is sealed, and itself.
-        4
+        4, // two reports, each with the mark of what is sealed
     );
 }
 

@@ -84,6 +84,25 @@ async fn ticks_that_pass_while_the_service_is_away_share_one_step() {
     assert!(said.unwrap().by.contains("while the service is away or stopped share one step"));
 }
 
+/// The machine was down for ten minutes and comes back with the clock of another year, until it hears from a time server.
+#[tokio::test]
+async fn a_clock_that_was_wrong_at_a_start_and_is_set_right_needs_no_operator() {
+    let text = file(EXACT, "");
+    for wrong in [START + 400 * DAY, START - 400 * DAY] {
+        let mut world = World::new(&text).await;
+        world.ticks(1).await;
+        world.clock.jump(wrong);
+        world.again(&text).await;
+        world.ticks(1).await;
+        assert!(world.service.clock_doubt().is_some());
+        world.clock.jump(START + 12 * TICK);
+        assert_eq!(world.service.clock_doubt(), None);
+        // From then on it is compared with the time that passes.
+        world.clock.jump(START + 14 * TICK);
+        assert!(world.service.clock_doubt().is_some());
+    }
+}
+
 /// Each of them is believed, and together they are not.
 #[tokio::test]
 async fn repeated_steps_of_a_clock_do_not_add_up() {
