@@ -16,8 +16,9 @@ use crate::{
     summary::Estimate,
 };
 
-/// 0 and 0.1 * 4^-i, the gaps that the paper's figure shows; the claims are about the first and the last.
-const GAPS: [f64; 5] = [0.0, 0.1 / 64.0, 0.1 / 16.0, 0.1 / 4.0, 0.1];
+/// 0 and 0.1 * 2^-i, of which the paper's figure shows 0 and 0.1 * 4^-i; the claims are about the first and the last.
+const GAPS: [f64; 8] =
+    [0.0, 0.1 / 64.0, 0.1 / 32.0, 0.1 / 16.0, 0.1 / 8.0, 0.1 / 4.0, 0.1 / 2.0, 0.1];
 /// Values of rho_min.
 const SHIFTS: usize = 8;
 
