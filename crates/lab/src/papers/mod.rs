@@ -101,19 +101,19 @@ pub const EXPERIMENTS: &[PaperExperiment] = &[
     PaperExperiment {
         id: "paper1/experiment1",
         title: "regret against dimension, not private",
-        seconds: (12, 180),
+        seconds: (12, 300),
         run: paper1::experiment1,
     },
     PaperExperiment {
         id: "paper1/figure4",
         title: "regret of the private variants, with and without a gap",
-        seconds: (4, 200),
+        seconds: (6, 220),
         run: paper1::figure4,
     },
     PaperExperiment {
         id: "paper1/figure5",
         title: "regret against the regulariser's shift",
-        seconds: (17, 600),
+        seconds: (20, 560),
         run: paper1::figure5,
     },
     PaperExperiment {

@@ -16,8 +16,9 @@ use crate::{
     summary::Estimate,
 };
 
-/// 0 and 0.1 * 4^-i, the gaps that the paper's figure shows; the claims are about the first and the last.
-const GAPS: [f64; 5] = [0.0, 0.1 / 64.0, 0.1 / 16.0, 0.1 / 4.0, 0.1];
+/// 0 and 0.1 * 2^-i, of which the paper's figure shows 0 and 0.1 * 4^-i; the claims are about the first and the last.
+const GAPS: [f64; 8] =
+    [0.0, 0.1 / 64.0, 0.1 / 32.0, 0.1 / 16.0, 0.1 / 8.0, 0.1 / 4.0, 0.1 / 2.0, 0.1];
 /// Values of rho_min.
 const SHIFTS: usize = 8;
 
@@ -40,7 +41,7 @@ fn gaps(extent: Extent) -> Vec<f64> {
 fn trials(extent: Extent, gap: f64) -> u64 {
     match extent {
         Extent::Quick => 4,
-        Extent::Full if gap == GAPS[0] || gap == GAPS[GAPS.len() - 1] => 4,
+        Extent::Full if gap == GAPS[0] || gap == GAPS[GAPS.len() - 1] => 8,
         Extent::Full => 1,
     }
 }
