@@ -173,7 +173,9 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
         }
         .into());
     }
-    let text = format!("{name} = {value}");
+    // With all digits; nineteen zeros are not counted by eye.
+    let small = value != 0.0 && value.abs() < 1e-3;
+    let text = if small { format!("{name} = {value:e}") } else { format!("{name} = {value}") };
     Ok(Report::new(text, &json!({ name: value })).warn(delta.filter(|&delta| delta > 1e-3).map(|delta| {
         format!("delta = {delta} would let a mechanism publish one person in {:.0} outright; stay below 1e-3", 1.0 / delta)
     })))

@@ -162,3 +162,15 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_small_delta_is_printed_as_a_power_of_ten() {
+    let small = ["privacy", "delta", "--sigma", "10", "--epsilon", "1"];
+    let text = stdout(&reticent(&small));
+    assert!(text.starts_with("delta = 1.23") && text.trim_end().ends_with("e-25"), "{text}");
+    // The same number as in JSON, which has all digits.
+    let printed: f64 = text.trim_end().trim_start_matches("delta = ").parse().unwrap();
+    assert_eq!(json(&[&small[..], &["--json"]].concat())["delta"], printed);
+    let plain = stdout(&reticent(&["privacy", "delta", "--sigma", "1", "--epsilon", "1"]));
+    assert!(plain.starts_with("delta = 0.1"), "{plain}");
+}

@@ -33,7 +33,7 @@ pub(super) fn against(summary: &Summary, key: &str) -> Option<Figure> {
     };
     let mut left_out: Vec<String> = single.iter().map(|group| group.name.clone()).collect();
     let mut panels: Vec<Panel> = Vec::new();
-    let paint = Paint::new(summary, &lines, facets, key);
+    let paint = Paint::new(summary, &lines, &references, facets, key);
     // Lines without the key of the panels stand in all of them.
     let mut everywhere = Vec::new();
     for group in &lines {
@@ -111,11 +111,20 @@ struct Paint<'a> {
     key: &'a str,
     /// The name of each line, with that of its algorithm.
     lines: Vec<(String, String)>,
+    references: Vec<(String, String)>,
 }
 
 impl<'a> Paint<'a> {
-    fn new(summary: &'a Summary, lines: &[&Group<'_>], facets: Facets<'a>, key: &'a str) -> Self {
-        let mut paint = Paint { summary, facets, key, lines: Vec::new() };
+    fn new(
+        summary: &'a Summary,
+        lines: &[&Group<'_>],
+        references: &[&AlgorithmSummary],
+        facets: Facets<'a>,
+        key: &'a str,
+    ) -> Self {
+        let named = |one: &&AlgorithmSummary| (reference_name(one, facets), one.series.clone());
+        let references = distinct(references.iter().map(named));
+        let mut paint = Paint { summary, facets, key, lines: Vec::new(), references };
         let named = |group: &&Group<'_>| (paint.line_name(group), group.points[0].series.clone());
         paint.lines = distinct(lines.iter().map(named));
         paint
@@ -147,7 +156,7 @@ impl<'a> Paint<'a> {
 
     fn reference(&self, reference: &AlgorithmSummary) -> Series {
         let name = reference_name(reference, self.facets);
-        Series { line: Line::Dashed, ..self.summary.look(reference, name, (0, 1)) }
+        self.summary.reference_look(reference, &name, &self.references)
     }
 }
 

@@ -110,6 +110,19 @@ impl Summary {
         names.iter().position(|name| *name == summary.series).unwrap_or(0)
     }
 
+    /// The look of a dashed reference: `all` are the names of references, each with that of its algorithm.
+    pub(super) fn reference_look(
+        &self,
+        one: &AlgorithmSummary,
+        name: &str,
+        all: &[(String, String)],
+    ) -> Series {
+        let alike: Vec<&String> =
+            all.iter().filter(|(_, series)| *series == one.series).map(|(name, _)| name).collect();
+        let place = alike.iter().position(|other| *other == name).unwrap_or(0);
+        Series { line: Line::Dashed, ..self.look(one, name.to_string(), (place, alike.len())) }
+    }
+
     /// The look of line number `place` of `of`, of one algorithm: its colour, in a shade if there are several.
     pub(super) fn look(
         &self,
@@ -261,6 +274,9 @@ impl Summary {
             };
         let mut titles = distinct(drawn.iter().filter_map(|one| panel_of(one, facets)));
         let names = distinct(grid.iter().map(|summary| rest_of(summary, facets)));
+        let levels = distinct(
+            references.iter().map(|one| (reference_name(one, facets), one.series.clone())),
+        );
         let kept = thinned(&names);
         left_out.extend(titles.split_off(titles.len().min(self.most_panels())));
         left_out.extend(names.into_iter().filter(|name| !kept.contains(name)));
@@ -287,8 +303,8 @@ impl Summary {
             }
             for summary in references.iter().filter(own) {
                 let name = reference_name(summary, facets);
-                let name = format!("{name}{}", level_stuck(&name));
-                let look = Series { line: Line::Dashed, ..self.look(summary, name, (0, 1)) };
+                let look = self.reference_look(summary, &name, &levels);
+                let look = Series { name: format!("{name}{}", level_stuck(&name)), ..look };
                 series.extend(lines(summary, &look, spread, false));
             }
             Panel { title, series }

@@ -2,7 +2,7 @@
 
 use reticent::privacy::Guarantee;
 
-use super::{AlgorithmSummary, Summary, sweep};
+use super::{AlgorithmSummary, Summary, plain, sweep};
 use crate::{Result, contest::joined, figure::Figure, report::Report};
 
 /// Environments whose best learners stand on the first screen, at most.
@@ -164,7 +164,7 @@ impl Summary {
     fn sentence(&self, summary: &AlgorithmSummary, short: bool) -> String {
         let (regret, rounds) = (&summary.final_regret, self.rounds);
         let result = match self.headline().and(summary.first()) {
-            Some((what, first)) => format!("{what} {:.4}", first.mean),
+            Some((what, first)) => format!("{what} {}", plain(first.mean)),
             None if regret.trials == 1 => format!("regret {:.1} in one trial", regret.mean),
             None if short => format!("regret {:.1} in the median", regret.median),
             None => format!(

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     contest::{Label, joined},
     estimate::stuck_words,
-    figure::{Line, Panel, Series},
+    figure::{Panel, Series},
 };
 
 /// The key that the lines of a panel differ in: the one of an algorithm's grid that has the most values. None if there is no such grid, or many algorithms beside it.
@@ -51,7 +51,18 @@ impl Summary {
             let grid = cells.iter().copied().filter(in_grid);
             distinct(grid.map(|one| (one.series.clone(), common(one))))
         };
-        let too_many = |cells: &[&AlgorithmSummary]| places(cells).len() > self.most_panels();
+        // Of one key with many values the first ones are drawn.
+        let several_keys = |cells: &[&AlgorithmSummary]| {
+            let labels = || cells.iter().flat_map(|one| &one.labels).filter(|l| l.key != key);
+            let keys = distinct(labels().map(|label| &label.key)).into_iter();
+            let values = |key: &String| {
+                distinct(labels().filter(|l| l.key == *key).map(|label| &label.value)).len()
+            };
+            keys.filter(|key| values(key) > 1).count() > 1
+        };
+        let too_many = |cells: &[&AlgorithmSummary]| {
+            places(cells).len() > self.most_panels() && several_keys(cells)
+        };
         let (drawn, mut left_out) = at_one_value(drawn.to_vec(), key, too_many);
         let mut places = places(&drawn);
         let several = distinct(places.iter().map(|(series, _)| series)).len() > 1;
@@ -75,6 +86,8 @@ impl Summary {
         let kept = thinned(&names);
         left_out.extend(places.split_off(places.len().min(self.most_panels())).iter().map(title));
         left_out.extend(names.into_iter().filter(|name| !kept.contains(name)));
+        let levels =
+            distinct(references.iter().map(|one| (without_environment(one), one.series.clone())));
         let place = |names: &[String], name: &String| names.iter().position(|one| one == name);
         // A name counts the stuck trials of all panels.
         let grid_stuck = |own: &String| {
@@ -97,8 +110,8 @@ impl Summary {
                 |one: &&&AlgorithmSummary| one.environment.iter().all(|l| at.1.contains(l));
             for one in references.iter().filter(beside) {
                 let name = without_environment(one);
-                let name = format!("{name}{}", level_stuck(&name));
-                let look = Series { line: Line::Dashed, ..self.look(one, name, (0, 1)) };
+                let look = self.reference_look(one, &name, &levels);
+                let look = Series { name: format!("{name}{}", level_stuck(&name)), ..look };
                 series.extend(lines(one, &look, spread, false));
             }
             Panel { title: title(at), series }

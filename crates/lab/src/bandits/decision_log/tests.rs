@@ -6,7 +6,7 @@ use reticent::{
 
 use super::*;
 use crate::{
-    Experiment, FastNoise,
+    Experiment, FastNoise, Kinds,
     offline::{Evaluation, Line},
     trial::Trial,
 };
@@ -65,7 +65,8 @@ fn a_run_logs_its_decisions_and_the_log_is_read_back() {
             assert!(lines.iter().any(|line| line[1] < 0.9), "{kind}");
             // The experiment beside it reads it.
             let text = std::fs::read_to_string(experiment(&folder, 0)).unwrap();
-            let read = Experiment::parse(&text).unwrap();
+            let parse = |text: &str| Kinds::default().parse_in(&folder, text, &[]).unwrap();
+            let read = parse(&text);
             let again = read.contestants()[0].trial(1, 0, &[600]).unwrap();
             let mean = lines[600..].iter().map(|line| line[2]).sum::<f64>() / 600.0;
             assert!((measure(&again, "logged value") - mean).abs() < 1e-9);
@@ -76,7 +77,7 @@ fn a_run_logs_its_decisions_and_the_log_is_read_back() {
                 "kind = \"linucb\"\nrule = { fixed = { width = 0.0 } }",
             );
             assert_ne!(greedy, text);
-            let greedy = Experiment::parse(&greedy).unwrap();
+            let greedy = parse(&greedy);
             let greedy = greedy.contestants()[0].trial(1, 0, &[600]).unwrap();
             assert_eq!(measure(&greedy, "choices without support"), 0.0);
             // Another learner does not take its place.

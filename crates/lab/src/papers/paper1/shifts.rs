@@ -180,6 +180,7 @@ fn draw(stage: &Stage, shifts: &[f64], rows: &[Vec<Row>; 3]) -> Result<()> {
                 line: Line::Marked,
                 points: shifts.iter().zip(&row.regrets).map(|(rho, e)| (*rho, e.mean)).collect(),
                 band: row.regrets.iter().map(within).collect(),
+                ..Series::default()
             })
             .collect();
         let top = rows.iter().flat_map(|row| &row.regrets).map(|e| e.mean).fold(0.0, f64::max);
@@ -188,7 +189,8 @@ fn draw(stage: &Stage, shifts: &[f64], rows: &[Vec<Row>; 3]) -> Result<()> {
                 let rho = minimum(noise, horizon(stage.extent))?;
                 let points = vec![(rho, 0.0), (rho, top)];
                 let line = Line::Dotted;
-                series.push(Series { colour: 0, line, points, ..Series::default() });
+                let role = "published shift";
+                series.push(Series { role, line, points, ..Series::default() });
             }
         }
         panels.push(Panel { title: name.into(), series });
