@@ -458,3 +458,18 @@ impl<O: LinearOracle> PrivateBanditPlan<O> {
 pub(super) fn nothing_to_promise() -> Error {
     Error::invalid("protection", "none", "without privacy there is nothing to guarantee")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_states_these_multiples() {
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/projection_free.md");
+        let page = std::fs::read_to_string(page).unwrap().replace('\n', " ");
+        let stated = format!(
+            "{SMOOTHING} of the paper's smoothing, {NOISY_SMOOTHING} under pure and local protection, and {PAIRED_STEP} of the worst-case step"
+        );
+        assert!(page.contains(&stated), "{stated}");
+    }
+}

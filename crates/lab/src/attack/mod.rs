@@ -372,8 +372,10 @@ impl Attack {
             // below that curve, which refutes it whatever the noise really is. A publication's claim is one point; that its noise is
             // Gaussian, on which the number then rests, is what the publication says itself.
             violated |= lower.max(by_shape) > epsilon * (1.0 + 1e-9);
-            // Nothing says that the code behind a guarantee of a user adds Gaussian noise.
-            let gaussian = self.guarantee.provenance() == Provenance::Computed && by_shape > lower;
+            // Nothing says that the code behind a guarantee of a user adds Gaussian noise, and a refuted certificate is wrong about its noise.
+            let shaped = self.guarantee.provenance() == Provenance::Computed
+                && !(violated && against == Against::Certificate);
+            let gaussian = shaped && by_shape > lower;
             if gaussian {
                 lower = by_shape;
             }

@@ -39,7 +39,17 @@ pub fn checks<N: Noise + 'static>(noise: &mut N) -> Result<Vec<Check>> {
     laws.iter().map(|law| law.check(noise, allowed)).collect()
 }
 
+/// The claims of all checks.
+#[cfg(test)]
+pub(super) fn claims() -> Result<Vec<String>> {
+    Ok(laws::<reticent::noise::SecureNoise>()?.iter().map(Law::claim).collect())
+}
+
 impl<N: Noise> Law<N> {
+    fn claim(&self) -> String {
+        format!("{} is drawn with its law", self.name)
+    }
+
     fn check(&self, noise: &mut N, allowed: f64) -> Result<Check> {
         let mut draws = (0..DRAWS).map(|_| (self.draw)(noise)).collect::<Result<Vec<f64>>>()?;
         draws.sort_by(f64::total_cmp);
@@ -47,7 +57,7 @@ impl<N: Noise> Law<N> {
         draws.iter_mut().for_each(|draw| *draw /= 2.0);
         let halved = self.distance(&draws);
         Ok(Check {
-            claim: format!("{} is drawn with its law", self.name),
+            claim: self.claim(),
             attack: format!("{DRAWS} draws on {}; Kolmogorov-Smirnov", N::NAME),
             found: format!("distance {whole:.4}, at most {allowed:.4}; {halved:.3} if halved"),
             held: whole <= allowed,

@@ -13,7 +13,7 @@ use super::*;
 use crate::{
     Experiment, FastNoise, Result,
     attack::{
-        Against, Audit, AuditOptions, NoiseKind, Verdict,
+        Against, Attack, Audit, AuditNoise, AuditOptions, NoiseKind, Test, Verdict, View, World,
         player::{self, Maker, Recorded, Stage, Step},
     },
     simulate::Player,
@@ -250,4 +250,46 @@ fn an_audit_in_which_data_never_mattered_does_not_look_like_a_pass() {
     assert!(printed.contains("vacuous"), "{printed}");
     assert!(printed.contains("choices never depended on data in this audit"), "{printed}");
     assert!(!printed.contains("consistent"), "{printed}");
+}
+
+/// One number of a person, with noise of deviation 1 or none, and the certificate of the noise.
+#[test]
+fn a_bound_by_the_shape_of_noise_stands_only_where_that_noise_may_be() {
+    let event = Event::Gaussian { sensitivity: 1.0, sigma: 1.0 };
+    let certificate = Guarantee::of(&event, TrustModel::Joint, 1e-6).unwrap();
+    let bound = |sigma: f64, promise: &Guarantee| {
+        let attack = Attack::new("sees one number", promise, 20_000, move || {
+            let view: View = Box::new(move |world: World, mut noise: AuditNoise| {
+                Ok(vec![*world.pick((&0.0, &1.0)) + sigma * noise.standard_normal()])
+            });
+            Ok((view, Test::Scores))
+        });
+        let audit = attack.run("number", &AuditOptions::default()).unwrap().swap_remove(0);
+        (audit.verdict, audit.bound)
+    };
+    assert_eq!(bound(1.0, &certificate), (Verdict::Consistent, "gaussian_trade_off"));
+    assert_eq!(bound(0.0, &certificate), (Verdict::Violated, "clopper_pearson"));
+    assert_eq!(bound(1.0, &certificate.stated()), (Verdict::Consistent, "clopper_pearson"));
+}
+
+/// The tables of `docs/audit.md` have the rows that the command prints.
+#[test]
+fn the_page_lists_every_mistake_and_every_sampler() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/audit.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let rows = |title: &str| -> Vec<String> {
+        let section = page.split("\n## ").find(|section| section.starts_with(title)).unwrap();
+        let rows = section.lines().filter(|line| line.starts_with("| ")).skip(2);
+        rows.map(|row| row.split(" | ").next().unwrap()[2..].to_string()).collect()
+    };
+    let mistakes: Vec<&str> = zoo::entries().unwrap().iter().map(|entry| entry.mistake).collect();
+    assert_eq!(rows("Known mistakes"), mistakes);
+    let samplers = samplers::claims().unwrap();
+    assert_eq!(rows("Deployed samplers"), samplers);
+}
+
+#[test]
+fn temporary_everything() {
+    let all = everything::run(&AuditOptions::default(), true, |_, _| ()).unwrap();
+    std::fs::write("/tmp/audit-everything.txt", all.table()).unwrap();
 }

@@ -76,7 +76,9 @@ fn bases_of_a_constant_width_differ_in_proportion_to_their_guesses() {
 fn the_theory_is_vacuous_at_the_papers_horizon_and_one_base_is_played() {
     let mut combiner = params(20_000).check().unwrap();
     assert!(combiner.is_vacuous());
+    // The base of the largest guess, whose width is the given one.
     let first = combiner.current();
+    assert_eq!(first, 1);
     let mut noise = SecureNoise::seeded(91);
     for _ in 0..300 {
         let report = combiner.randomizer().report(&[0.5; 5], 0.0, &mut noise).unwrap();
