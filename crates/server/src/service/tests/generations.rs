@@ -9,6 +9,17 @@ use crate::{service::outcomes, store::contract::sample::separate_ledgers};
 struct Captured(Arc<Mutex<Vec<u8>>>);
 
 impl Captured {
+    /// Begins to capture what this thread logs.
+    fn begin() -> (Self, (tracing::Dispatch, tracing::subscriber::DefaultGuard)) {
+        let (captured, format) = (Captured::default(), tracing_subscriber::fmt().json());
+        let writer = captured.clone();
+        let subscriber = format.with_writer(move || writer.clone()).finish();
+        let guard = tracing::subscriber::set_default(subscriber);
+        // While there is only one, a line that another thread reaches first is taken to interest nobody.
+        let other = tracing::Dispatch::new(tracing_subscriber::registry());
+        (captured, (other, guard))
+    }
+
     /// What was written since the last call.
     fn take(&self) -> String {
         String::from_utf8(std::mem::take(&mut *self.0.lock().unwrap())).unwrap()
@@ -29,10 +40,7 @@ impl Write for Captured {
 /// On one thread, so that the log of this thread is all of it.
 #[tokio::test(flavor = "current_thread")]
 async fn a_new_generation_is_told_with_what_has_changed() {
-    let captured = Captured::default();
-    let writer = captured.clone();
-    let subscriber = tracing_subscriber::fmt().json().with_writer(move || writer.clone()).finish();
-    let _guard = tracing::subscriber::set_default(subscriber);
+    let (captured, _guards) = Captured::begin();
     let text = file("epsilon = 1.0, delta = 1e-6, visits = 1, per = \"ever\"", "");
     let mut world = World::new(&text).await;
     let generation = |world: &World| world.service.generation(world.service.find("home").unwrap());
@@ -58,10 +66,7 @@ async fn a_new_generation_is_told_with_what_has_changed() {
 /// On one thread, as above.
 #[tokio::test(flavor = "current_thread")]
 async fn an_accepted_rollback_has_a_line_in_the_log() {
-    let captured = Captured::default();
-    let writer = captured.clone();
-    let subscriber = tracing_subscriber::fmt().json().with_writer(move || writer.clone()).finish();
-    let _guard = tracing::subscriber::set_default(subscriber);
+    let (captured, _guards) = Captured::begin();
     let world =
         World::new(&file("epsilon = 4.0, delta = 1e-6, visits = 1, per = \"ever\"", "")).await;
     world.ticks(1).await;
