@@ -10,13 +10,15 @@ use crate::{service::outcomes, store::contract::sample::separate_ledgers};
 pub(super) struct Captured(Arc<Mutex<Vec<u8>>>);
 
 impl Captured {
-    /// Captures until the guard is dropped.
-    pub(super) fn begin() -> (Self, tracing::subscriber::DefaultGuard) {
-        let captured = Captured::default();
+    /// Captures until the guards are dropped.
+    pub(super) fn begin() -> (Self, (tracing::Dispatch, tracing::subscriber::DefaultGuard)) {
+        let (captured, format) = (Captured::default(), tracing_subscriber::fmt().json());
         let writer = captured.clone();
-        let subscriber =
-            tracing_subscriber::fmt().json().with_writer(move || writer.clone()).finish();
-        (captured, tracing::subscriber::set_default(subscriber))
+        let subscriber = format.with_writer(move || writer.clone()).finish();
+        let guard = tracing::subscriber::set_default(subscriber);
+        // While there is only one, a line that another thread reaches first is taken to interest nobody.
+        let other = tracing::Dispatch::new(tracing_subscriber::registry());
+        (captured, (other, guard))
     }
 
     /// What was written since the last call.
@@ -39,7 +41,7 @@ impl Write for Captured {
 /// On one thread, so that the log of this thread is all of it.
 #[tokio::test(flavor = "current_thread")]
 async fn a_new_generation_is_told_with_what_has_changed() {
-    let (captured, _guard) = Captured::begin();
+    let (captured, _guards) = Captured::begin();
     let text = file("epsilon = 1.0, delta = 1e-6, visits = 1, per = \"ever\"", "");
     let mut world = World::new(&text).await;
     let generation = |world: &World| world.service.generation(world.service.find("home").unwrap());
@@ -65,10 +67,7 @@ async fn a_new_generation_is_told_with_what_has_changed() {
 /// On one thread, as above.
 #[tokio::test(flavor = "current_thread")]
 async fn an_accepted_rollback_has_a_line_in_the_log() {
-    let captured = Captured::default();
-    let writer = captured.clone();
-    let subscriber = tracing_subscriber::fmt().json().with_writer(move || writer.clone()).finish();
-    let _guard = tracing::subscriber::set_default(subscriber);
+    let (captured, _guards) = Captured::begin();
     let world =
         World::new(&file("epsilon = 4.0, delta = 1e-6, visits = 1, per = \"ever\"", "")).await;
     world.ticks(1).await;
