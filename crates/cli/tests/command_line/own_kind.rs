@@ -82,7 +82,7 @@ fn run_certify_and_audit_see_the_kinds_of_a_program() {
     assert_eq!(stdout(&again).lines().count(), first.lines().count());
 
     // The audit attacks its mechanism and plays it.
-    let audited = shown(&["audit", "shop.toml", "--samples", "200", "--set", "rounds=50"]);
+    let audited = shown(&["audit", "shop.toml", "--samples", "1000", "--set", "rounds=50"]);
     assert!(audited.contains("offers, epsilon = 1.0"), "{audited}");
 
     // The program without the kinds does not know them.
