@@ -56,7 +56,7 @@ fn run_certify_and_audit_see_the_kinds_of_a_program() {
 
     // The guarantee of the rule is computed, and a list makes a grid with names.
     let certified = shown(&["certify", "shop.toml"]);
-    for words in ["offers, epsilon = 1", "offers, epsilon = 4", "linucb", "(1.0000, 1e-6)"] {
+    for words in ["offers, epsilon = 1.0", "offers, epsilon = 4.0", "LinUCB", "(1.0000, 1e-6)"] {
         assert!(certified.contains(words), "{words:?} is not in {certified}");
     }
     assert!(!certified.contains("NOT CERTIFIED"), "{certified}");
@@ -76,14 +76,14 @@ fn run_certify_and_audit_see_the_kinds_of_a_program() {
 
     // A second run reuses the trials, which are stored under a hash of the program.
     let first = shown(&["run", "shop.toml", "--out", "out"]);
-    assert!(first.contains("offers, epsilon = 1"), "{first}");
+    assert!(first.contains("offers, epsilon = 1.0"), "{first}");
     let again = own(&["run", "shop.toml", "--out", "out"]);
     assert!(stderr(&again).contains("are reused"), "{}", stderr(&again));
     assert_eq!(stdout(&again).lines().count(), first.lines().count());
 
     // The audit attacks its mechanism and plays it.
-    let audited = shown(&["audit", "shop.toml", "--samples", "200", "--set", "rounds=50"]);
-    assert!(audited.contains("offers, epsilon = 1"), "{audited}");
+    let audited = shown(&["audit", "shop.toml", "--samples", "1000", "--set", "rounds=50"]);
+    assert!(audited.contains("offers, epsilon = 1.0"), "{audited}");
 
     // The program without the kinds does not know them.
     let plain = super::reticent(&["certify", file.to_str().unwrap()]);
