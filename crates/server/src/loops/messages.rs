@@ -178,7 +178,7 @@ impl RewardRequest {
 fn values(value: &Value) -> usize {
     1 + match value {
         Value::List(members) => members.iter().map(values).sum(),
-        Value::Record(entries) => entries.iter().map(|(_, value)| values(value)).sum(),
+        Value::Record(entries) => entries.values().map(values).sum(),
         _ => 0,
     }
 }

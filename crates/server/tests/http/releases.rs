@@ -224,7 +224,7 @@ async fn compacted_releases_keep_number_time_and_hashes() {
                 if compacted { true.into() } else { serde_json::Value::Null }
             );
         }
-        let head = HeadName::parse(&token.rsplit_once('.').unwrap().0);
+        let head = HeadName::parse(token.rsplit_once('.').unwrap().0);
         let verified =
             verify_chain(list.lines().map(|line| Ok::<_, String>(line.into())), head).unwrap();
         assert_eq!((verified.last, verified.whole, verified.hashes), (6, 2, 4));

@@ -62,7 +62,10 @@ fn a_compacted_release_takes_no_more_than_is_stated() {
             change(number - kept, 0);
         }
     }
-    let bytes = (rows - kept + 1..=rows).map(|number| change(number, 0)).last().unwrap();
+    let mut bytes = 0;
+    for number in rows - kept + 1..=rows {
+        bytes = change(number, 0);
+    }
     let each = bytes / rows;
     assert!(each <= HASH_BYTES && 2 * each > HASH_BYTES, "{each} bytes a release");
 }
