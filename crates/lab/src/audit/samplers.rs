@@ -6,7 +6,7 @@
 //! | the sampler draws its law | the largest distance of the draws' distribution from the law's (Kolmogorov-Smirnov, Massart's constant: `P(D > t) <= 2 exp(-2 n t^2)`); integers are made continuous by a uniform part below 1 | 1e-6 for all laws together |
 //!
 //! The same draws, halved, must be detected. An attack on a mechanism detects halved noise too (`zoo`), and noise that is too small by a
-//! twentieth only here.
+//! tenth only here.
 
 use reticent::{
     noise::{

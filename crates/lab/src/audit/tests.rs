@@ -287,9 +287,3 @@ fn the_page_lists_every_mistake_and_every_sampler() {
     let samplers = samplers::claims().unwrap();
     assert_eq!(rows("Deployed samplers"), samplers);
 }
-
-#[test]
-fn temporary_everything() {
-    let all = everything::run(&AuditOptions::default(), true, |_, _| ()).unwrap();
-    std::fs::write("/tmp/audit-everything.txt", all.table()).unwrap();
-}
