@@ -19,7 +19,6 @@ use pyo3::{
 use reticent::{
     bandit::{Arms, JointParams, Legacy, Rule},
     noise::SecureNoise,
-    privacy::Mode,
     randomize::Bounds,
     release::{Schedule, Structure},
 };

@@ -312,6 +312,11 @@ def test_paper_mode_shows_the_claim():
     with pytest.raises(ReticentError, match="mechanism is gaussian_tree.*paper"):
         joint(mechanism="gaussian_tree")
     assert guarantee.to_dict()["mode"] == "paper" and "claimed" in repr(guarantee)
+    # The noise that the authors added to every sum beyond that of the text protects no one; a searched shift is in their program only.
+    assert abs(joint(mode="printed").guarantee.epsilon / guarantee.epsilon - 1) < 1e-6
+    assert joint(mode="paper", mechanism="wishart_opt").guarantee.epsilon > 0
+    with pytest.raises(ReticentError, match="no searched shift"):
+        joint(mode="printed", mechanism="wishart_opt")
 
 
 def test_the_text_and_table_of_a_guarantee():

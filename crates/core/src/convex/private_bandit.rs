@@ -446,10 +446,8 @@ impl State {
         if self.params.stale {
             std::mem::swap(&mut sums, &mut self.previous);
         }
-        let map = &mut self.map;
-        respond(self.tuning.step, &sums, &mut self.point, |dual, point| {
-            map.apply(set, dual, point)
-        });
+        let map = |dual: &[f64], point: &mut [f64]| self.map.apply(set, dual, point);
+        respond(self.tuning.step, &sums, &mut self.point, map);
         self.rebase();
     }
 
