@@ -24,10 +24,13 @@ const FALSE_ALARM: f64 = 1e-6;
 /// Draws of each law.
 const DRAWS: u64 = 200_000;
 
+/// A draw of a law, as a number.
+type Draw<N> = Box<dyn Fn(&mut N) -> Result<f64>>;
+
 /// A law, as a number that is drawn and its distribution function.
 struct Law<N> {
     name: &'static str,
-    draw: Box<dyn Fn(&mut N) -> Result<f64>>,
+    draw: Draw<N>,
     cdf: Box<dyn Fn(f64) -> f64>,
 }
 
@@ -155,7 +158,7 @@ fn laws<N: Noise + 'static>() -> Result<Vec<Law<N>>> {
 }
 
 /// A whole number plus a uniform part below 1.
-fn smooth<N: Noise>(draw: impl Fn(&mut N) -> i64 + 'static) -> Box<dyn Fn(&mut N) -> Result<f64>> {
+fn smooth<N: Noise>(draw: impl Fn(&mut N) -> i64 + 'static) -> Draw<N> {
     Box::new(move |noise| Ok(draw(noise) as f64 + noise.uniform()))
 }
 
