@@ -132,7 +132,7 @@ async fn a_person_s_visits_are_counted_over_all_generations() {
     for epsilon in [
         certificate.guarantee.epsilon(),
         total,
-        world.service.view(world.service.find("home").unwrap()).epsilon,
+        world.service.view(world.service.find("home").unwrap(), false).epsilon,
     ] {
         assert!((epsilon - alone.guarantee.epsilon()).abs() < 1e-9, "{epsilon}");
     }
