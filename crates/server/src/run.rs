@@ -44,6 +44,8 @@ pub struct RunOptions {
     pub witness_lost: bool,
     /// Where to listen.
     pub listen: Listen,
+    /// What clients may ask for.
+    pub requests: Limits,
     /// What clients may take.
     pub limits: HttpLimits,
     /// Whether simulated visitors come ([`crate::demo`]).
@@ -197,7 +199,7 @@ pub async fn run(
         earlier_people: earlier,
         events,
         witness,
-        limits: Limits::default(),
+        limits: options.requests,
     };
     let sealed = options.device_plans.iter().any(|plan| plan.shuffled().is_some() && !plan.sums());
     let seal_key = open_seal_key(folder, store.as_ref(), sealed).await?;
@@ -311,6 +313,7 @@ mod tests {
             witness: witness.map(|name| folder.join(name)),
             witness_lost,
             listen: Listen { address: ([127, 0, 0, 1], 0).into(), tls: None, behind_proxy: false },
+            requests: Limits::default(),
             limits: HttpLimits::default(),
             visitors: false,
         }

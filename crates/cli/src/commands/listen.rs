@@ -27,14 +27,14 @@ pub(super) struct TlsArguments {
 }
 
 impl TlsArguments {
-    /// What clients may take.
-    pub(super) fn limits(&self) -> HttpLimits {
+    /// What clients may take: these limits, with what the arguments say of connections.
+    pub(super) fn limits(&self, limits: HttpLimits) -> HttpLimits {
         let per_address = match (self.connections_per_address, self.behind_proxy) {
             (Some(most), _) => PerAddress::Every(most as usize),
             (None, true) => PerAddress::BehindProxy,
             (None, false) => PerAddress::default(),
         };
-        HttpLimits { per_address, ..HttpLimits::default() }
+        HttpLimits { per_address, ..limits }
     }
 
     /// A process that listens on this address.

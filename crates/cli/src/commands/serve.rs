@@ -10,10 +10,11 @@ use std::{
 use clap::Args;
 use reticent_server::{
     clock::{Clock, SystemClock},
-    config::{DevicePlan, LoopOutlook, LoopPlan, ServiceFile, StorageOutlook},
+    config::{DevicePlan, LimitParams, LoopOutlook, LoopPlan, ServiceFile, StorageOutlook},
     control::{Command, Reply, command},
     data::Data,
     demo, devices,
+    http::HttpLimits,
     loops::{self, Certificate, Limits, Together},
     run::RunOptions,
     secret::Secret,
@@ -75,17 +76,17 @@ pub struct Arguments {
 
 /// Serves, or checks the files.
 pub fn run(arguments: Arguments) -> Result<Report, Error> {
-    let (plans, device_plans) = match &arguments.config {
+    let (plans, device_plans, limited) = match &arguments.config {
         Some(config) => {
             let folder = config.parent().unwrap_or(Path::new(""));
             let plans = ServiceFile::parse(&read(config)?)
-                .and_then(|file| Ok((file.check_in(folder)?, file.check_devices()?)));
+                .and_then(|file| Ok((file.check_in(folder)?, file.check_devices()?, file.limits)));
             plans.map_err(|error| Error::Malformed {
                 path: config.clone(),
                 reason: error.to_string(),
             })?
         }
-        None => (demo::plans()?, Vec::new()),
+        None => (demo::plans()?, Vec::new(), LimitParams::default()),
     };
     let curated = plans.iter().map(|plan| (&plan.params, &plan.name));
     let devices = device_plans.iter().map(|plan| (&plan.params, &plan.name));
@@ -95,7 +96,7 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
         // Its file is the program's own: whoever looks at the demonstration cannot change it.
         warnings.clear();
     }
-    let limits = arguments.tls.limits();
+    let limits = arguments.tls.limits(HttpLimits::of(&limited));
     let listen = arguments.tls.listen_on(arguments.listen);
     listen.check()?;
     let runtime = runtime()?;
@@ -130,6 +131,7 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
         witness: arguments.witness,
         witness_lost: arguments.witness_lost,
         listen,
+        requests: Limits::of(&limited),
         limits,
         visitors: arguments.demo,
     };

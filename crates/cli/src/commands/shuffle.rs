@@ -6,6 +6,7 @@ use clap::Args;
 use reticent_server::{
     client::Endpoint,
     config::ServiceFile,
+    http::HttpLimits,
     shuffle::{ShuffleOptions, run_shuffler},
 };
 
@@ -56,7 +57,7 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
     let key = read(&arguments.key_file)?.trim().to_string();
     let roots = arguments.server_roots.as_deref();
     let server = Endpoint::new(&arguments.server, Some(key), roots)?;
-    let limits = arguments.tls.limits();
+    let limits = arguments.tls.limits(HttpLimits::default());
     let options = ShuffleOptions {
         plans,
         data: arguments.data,

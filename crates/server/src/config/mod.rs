@@ -2,6 +2,7 @@
 //!
 //! | file | what it is |
 //! | --- | --- |
+//! | `limits` | limits on requests |
 //! | `span` | spans of time as people write them |
 //! | `params` | the file as it is written |
 //! | `plan` | a checked loop: its features, its learner, its clock, its generation |
@@ -15,6 +16,7 @@ mod changes;
 mod device;
 #[cfg(test)]
 mod docs;
+mod limits;
 mod outlook;
 mod params;
 mod plan;
@@ -26,6 +28,7 @@ pub use device::{
     BATCH_BODY_TIME, DeviceLearner, DeviceParams, DevicePlan, MOST_BATCH_BYTES, MOST_SEALED,
     ShuffleMode, ShuffleTable,
 };
+pub use limits::LimitParams;
 pub use outlook::LoopOutlook;
 pub(crate) use params::person_path;
 pub use params::{

@@ -11,7 +11,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use serde_json::json;
 
-use super::{Origin, Span, span};
+use super::{LimitParams, Origin, Span, span};
 use crate::{Error, Result};
 
 /// All loops of a service: `loops.toml`.
@@ -36,6 +36,9 @@ pub struct ServiceFile {
     #[schemars(extend("propertyNames" = { "pattern": "^[a-z0-9_-]{1,64}$" }, "minProperties" = 1))]
     #[serde(rename = "loop", default)]
     pub loops: BTreeMap<String, LoopParams>,
+    /// Limits on requests.
+    #[serde(default)]
+    pub limits: LimitParams,
 }
 
 impl ServiceFile {

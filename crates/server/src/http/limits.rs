@@ -5,12 +5,13 @@
 //! requests on each.
 
 use std::{
+    num::NonZeroU32,
     sync::{Mutex, PoisonError},
     time::Duration,
 };
 
 use super::PerAddress;
-use crate::{Error, Result};
+use crate::{Error, Result, config::LimitParams};
 
 /// What clients may take.
 #[derive(Debug, Clone, Copy)]
@@ -54,6 +55,27 @@ impl Default for HttpLimits {
     }
 }
 
+impl HttpLimits {
+    /// The limits of a file of loops. A rate keeps the proportion of what may be called at once.
+    pub fn of(params: &LimitParams) -> Self {
+        let limits = HttpLimits::default();
+        let rate = |per_second: Option<NonZeroU32>, rate: Rate| match per_second {
+            None => rate,
+            Some(more) => Rate {
+                per_second: more.get(),
+                burst: more.get().saturating_mul(rate.burst / rate.per_second),
+            },
+        };
+        HttpLimits {
+            body: LimitParams::size(params.body, limits.body),
+            connections: LimitParams::size(params.connections, limits.connections),
+            ranks: rate(params.ranks_per_second, limits.ranks),
+            reads: rate(params.reads_per_second, limits.reads),
+            ..limits
+        }
+    }
+}
+
 /// So many calls a second on average, and so many at once.
 #[derive(Debug, Clone, Copy)]
 pub struct Rate {
@@ -90,6 +112,32 @@ impl Bucket {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{config::ServiceFile, loops::Limits};
+
+    fn limits(table: &str) -> LimitParams {
+        let text = format!(
+            "[limits]\n{table}\n[loop.home]\nprivacy = {{ epsilon = 1.0, delta = 1e-6 }}\n[loop.home.action]\ntopic = {{ categories = [\"news\", \"sport\"] }}\n"
+        );
+        ServiceFile::parse(&text).unwrap().limits
+    }
+
+    #[test]
+    fn a_file_sets_limits_and_others_keep_their_defaults() {
+        let set = limits(
+            "actions = 7\nbatch = 3\nbatch_actions = 9\nopen_events = 5\nbody = 1000\nranks_per_second = 10\nreads_per_second = 6\nconnections = 40",
+        );
+        let (requests, http) = (Limits::of(&set), HttpLimits::of(&set));
+        let found =
+            (requests.actions, requests.batch, requests.batch_actions, requests.open_events);
+        assert_eq!(found, (7, 3, 9, 5));
+        assert_eq!((http.body, http.connections), (1000, 40));
+        assert_eq!((http.ranks.per_second, http.ranks.burst), (10, 20));
+        assert_eq!((http.reads.per_second, http.reads.burst), (6, 24));
+        let (unset, standard) = (LimitParams::default(), Limits::default());
+        assert_eq!(format!("{:?}", Limits::of(&unset)), format!("{standard:?}"));
+        assert_eq!(format!("{:?}", HttpLimits::of(&unset)), format!("{:?}", HttpLimits::default()));
+        assert_eq!(limits(""), unset);
+    }
 
     #[test]
     fn a_rate_is_kept_and_comes_back() {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::objects;
-use crate::{Error, Result, store::Digest};
+use crate::{Error, Result, config::LimitParams, store::Digest};
 
 /// A question: which of these actions for this person?
 #[derive(Clone, Deserialize, utoipa::ToSchema)]
@@ -110,6 +110,20 @@ impl Default for Limits {
             name: 512,
             batch: 1000,
             open_events: 10_000_000,
+        }
+    }
+}
+
+impl Limits {
+    /// The limits of a file of loops.
+    pub fn of(params: &LimitParams) -> Self {
+        let limits = Limits::default();
+        Limits {
+            actions: LimitParams::size(params.actions, limits.actions),
+            batch: LimitParams::size(params.batch, limits.batch),
+            batch_actions: LimitParams::size(params.batch_actions, limits.batch_actions),
+            open_events: params.open_events.map_or(limits.open_events, |most| most.get().into()),
+            ..limits
         }
     }
 }
