@@ -23,7 +23,7 @@ use crate::{
 ///
 /// ```
 /// use reticent_lab::{Experiment, FastNoise, Kinds, Result, bandits::{Setting, Stepped}, contest::Contestant, simulate::Player};
-/// # use reticent::bandit::Arms;
+/// # use reticent::{bandit::Arms, noise::Noise};
 /// /// Chooses uniformly among the first arms.
 /// #[derive(serde::Serialize, serde::Deserialize)]
 /// #[serde(deny_unknown_fields)]
