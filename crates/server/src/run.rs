@@ -291,6 +291,7 @@ pub async fn serve_until(
     }
     tickers.spawn(Arc::clone(&service).keep_sweeping());
     tickers.spawn(Arc::clone(&service).keep_noticing_suspensions());
+    tickers.spawn(Arc::clone(&service).keep_probing());
     ready(address);
     serve(app, listener, tls, stop).await;
     service.stop();

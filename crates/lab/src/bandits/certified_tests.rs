@@ -260,26 +260,26 @@ fn who_hides_data_is_not_accused_and_an_aggregator_certifies() {
     }
 }
 
-/// A player that stops at once is not called consistent: words that repeat a reward give it away, and words without data hide nothing.
+/// A player that stops at once is not called consistent: words that repeat a reward give it away, and words without data are no audit.
 #[test]
 fn a_player_that_never_plays_is_not_called_consistent() {
-    fn broken(value: fn(f64) -> f64) -> Box<dyn Contestant> {
-        stated("broken", move |_| Made {
+    let audited = |value: fn(f64) -> f64| {
+        let broken = stated("broken", move |_| Made {
             seen: Vec::new(),
             choose: |_: &[(Vec<f64>, f64)]| false,
             observe: move |reward: f64| -> Result<()> {
                 Err(reticent::Error::invalid("reward", value(reward), "never").into())
             },
-        })
-    }
-    for (value, verdict) in
-        [((|reward| reward) as fn(f64) -> f64, Verdict::Violated), (|_| 0.0, Verdict::Vacuous)]
-    {
-        let experiment = Experiment::of("own", 1000, 1, 7, vec![broken(value)]).unwrap();
-        let found = audit(&experiment, &AuditOptions::default(), |_, _| {}).unwrap();
-        assert!(!found.audits.is_empty());
-        assert!(found.audits.iter().all(|audit| audit.verdict == verdict), "{found:?}");
-    }
+        });
+        let experiment = Experiment::of("own", 1000, 1, 7, vec![broken]).unwrap();
+        audit(&experiment, &AuditOptions::default(), |_, _| {}).unwrap()
+    };
+    let found = audited(|reward| reward);
+    assert!(!found.audits.is_empty());
+    assert!(found.audits.iter().all(|audit| audit.verdict == Verdict::Violated), "{found:?}");
+    let found = audited(|_| 0.0);
+    assert!(found.audits.is_empty() && found.not_audited.len() == 2, "{found:?}");
+    assert!(found.not_audited[0].reason.contains("could not be played"));
 }
 
 /// A saved learner of the user's own is marked as stated and not checked, and so is every learner that begins with it.

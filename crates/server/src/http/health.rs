@@ -65,14 +65,13 @@ async fn health(app: &App) -> Health {
     if app.stopping.load(Ordering::SeqCst) {
         refusals.push("the service stops".into());
     }
-    // First, because it opens a store again that was closed after a failure.
-    let refused = app.service.write_trouble().await;
+    let refused = app.service.write_trouble();
     let writable = refused.is_none();
     let readable = app.service.store().setting("token key".into()).await.is_ok();
     if !readable {
         refusals.push("the store cannot be read".into());
     }
-    refusals.extend(refused);
+    refusals.extend(refused.map(str::to_string));
     let mut troubles = app.service.troubles();
     troubles.extend(refusals.iter().cloned());
     let flags = Flags { ready: troubles.is_empty(), readable, writable };

@@ -10,13 +10,15 @@ use reticent::{
     release::{Generation, one_ledger},
 };
 
-use crate::Result;
+use crate::{Result, store::LifeId};
 
 /// Generations of a loop before the present one.
 #[derive(Debug, Clone, Default)]
 pub struct Earlier {
     /// Those whose visits are counted together with the present one's.
     pub shared: Vec<Generation>,
+    /// Their lives.
+    pub lives: Vec<LifeId>,
     /// How many counted by themselves.
     pub separate: usize,
 }

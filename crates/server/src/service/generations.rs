@@ -10,11 +10,14 @@ use reticent::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::rollback::{doubt_name, note_name, replays_name};
+use super::{
+    Loop, Service,
+    rollback::{doubt_name, note_name, replays_name},
+};
 use crate::{
     Error, Result,
     config::{DevicePlan, LoopParams, LoopPlan, Trust},
-    loops::{self, Earlier},
+    loops::{self, Earlier, HeadName, Token},
     store::{Agreement, Life, LifeId, Store, WitnessRecord, floor},
 };
 
@@ -24,7 +27,10 @@ pub(super) async fn earlier(store: &dyn Store, life: &Life) -> Result<Earlier> {
     let lives = store.lives().await?;
     for before in lives.iter().filter(|one| one.name == life.name && one.id < life.id) {
         match before.ledger == life.ledger {
-            true => earlier.shared.push(generation(store, before.id).await?),
+            true => {
+                earlier.lives.push(before.id);
+                earlier.shared.push(generation(store, before.id).await?);
+            }
             false => earlier.separate += 1,
         }
     }
@@ -58,16 +64,32 @@ pub(super) async fn is_whole(
         else {
             continue;
         };
-        let alone = WitnessRecord {
-            store: record.store,
-            heads: [(life.id, *seen)].into(),
-            ..WitnessRecord::default()
-        };
-        if alone.check(store).await? != Agreement::Agrees {
+        if record.alone(life.id, seen).check(store).await? != Agreement::Agrees {
             return Ok(false);
         }
     }
     Ok(true)
+}
+
+/// Charges the lines of lives that are noted to be rolled back, once more each, where a changed file ends them before an operator has accepted that: what both lines have released about
+/// people stays released. It is called before the next generation begins, so that no process can end between the two without the charge.
+pub(crate) async fn charge_noted(store: &dyn Store, ledger: LifeId) -> Result<()> {
+    for life in store.lives().await?.iter().filter(|life| life.ledger == ledger) {
+        let replays = loops::learner(&store.head(life.id).await?)?.replays();
+        let mut noted = false;
+        for note in [note_name(life.id, replays), doubt_name(life.id, replays)] {
+            noted |= store.setting(note).await?.is_some();
+        }
+        if noted {
+            let charged = store.raise_floor(replays_name(life.id), replays + 1).await?;
+            tracing::warn!(
+                life = life.id,
+                charged,
+                "a changed file ends a generation that was rolled back: the ledger does not go on, and both copies are charged"
+            );
+        }
+    }
+    Ok(())
 }
 
 /// A life of a curator's loop with every replay that is charged.
@@ -75,6 +97,28 @@ async fn generation(store: &dyn Store, life: LifeId) -> Result<Generation> {
     let (head, charged) = (store.head(life).await?, floor(store, replays_name(life)).await?);
     let curator = Curator::<SecureNoise>::resume_charged(&head.state, head.number, charged)?;
     loops::generation(&curator)
+}
+
+impl Service {
+    /// Notices a head of an earlier generation whose ledger goes on. One that the store lacks shows that visits are missing in the ledger.
+    pub(super) async fn notice_earlier(&self, each: &Loop, token: &str) -> Result<()> {
+        let read = |life: &LifeId| Some((*life, Token::read(&self.tokens, *life, token)?));
+        let Some((life, seen)) = each.earlier.lives.iter().find_map(read) else { return Ok(()) };
+        let head = self.store.head(life).await?;
+        let stored = match seen.number < head.number {
+            false => Some(HeadName::new(head.number, &head.chain)),
+            // A number that was left out after an accepted rollback has no record.
+            true => {
+                let found = self.store.releases(life, seen.number.max(1), 1).await?;
+                let found = found.first().filter(|record| record.number == seen.number);
+                found.map(|record| HeadName::new(record.number, &record.chain))
+            }
+        };
+        match stored.is_none_or(|stored| stored == seen) || seen.number == 0 {
+            true => Ok(()),
+            false => self.ledger_lacks(each, life, seen.number).await,
+        }
+    }
 }
 
 /// A loop as a store has it.
@@ -90,6 +134,8 @@ pub struct StoredLoop {
     ledgers: BTreeMap<LifeId, Vec<Generation>>,
     /// The ledger of the present one.
     ledger: LifeId,
+    /// Whether that ledger has counted everything, as far as the store knows.
+    is_whole: bool,
 }
 
 /// All loops that a store has, each with all of its generations.
@@ -108,8 +154,10 @@ pub(crate) async fn stored_loops(store: &dyn Store) -> Result<Vec<StoredLoop>> {
         let (ledger, name) = (life.ledger, life.name.clone());
         let mut ledgers = found.remove(&name).map_or_else(BTreeMap::new, |before| before.ledgers);
         ledgers.entry(ledger).or_default().push(generation);
+        let is_whole = is_whole(store, None, &name).await?;
+        let (generation, stored_name) = (life.generation, name.clone());
         let stored =
-            StoredLoop { name: name.clone(), generation: life.generation, params, ledgers, ledger };
+            StoredLoop { name: stored_name, generation, params, ledgers, ledger, is_whole };
         found.insert(name, stored);
     }
     Ok(found.into_values().collect())
@@ -176,7 +224,8 @@ impl<'p> Planned<'p> {
         let continues = stored.is_some_and(|stored| stored.generation == self.generation);
         let mut changed = Vec::new();
         if !continues {
-            let shared = stored.filter(|stored| stored.params.counts_with(self.params));
+            let shared =
+                stored.filter(|stored| stored.is_whole && stored.params.counts_with(self.params));
             let ledger = shared.map_or(LifeId::MAX, |stored| stored.ledger);
             ledgers.entry(ledger).or_default().push(self.cost.clone());
             changed = stored.map_or_else(Vec::new, |stored| stored.params.changes(self.params));

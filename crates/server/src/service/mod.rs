@@ -54,8 +54,8 @@ use std::{
 pub use answering::Answering;
 pub use counts::Counts;
 pub use erase::ErasedAnswer;
-pub(crate) use generations::stored_loops;
 pub use generations::{Outcome, StoredLoop, outcomes};
+pub(crate) use generations::{charge_noted, stored_loops};
 pub(crate) use model::stored_model;
 pub(crate) use people::{PEOPLE_CHECK, is_known_to_lack_keys, needed_keys};
 pub use rollback::{Accepted, RollbackCost};
@@ -341,7 +341,9 @@ impl Service {
     /// Notices a head that a client has seen. A token of this service that is ahead of what is stored shows that the store has gone back.
     pub async fn notice(&self, name: &str, token: &str) -> Result<()> {
         let each = self.find(name)?;
-        let Some(seen) = Token::read(&self.tokens, each.life, token) else { return Ok(()) };
+        let Some(seen) = Token::read(&self.tokens, each.life, token) else {
+            return self.notice_earlier(each, token).await;
+        };
         let answering = each.answering();
         let served = HeadName::new(answering.served.number, &answering.served.chain);
         if seen == served {

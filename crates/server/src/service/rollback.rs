@@ -86,6 +86,11 @@ pub(super) fn replays_name(life: LifeId) -> String {
     format!("replays: life {life}")
 }
 
+/// The name of the floor of releases of an ended life that were shown to be lost, and for which the generation that counts in its ledger was stopped.
+fn shown_name(life: LifeId) -> String {
+    format!("shown: life {life}")
+}
+
 /// The name of the note that another loop has shown that the store has gone back.
 pub(super) fn doubt_name(life: LifeId, replays: u64) -> String {
     format!("doubted: life {life}, replays {replays}")
@@ -123,12 +128,15 @@ impl Service {
         let record = witness.lock().await.record.clone();
         self.repeat_lost(&record).await?;
         for each in self.loops() {
+            for life in &each.earlier.lives {
+                let Some(seen) = record.heads.get(life) else { continue };
+                let alone = record.alone(*life, seen);
+                if alone.check(self.store.as_ref()).await? != Agreement::Agrees {
+                    self.ledger_lacks(each, *life, seen.number).await?;
+                }
+            }
             let Some(seen) = record.heads.get(&each.life) else { continue };
-            let alone = WitnessRecord {
-                store: record.store,
-                heads: [(each.life, *seen)].into(),
-                ..WitnessRecord::default()
-            };
+            let alone = record.alone(each.life, seen);
             match alone.check(self.store.as_ref()).await? {
                 Agreement::Agrees => {
                     let known = record.replays.get(&each.life).copied().unwrap_or(0).into();
@@ -239,9 +247,9 @@ impl Service {
             return Ok(false);
         }
         let stored = loops::learner(head)?.replays();
-        // Of a link that is kept as a hash it is not known what it charged.
-        let accepted = link
-            .map(|link| Rollback::read(&link.release).map_or(stored, |rollback| rollback.replays));
+        // Of a link that is kept as a hash it is not known what it charged: one replay at least. Taking more for charged could leave out a line.
+        let accepted =
+            link.map(|link| Rollback::read(&link.release).map_or(1, |rollback| rollback.replays));
         let Some(charged) = lacking(known, stored, accepted) else { return Ok(false) };
         self.store.raise_floor(replays_name(each.life), charged).await?;
         let seen = each.note_again();
@@ -263,6 +271,20 @@ impl Service {
             "rollback: this copy of the store ends at release {number}, but release {seen} was already published. {accept}"
         );
         self.halt_for_good(each, why, seen).await
+    }
+
+    /// Stops a loop that counts in the ledger of an earlier generation of which the store lacks a release: visits to it are missing in the ledger. Each release that
+    /// is shown so is charged once, with all of its generation before it, as those of the present one are.
+    pub(super) async fn ledger_lacks(&self, each: &Loop, life: LifeId, seen: u64) -> Result<()> {
+        let name = shown_name(life);
+        if seen <= floor(self.store.as_ref(), name.clone()).await? {
+            return Ok(());
+        }
+        let shown = "an earlier generation with the same ledger was rolled back, and visits may be missing in the ledger";
+        self.doubt(each, shown).await?;
+        // Last: if the process ends before it, the same token or witness begins all this again.
+        self.store.raise_floor(name, seen).await?;
+        Ok(())
     }
 
     /// Stops the releases of the other loops: one file holds them all, and what a client has seen of one loop does not tell how far the others were.

@@ -162,7 +162,7 @@ impl Service {
         let mut ledgers: BTreeMap<LifeId, Vec<Generation>> = BTreeMap::new();
         for life in &lives {
             let params: LoopParams = serde_json::from_slice(&life.params).map_err(Error::store)?;
-            let event = match params.trust {
+            let (event, most) = match params.trust {
                 Trust::Curator => {
                     let curator = self.cost_of(life.id).await?;
                     let (counted, units) = match &params.warm_start_origin {
@@ -182,13 +182,15 @@ impl Service {
                     if last.is_some_and(|last| last.id != life.id) {
                         continue;
                     }
-                    loops::together(ledger).0
+                    loops::together(ledger)
                 }
                 // Devices release by themselves, so that a copy of the store that is put back adds nothing.
-                _ => serde_json::from_slice(&life.event).map_err(Error::store)?,
+                _ => (serde_json::from_slice(&life.event).map_err(Error::store)?, 0),
             };
             let counted = params.privacy.unit != Some(UnitName::Decision);
+            // An earlier generation with the same ledger may have learnt from more.
             let visits = params.privacy.visits.filter(|_| counted).map(u64::from);
+            let visits = visits.map(|visits| visits.max(most));
             delta = delta.max(params.privacy.delta);
             let counted = ledgers.get(&life.ledger).map_or(1, Vec::len);
             let name = match (life.ended, counted) {

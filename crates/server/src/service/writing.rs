@@ -4,10 +4,14 @@
 //! not ready:  a request's transaction failed within RECENT and none has succeeded since, or a probe fails
 //! ```
 //!
-//! A probe raises a floor, in a transaction like any other. One a second is made at most, however many ask.
+//! A probe raises a floor, in a transaction like any other. Probes are made on a timetable: every second while readiness is asked for, else every minute. A caller gets the outcome of
+//! the last one at once: an answer that waited for the writer would show by its time whether others write.
 
 use std::{
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
@@ -17,8 +21,14 @@ use crate::{Error, Result, clock::Clock};
 /// A failure of a request counts for so many milliseconds if no request succeeds meanwhile: one that gets no requests is asked by probes alone.
 const RECENT: u64 = 10_000;
 
-/// Milliseconds that the outcome of a probe is used again.
-const FRESH: u64 = 1_000;
+/// Milliseconds after a call for readiness in which probes are made every second.
+const ASKED: u64 = 60_000;
+
+/// Milliseconds between two probes that no caller asks for.
+const UNASKED: u64 = 60_000;
+
+/// Time between two looks at the timetable.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// Time that a probe may take.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -31,8 +41,10 @@ const PROBES: &str = "probes of readiness";
 pub(super) struct Writing {
     /// When the last transaction of a request failed, by the steady clock and from 1; 0 if it succeeded.
     failed: AtomicU64,
-    /// When the last probe ended, and why it failed, if it did.
-    probed: tokio::sync::Mutex<Option<(u64, Option<String>)>>,
+    /// When readiness was asked for last, by the steady clock and from 1; 0 before the first time.
+    asked: AtomicU64,
+    /// Whether the last probe failed.
+    refused: AtomicBool,
     /// Where the floor of probes is, as far as this process knows.
     floor: AtomicU64,
 }
@@ -49,25 +61,43 @@ impl Writing {
 }
 
 impl Service {
-    /// Why requests that write are refused, if they are.
-    pub async fn write_trouble(&self) -> Option<String> {
+    /// Why requests that write are refused, if they are, as far as requests and the last probe have shown.
+    pub fn write_trouble(&self) -> Option<&'static str> {
+        let steady = self.clock.steady();
+        self.writing.asked.store(steady.saturating_add(1), Ordering::Relaxed);
         let failed = self.writing.failed.load(Ordering::Relaxed);
-        if failed > 0 && self.clock.steady() < failed.saturating_add(RECENT) {
-            return Some(refused("the last request failed"));
-        }
-        let mut probed = self.writing.probed.lock().await;
-        if let Some((when, outcome)) = &*probed
-            && self.clock.steady() < when.saturating_add(FRESH)
-        {
-            return outcome.clone();
-        }
-        let trouble = match tokio::time::timeout(PATIENCE, self.probe()).await {
+        let recent = failed > 0 && steady < failed.saturating_add(RECENT);
+        (recent || self.writing.refused.load(Ordering::Relaxed)).then_some(REFUSED)
+    }
+
+    /// Probes now. A failure and its end are logged.
+    pub async fn probe_writing(&self) {
+        let failure = match tokio::time::timeout(PATIENCE, self.probe()).await {
             Ok(Ok(())) => None,
-            Ok(Err(error)) => Some(refused(&error.to_string())),
-            Err(_) => Some(refused("it does not answer")),
+            Ok(Err(error)) => Some(error.to_string()),
+            Err(_) => Some("it does not answer".into()),
         };
-        *probed = Some((self.clock.steady(), trouble.clone()));
-        trouble
+        let before = self.writing.refused.swap(failure.is_some(), Ordering::Relaxed);
+        match failure {
+            Some(failure) if !before => tracing::error!("{REFUSED}: {failure}"),
+            None if before => tracing::warn!("the store takes what requests write again"),
+            _ => {}
+        }
+    }
+
+    /// Probes on a timetable until the service stops.
+    pub async fn keep_probing(self: Arc<Self>) {
+        let mut last = self.clock.steady();
+        self.probe_writing().await;
+        while !self.stopping.load(Ordering::SeqCst) {
+            tokio::time::sleep(LOOK).await;
+            let (steady, asked) = (self.clock.steady(), self.writing.asked.load(Ordering::Relaxed));
+            let is_asked = asked > 0 && steady < asked.saturating_add(ASKED);
+            if is_asked || steady.saturating_sub(last) >= UNASKED {
+                last = steady;
+                self.probe_writing().await;
+            }
+        }
     }
 
     /// Writes, and reads nothing before: a store that was closed after a failure is opened again by the next transaction that writes.
@@ -86,8 +116,6 @@ impl Service {
     }
 }
 
-fn refused(why: &str) -> String {
-    format!(
-        "the store refuses what requests write ({why}): questions and rewards are answered with 503 and have to be sent again; make room on its disk, or look at the database"
-    )
-}
+/// What every caller may read: details are in the log.
+const REFUSED: &str = "the store refuses what requests write: questions and rewards are answered with 503 and have to be sent again; make room on its disk, or look at the database (the log \
+     says why)";

@@ -273,6 +273,11 @@ pub fn compare(record: &WitnessRecord, heads: &BTreeMap<LifeId, WitnessHead>) ->
 }
 
 impl WitnessRecord {
+    /// What the witness saw of one life.
+    pub(crate) fn alone(&self, life: LifeId, seen: &WitnessHead) -> Self {
+        WitnessRecord { store: self.store, heads: [(life, *seen)].into(), ..Self::default() }
+    }
+
     /// Compares a store with the witness. Where it is ahead, the release of the number that the witness saw must have the same chain.
     pub async fn check(&self, store: &dyn Store) -> Result<Agreement> {
         if store.id() != self.store {

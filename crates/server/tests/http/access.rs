@@ -304,6 +304,7 @@ async fn readiness_follows_what_a_request_would_meet() {
     let store = Arc::new(MemoryStore::new([7; 16]));
     let server = Server::set_up(Setup { store: store.clone(), ..Setup::default() }).await;
     store.fail_next(Fault::Before);
+    server.service.probe_writing().await;
     for path in ["/readyz", "/readyz/requests"] {
         let answer = server.send("GET", path, &[], "").await.expect(503).json();
         let trouble = answer["troubles"][0].as_str().unwrap();
@@ -313,7 +314,7 @@ async fn readiness_follows_what_a_request_would_meet() {
     assert!(metrics.contains("reticent_store_writable 0\n"), "{metrics}");
     server.send("GET", "/healthz", &[], "").await.expect(200);
     // A request that meets it shows it at once, though the last probe was well.
-    server.clock.pass(1_000);
+    server.service.probe_writing().await;
     server.send("GET", "/readyz", &[], "").await.expect(200);
     store.fail_next(Fault::Before);
     server.rank("e1", "anna").await.expect(503);

@@ -1,5 +1,7 @@
 //! Counts for the curator: what was taken is counted once, whoever repeats it and whoever goes away.
 
+use std::time::Duration;
+
 use super::{generations::Captured, *};
 use crate::store::{Disk, RedbStore};
 
@@ -89,25 +91,47 @@ async fn a_disk_that_is_full_is_told_as_requests_meet_it() {
     let store = RedbStore::open_on(&disk, &folder.path().join("store"), 32).unwrap();
     let clock = Arc::new(ManualClock::at(START));
     let service = serve_by(&Arc::new(store), &clock).await;
-    assert_eq!(service.write_trouble().await, None);
+    let trouble = async || {
+        service.probe_writing().await;
+        service.write_trouble()
+    };
+    assert_eq!(trouble().await, None);
     disk.fail_after(0);
-    assert_eq!(service.write_trouble().await, None, "a probe is good for a second");
-    clock.pass(1_000);
-    assert!(service.write_trouble().await.unwrap().contains("503"), "no request has come yet");
+    assert_eq!(service.write_trouble(), None, "a caller waits for no probe");
+    assert!(trouble().await.unwrap().contains("503"), "no request has come yet");
     assert!(matches!(service.rank("home", request("one", None)).await, Err(Error::Store(_))));
     clock.pass(20_000);
-    assert!(service.write_trouble().await.is_some(), "no request comes any more");
+    assert!(trouble().await.is_some(), "no request comes any more");
     disk.recover();
-    clock.pass(1_000);
-    assert_eq!(service.write_trouble().await, None);
+    assert_eq!(trouble().await, None);
     service.rank("home", request("one", None)).await.unwrap();
     // A request that fails is believed at once, before the next probe.
     disk.fail_after(0);
     assert!(service.rank("home", request("two", None)).await.is_err());
-    assert!(service.write_trouble().await.is_some());
+    assert!(service.write_trouble().is_some());
     disk.recover();
     service.rank("home", request("two", None)).await.unwrap();
-    assert_eq!(service.write_trouble().await, None);
+    assert_eq!(service.write_trouble(), None);
+}
+
+/// A process that is asked for readiness probes by itself.
+#[tokio::test]
+async fn probes_are_made_on_a_timetable() {
+    let world = World::new(&file(EXACT, "")).await;
+    world.store.fail_next(Fault::Before);
+    let probing = tokio::spawn(Arc::clone(&world.service).keep_probing());
+    let until = async |refused: bool| {
+        while world.service.write_trouble().is_some() != refused {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let shown = async {
+        until(true).await;
+        until(false).await;
+    };
+    tokio::time::timeout(Duration::from_secs(60), shown).await.unwrap();
+    world.service.stop();
+    probing.await.unwrap();
 }
 
 /// Whether the events are there is not known to the caller, and known to the store.

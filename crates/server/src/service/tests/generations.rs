@@ -240,6 +240,58 @@ async fn a_ledger_that_has_lost_visits_does_not_go_on() {
     assert!((total(&service).await - charged).abs() < 1e-9);
 }
 
+/// An older copy is served with a changed file, without a witness: the ledger goes on, until a client shows what the copy lacks. It is charged once.
+#[tokio::test]
+async fn a_token_of_an_earlier_generation_shows_that_its_ledger_lacks_visits() {
+    let (store, clock) = (Arc::new(MemoryStore::new([1; 16])), Arc::new(ManualClock::at(START)));
+    let people = || Secret::from_bytes([3; 32]);
+    let other = twice_a_day().replace("1 second", "2 seconds");
+    let service = open(&twice_a_day(), &store, &clock, people()).await.unwrap();
+    let copy = Arc::new(store.copy());
+    clock.pass(TICK);
+    assert_eq!(service.tick("home").await.unwrap(), Ticked::Released(1));
+    let token = |service: &Service| service.find("home").unwrap().answering().token.clone();
+    let lost = token(&service);
+    let service = open(&other, &copy, &clock, people()).await.unwrap();
+    assert_eq!(copy.lives().await.unwrap()[1].ledger, 1);
+    let total = async || service.together().await.unwrap().guarantee.unwrap().epsilon();
+    assert!((total().await - 1.0).abs() < 0.01);
+    service.notice("home", &token(&service)).await.unwrap();
+    assert_eq!(service.troubles(), Vec::<String>::new());
+    service.notice("home", &lost).await.unwrap();
+    assert!(service.troubles()[0].contains("visits may be missing"), "{:?}", service.troubles());
+    let head = service.head(service.find("home").unwrap()).await.unwrap();
+    let named = HeadName::new(head.number, &head.chain).text();
+    service.accept_rollback("home", &named).await.unwrap();
+    assert!((total().await - 1.45).abs() < 0.01, "{}", total().await);
+    // Clients that echo it later show nothing new.
+    service.notice("home", &lost).await.unwrap();
+    assert_eq!(service.troubles(), Vec::<String>::new());
+}
+
+/// A rollback was noticed, and the file changed instead of accepting it: what both copies have released is charged.
+#[tokio::test]
+async fn a_changed_file_does_not_evade_the_charge_of_a_rollback() {
+    let (store, clock) = (Arc::new(MemoryStore::new([1; 16])), Arc::new(ManualClock::at(START)));
+    let people = || Secret::from_bytes([3; 32]);
+    let service = open(&twice_a_day(), &store, &clock, people()).await.unwrap();
+    let copy = Arc::new(store.copy());
+    clock.pass(TICK);
+    service.tick("home").await.unwrap();
+    let lost = service.find("home").unwrap().answering().token.clone();
+    let service = open(&twice_a_day(), &copy, &clock, people()).await.unwrap();
+    service.tick("home").await.unwrap();
+    service.notice("home", &lost).await.unwrap();
+    assert!(!service.troubles().is_empty());
+    for text in ["2 seconds", "2 seconds", "3 seconds"] {
+        let text = twice_a_day().replace("1 second", text);
+        let service = open(&text, &copy, &clock, people()).await.unwrap();
+        let total = service.together().await.unwrap().guarantee.unwrap().epsilon();
+        // Two lines of the first generation, and one ledger for those after it: three at the price of one.
+        assert!((total - 1.81).abs() < 0.01, "{total}");
+    }
+}
+
 /// What `serve --check --data` says before a changed file is served is what comes.
 #[tokio::test]
 async fn what_a_file_will_do_is_said_before() {
