@@ -346,7 +346,7 @@ fn conditions(
             }
             if earlier.separate > 0 {
                 conditions.push(trusted(
-                    format!("{} of this loop counted visits in ledgers of their own: what they cost is not in this number", generations(earlier.separate)),
+                    format!("{} of this loop have ledgers of their own, or count decisions: what they cost is not in this number", generations(earlier.separate)),
                     "it is in the total of all loops",
                 ));
             }

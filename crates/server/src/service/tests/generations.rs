@@ -159,7 +159,7 @@ async fn generations_of_earlier_stores_stay_composed() {
     assert!((epsilon - 1.81).abs() < 0.01, "{epsilon}");
     let certificate = world.service.certificate("home").await.unwrap();
     assert!((certificate.guarantee.epsilon() - 1.0).abs() < 1e-3);
-    let separate = "2 earlier generations of this loop counted visits in ledgers of their own";
+    let separate = "2 earlier generations of this loop have ledgers of their own";
     assert!(certificate.conditions.iter().any(|one| one.text.contains(separate)));
     // A change from now on adds nothing.
     world.again(&twice_a_day().replace("1 second", "2 seconds")).await;
