@@ -4,8 +4,7 @@ use tracing::info;
 
 use crate::{
     Error, Result,
-    config::{LoopParams, Trust},
-    service::charge_noted,
+    config::LoopParams,
     store::{Life, NewLife, Store},
 };
 
@@ -19,12 +18,6 @@ pub(crate) async fn begin(store: &dyn Store, new: NewLife, is_whole: bool) -> Re
         Some(before) if is_whole && read(&before.params)?.counts_with(&now) => Some(before.id),
         _ => None,
     };
-    if let Some(before) = before.as_ref().filter(|before| before.generation != new.generation)
-        && now.trust == Trust::Curator
-        && !is_whole
-    {
-        charge_noted(store, before.ledger).await?;
-    }
     let life = store.begin_life(NewLife { counts_with, ..new }).await?;
     let (name, number) = (&life.name, life.id);
     let generation = format_args!("{:016x}", life.generation);

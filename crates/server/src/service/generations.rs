@@ -18,7 +18,7 @@ use crate::{
     Error, Result,
     config::{DevicePlan, LoopParams, LoopPlan, Trust},
     loops::{self, Earlier, HeadName, Token},
-    store::{Agreement, Life, LifeId, Store, WitnessRecord, floor},
+    store::{Agreement, Life, LifeId, NewLife, Store, WitnessRecord, floor},
 };
 
 /// The generations of a loop before this one.
@@ -73,8 +73,13 @@ pub(super) async fn is_whole(
 
 /// Charges the lines of lives that are noted to be rolled back, once more each, where a changed file ends them before an operator has accepted that: what both lines have released about
 /// people stays released. It is called before the next generation begins, so that no process can end between the two without the charge.
-pub(crate) async fn charge_noted(store: &dyn Store, ledger: LifeId) -> Result<()> {
-    for life in store.lives().await?.iter().filter(|life| life.ledger == ledger) {
+pub(super) async fn charge_noted(store: &dyn Store, new: &NewLife) -> Result<()> {
+    let lives = store.lives().await?;
+    let present = lives.iter().find(|life| life.name == new.name && life.ended.is_none());
+    let Some(present) = present.filter(|present| present.generation != new.generation) else {
+        return Ok(());
+    };
+    for life in lives.iter().filter(|life| life.ledger == present.ledger) {
         let replays = loops::learner(&store.head(life.id).await?)?.replays();
         let mut noted = false;
         for note in [note_name(life.id, replays), doubt_name(life.id, replays)] {

@@ -54,8 +54,8 @@ use std::{
 pub use answering::Answering;
 pub use counts::Counts;
 pub use erase::ErasedAnswer;
+pub(crate) use generations::stored_loops;
 pub use generations::{Outcome, StoredLoop, outcomes};
-pub(crate) use generations::{charge_noted, stored_loops};
 pub(crate) use model::stored_model;
 pub(crate) use people::{PEOPLE_CHECK, is_known_to_lack_keys, needed_keys};
 pub use rollback::{Accepted, RollbackCost};
@@ -402,6 +402,9 @@ impl Loop {
             time: now,
             counts_with: None,
         };
+        if !is_whole {
+            generations::charge_noted(store.as_ref(), &new).await?;
+        }
         let life = lives::begin(store.as_ref(), new, is_whole).await?;
         let earlier = generations::earlier(store.as_ref(), &life).await?;
         let mut head = store.head(life.id).await?;
