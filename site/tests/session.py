@@ -6,6 +6,7 @@ A page shows stdout, of a command that is refused stderr, and of a service what 
 import doctest
 import os
 import re
+import shutil
 import subprocess
 import threading
 import time
@@ -25,8 +26,9 @@ class Session:
     def __init__(self, folder):
         self.folder, self.services, self.key = folder, [], None
         self.address = "127.0.0.1:8080"
-        for name in ("examples", "crates"):
-            (folder / name).symlink_to(ROOT / name)
+        # Paths in an experiment are relative to its file: what a script writes beside a copy is not in the repository.
+        shutil.copytree(ROOT / "examples", folder / "examples")
+        (folder / "crates").symlink_to(ROOT / "crates")
         (folder / "bin").mkdir()
         (folder / "bin" / "reticent").symlink_to(program.BINARY.resolve())
 

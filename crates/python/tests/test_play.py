@@ -63,7 +63,7 @@ def test_an_audit_that_tested_nothing_says_so():
 
 
 def test_a_simulated_bandit_has_a_computed_guarantee():
-    simulated = lambda seed: reticent.JointBandit.simulated(seed, 3, 1.0, 1e-6, 100)  # noqa: E731
+    simulated = lambda seed: reticent.JointBandit.simulated(seed, dimension=3, epsilon=1.0, delta=1e-6, horizon=100)  # noqa: E731
     results = lab.play(world, {"simulated": simulated}, rounds=50)
     assert results.guarantees["simulated"]["provenance"] == "computed" and "stated" not in repr(results)
 
