@@ -33,15 +33,15 @@ class Indiscreet:
             self.remembered = 0.0 if self.raises else reward
 
 
-def test_a_leak_about_one_person_of_forty_is_detected():
-    # False alarms: 1e-6 each, by the confirmation of a violation.
-    for person in (2, 3, 5, 7):
-        policies = {str(raises): type("Leak", (Indiscreet,), {"person": person, "raises": raises}) for raises in (False, True)}
-        found = lab.audit(world, policies, rounds=40, samples=1000)
-        assert found.violated == ["False", "True"], found
-        caught = [audit for audit in found.audits if audit["verdict"] == "violated"]
-        assert any(audit["positions"]["worst"] == person for audit in caught)
-        assert f"of 40; bound for that of round {person}" in repr(found)
+@pytest.mark.parametrize("person, raises", [(2, True), (7, False)])
+def test_a_leak_about_one_person_of_twenty_is_detected(person, raises):
+    # False alarms: 1e-6, by the confirmation of a violation. The laboratory's own tests attack more people, and runs of forty.
+    leak = type("Leak", (Indiscreet,), {"person": person, "raises": raises})
+    found = lab.audit(world, {"leak": leak}, rounds=20, samples=1000)
+    assert found.violated == ["leak"], found
+    caught = [audit for audit in found.audits if audit["verdict"] == "violated"]
+    assert any(audit["positions"]["worst"] == person for audit in caught)
+    assert f"of 20; bound for that of round {person}" in repr(found)
 
 
 def test_an_audit_that_tested_nothing_says_so():
