@@ -18,7 +18,7 @@ LICENSING = get_spdx_licensing()
 
 
 def is_allowed(expression):
-    """Whether a licence expression can be met by allowed licences alone. A slash between licences is an old form of OR."""
+    """True if a licence expression can be met by allowed licences alone. A slash between licences is an old form of OR."""
     try:
         parsed = LICENSING.parse(expression.replace("/", " OR "), validate=True)
     except ExpressionError:

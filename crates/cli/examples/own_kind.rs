@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ShopKeys {
-    /// What a sale of the second offer gains on weekends.
+    /// Gain of a sale of the second offer on weekends.
     gain: f64,
 }
 

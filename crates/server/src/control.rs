@@ -38,7 +38,7 @@ pub enum Command {
     },
     /// List all keys.
     ListKeys,
-    /// What it would cost to go on from a store that was rolled back.
+    /// Asks for the price of going on from a store that was rolled back.
     PriceRollback {
         /// The loop.
         loop_name: String,
@@ -72,7 +72,7 @@ pub enum Command {
     },
     /// Which keys of the people's hashes are still needed.
     PeopleKeys,
-    /// Which loops the store has, with all of their generations.
+    /// Asks for the loops of the store, with all of their generations.
     Loops,
     /// Which store is served.
     Store,
@@ -93,7 +93,7 @@ pub enum Reply {
     Keys(Vec<KeyLine>),
     /// The key is revoked.
     Revoked,
-    /// What a rollback would cost.
+    /// Price of a rollback.
     RollbackPriced(RollbackCost),
     /// Releases go on, with a replay charged.
     RollbackAccepted(Accepted),

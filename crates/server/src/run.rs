@@ -44,7 +44,7 @@ pub struct RunOptions {
     pub witness_lost: bool,
     /// Where to listen.
     pub listen: Listen,
-    /// What clients may ask for.
+    /// Limits on requests.
     pub requests: Limits,
     /// What clients may take.
     pub limits: HttpLimits,
@@ -73,7 +73,7 @@ impl Listen {
         Err(Error::invalid("listen", self.address, remedy))
     }
 
-    /// Whether clients come by TLS: to this process, or to the proxy in front.
+    /// True if clients come by TLS: to this process, or to the proxy in front.
     pub fn is_reached_by_tls(&self) -> bool {
         self.tls.is_some() || self.behind_proxy
     }

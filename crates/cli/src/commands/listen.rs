@@ -1,4 +1,4 @@
-//! How a process listens, and to how many: options that `reticent serve` and `reticent shuffle` have in common.
+//! Options of listening that `reticent serve` and `reticent shuffle` have in common.
 
 use std::{net::SocketAddr, path::PathBuf};
 
@@ -8,7 +8,7 @@ use reticent_server::{
     run::Listen,
 };
 
-/// Who does TLS, and how many connections an address may have.
+/// Options of TLS, and of the connections of an address.
 #[derive(Args)]
 pub(super) struct TlsArguments {
     /// A certificate with those that vouch for it, as PEM.
@@ -27,7 +27,7 @@ pub(super) struct TlsArguments {
 }
 
 impl TlsArguments {
-    /// What clients may take: these limits, with what the arguments say of connections.
+    /// Limits on clients: these, with those on connections that the arguments set.
     pub(super) fn limits(&self, limits: HttpLimits) -> HttpLimits {
         let per_address = match (self.connections_per_address, self.behind_proxy) {
             (Some(most), _) => PerAddress::Every(most as usize),

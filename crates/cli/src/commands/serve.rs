@@ -231,12 +231,12 @@ struct Checked {
 struct AllChecked {
     loops: Vec<Checked>,
     together: Together,
-    /// What the files will do to the store of `--data`.
+    /// Effects of the files on the store of `--data`.
     #[serde(skip_serializing_if = "Option::is_none")]
     generations: Option<Vec<Outcome>>,
 }
 
-/// What these loops will do to the store of a folder, which stays as it is.
+/// Effects of these loops on the store of a folder, which stays as it is.
 async fn outcomes_in(
     data: &Data,
     plans: &[LoopPlan],

@@ -45,7 +45,7 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CombinerParams {
-    /// What all bases have in common. A proved width is each base's own, at its own guess of lambda; a constant width is that of the largest
+    /// Parameters that all bases have in common. A proved width is each base's own, at its own guess of lambda; a constant width is that of the largest
     /// guess, twice as large for half of it, and so on.
     pub base: OnlineUcbParams,
     /// The failure probability alpha.

@@ -39,7 +39,7 @@ use crate::privacy::Event;
 /// A generation of a loop, as its price enters that of all generations with the same ledger.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Generation {
-    /// What its stream costs a person by itself, replays included: [`PrivateSum::event`](super::PrivateSum::event) of a stream by the clock.
+    /// Price of its stream alone for a person, replays included: [`PrivateSum::event`](super::PrivateSum::event) of a stream by the clock.
     pub event: Event,
     /// Contributions at which it stops to learn from a person, those to the other generations included: k.
     pub at_most: u64,
@@ -47,7 +47,7 @@ pub struct Generation {
     pub replays: u64,
 }
 
-/// What generations with one ledger cost a person together. Events without Gaussian noise compose.
+/// Price for a person of generations with one ledger. Events without Gaussian noise compose.
 ///
 /// ```
 /// use reticent::{privacy::Event, release::{Generation, one_ledger}};
@@ -135,7 +135,7 @@ mod tests {
             factors.into_iter().map(stream).collect()
         }
 
-        /// What one contribution costs.
+        /// Price of one contribution.
         fn once(&self) -> f64 {
             self.norm * self.domain.sensitivity_across_steps() / self.sigma
         }
@@ -157,7 +157,7 @@ mod tests {
     /// A contribution of one world: generation, tick, features, reward.
     type Given = (usize, usize, u8, i8);
 
-    /// How far the joint stream moves when the contributions of one world are replaced by those of the other.
+    /// Distance by which the joint stream moves when the contributions of one world are replaced by those of the other.
     fn shift(streams: &[Stream], [one, other]: [&[Given]; 2]) -> f64 {
         let coordinates = streams[0].domain.coordinates();
         let mut moved = vec![vec![0.0; TICKS * coordinates]; streams.len()];

@@ -65,7 +65,7 @@ impl PaddedSums {
         PaddedSums { tree, step: 0, exact, noisy }
     }
 
-    /// Whether a deserialised state has the right shape and stands at `step`.
+    /// True if a deserialised state has the right shape and stands at `step`.
     pub(super) fn fits(&self, coordinates: usize, step: u64) -> bool {
         self.step == step
             && nodes_fit(self.tree.steps(), step, coordinates, &self.exact)

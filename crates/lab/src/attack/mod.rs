@@ -263,7 +263,7 @@ pub struct Audit {
     pub certified: Promise,
     /// No smaller epsilon can be true at that delta, with the stated confidence.
     pub epsilon_lower_bound: f64,
-    /// How it was computed: `gaussian_trade_off` rests on the shape of noise that the accountant has priced, `clopper_pearson` on nothing.
+    /// Method of computation: `gaussian_trade_off` rests on the shape of noise that the accountant has priced, `clopper_pearson` on nothing.
     pub bound: &'static str,
     /// The confidence of the bound and the verdict.
     pub confidence: f64,

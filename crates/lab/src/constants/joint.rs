@@ -66,7 +66,7 @@ impl PublishedNoise {
         ("wishart_opt", PublishedNoise::WishartOpt),
     ];
 
-    /// Whether the noise is Gaussian.
+    /// True if the noise is Gaussian.
     pub fn is_gaussian(self) -> bool {
         matches!(self, PublishedNoise::GaussianTree | PublishedNoise::GaussianOpt)
     }

@@ -477,7 +477,7 @@ fn check_size(rounds: u64, trials: u64) -> Result<()> {
     Ok(())
 }
 
-/// Whether two files as run differ at most in where their data are.
+/// True if two files as run differ at most in where their data are.
 fn is_same(one: &str, other: &str) -> bool {
     let named = |text: &str| {
         let mut table = toml::from_str::<toml::Table>(text).ok()?;

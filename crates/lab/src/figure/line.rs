@@ -82,7 +82,7 @@ pub(super) struct Rank {
     pub(super) of: usize,
 }
 
-/// Whether this number of bands in one panel is drawn as bars.
+/// True if this number of bands in one panel is drawn as bars.
 pub(crate) fn draws_bars(bands: usize) -> bool {
     bands > MOST_FILLED
 }

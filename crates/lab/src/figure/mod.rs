@@ -67,7 +67,7 @@ pub enum Line {
 pub struct Series {
     /// The name in the legend or of the row; empty for a line that belongs to another one.
     pub name: String,
-    /// What a line without a name is of the other one, for the legend: `median`.
+    /// Role of a line without a name beside the other one, for the legend: `median`.
     pub role: &'static str,
     /// The index of the colour, so that an algorithm has the same colour in every figure.
     pub colour: usize,

@@ -1,4 +1,4 @@
-//! Whether logged propensities can be those with which a log's actions were drawn.
+//! Test of logged propensities against the actions that a log says were drawn with them.
 //!
 //! A line with action `A` and propensity `p` has `E[1{A = a} / p] <= 1` for every action a, with equality where a could be drawn; and an action of probability `q > 1/2` is
 //! missed with probability `1 - q`. Hence two contradictions and one doubt:
@@ -13,7 +13,7 @@
 
 use std::collections::BTreeMap;
 
-/// How a warning of such a log begins.
+/// Beginning of a warning of such a log.
 pub(crate) const PROPENSITIES: &str = "PROPENSITIES";
 
 /// Standard errors.
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
     use crate::FastNoise;
 
-    /// What is said of lines of a policy, whose propensities are written as `written` says.
+    /// Warning of lines of a policy, whose propensities are written as `written` says.
     fn warnings(
         lines: u64,
         mut policy: impl FnMut(&mut FastNoise) -> Vec<f64>,

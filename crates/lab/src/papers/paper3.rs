@@ -42,7 +42,7 @@ fn name(levels: &[f64; 3]) -> String {
     format!("a = ({}, {}, {})", levels[0], levels[1], levels[2])
 }
 
-/// What the paper leaves open of Algorithm 1.
+/// Choices that the paper leaves open in Algorithm 1.
 #[derive(Clone, Copy)]
 struct Variant {
     /// T'.

@@ -96,7 +96,7 @@ pub enum ExplorationSet {
     JointBall,
 }
 
-/// How uncertainty counts in line 18 of Algorithm 1.
+/// Measure of uncertainty in line 18 of Algorithm 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Optimism {

@@ -42,7 +42,7 @@ impl Relaxed {
         Relaxed { params: params.clone(), weights: weights.to_vec(), grams }
     }
 
-    /// What line 18 chooses, if its program has a bound.
+    /// Choice of line 18, if its program has a bound.
     pub(super) fn actions(
         &self,
         coordinator: &Coordinator<FastNoise>,
@@ -93,7 +93,7 @@ impl Known {
         Ok(Known { weight, aim, root, longest })
     }
 
-    /// What the best direction gains at these prices over its cost, and the direction.
+    /// Gain of the best direction at these prices over its cost, and the direction.
     fn offer(&self, mean_price: f64, spread_price: f64) -> (f64, Vec<f64>) {
         let pull = self.weight - mean_price;
         let mut q: Vec<f64> = self.aim.iter().map(|u| pull * u).collect();
@@ -202,7 +202,7 @@ mod tests {
     use super::*;
     use crate::FastNoise;
 
-    /// What line 18 maximises, of actions.
+    /// Objective of line 18, for actions.
     fn worth(agents: &[Known], ws: &[Vec<f64>]) -> f64 {
         let one = |(agent, w): (&Known, &Vec<f64>)| {
             let sup = w.iter().fold(0.0, |most: f64, w| most.max(w.abs()));

@@ -12,7 +12,7 @@ impl LoopParams {
         parts.filter(|(before, now)| before != now).map(|(_, (name, _))| name).collect()
     }
 
-    /// Whether persons are counted over this generation and a later one: in both by a curator, over one grid of periods, which does not restart.
+    /// True if persons are counted over this generation and a later one: in both by a curator, over one grid of periods, which does not restart.
     pub(crate) fn counts_with(&self, later: &LoopParams) -> bool {
         let grid = |params: &LoopParams| match params.ledger("") {
             Ok(Ledger::Person { period, .. }) if params.trust == Trust::Curator => Some(period),

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What clients may ask for. A limit that is not given keeps its default.
+/// Limits on requests of clients. A limit that is not given keeps its default.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LimitParams {

@@ -27,7 +27,7 @@ pub(super) enum Counted {
     Unusable,
 }
 
-/// How much the list of a loop's models takes, from the first one.
+/// Storage of the list of a loop's models, estimated from the first one.
 pub fn storage(plan: &DevicePlan) -> Result<StorageOutlook> {
     let model = wire::to_json(&Half::new(plan)?.publish()?);
     Ok(StorageOutlook::new(&plan.params, plan.tick, model.as_bytes()))

@@ -13,14 +13,14 @@ use prometheus_client::{
 use super::keys::Grant;
 use crate::{clock::Time, service::Service};
 
-/// How the service is doing as a whole.
+/// State of the service as a whole.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Flags {
     /// Whether /readyz answers 200.
     pub ready: bool,
-    /// Whether the store can be read.
+    /// True if the store can be read.
     pub readable: bool,
-    /// Whether the store takes what requests write.
+    /// True if the store takes what requests write.
     pub writable: bool,
 }
 

@@ -85,7 +85,7 @@ pub struct Shared {
     pub keys: Arc<KeyRing>,
     /// What clients may take.
     pub limits: HttpLimits,
-    /// Whether browsers reach the service by TLS, its own or that of a declared proxy: cookies are then sent over nothing else.
+    /// True if browsers reach the service by TLS, its own or that of a declared proxy: cookies are then sent over nothing else.
     pub tls: bool,
     metrics: Metrics,
     /// What is left of the rate of calls without a key.

@@ -188,7 +188,7 @@ impl Drop for Working {
 /// See [`Activity::answer`].
 struct Answer {
     body: Body,
-    /// What is left of a part that was too large to be handed over at once.
+    /// Rest of a part that was too large to be handed over at once.
     rest: Bytes,
     activity: Arc<Activity>,
     /// While the next part is being made.

@@ -36,7 +36,7 @@ pub struct Certificate {
     pub guarantee: Guarantee,
     /// The whole of the sentence.
     pub sentence: String,
-    /// What is protected, in words, such as "one person, who takes part at most 2 times in each calendar window of 1 day".
+    /// The protected unit in words, such as "one person, who takes part at most 2 times in each calendar window of 1 day".
     pub protects: String,
     /// The calendar window in which contributions are counted, such as "1 day", or "ever"; none where one decision is protected.
     pub period: Option<String>,
@@ -283,7 +283,7 @@ fn trusted(text: impl Into<String>, by: &str) -> Condition {
     Condition::trusted(text, by)
 }
 
-/// The conditions of a loop's guarantee, each with what enforces it: at most so many visits are learnt from, and so many replays are charged.
+/// The conditions of a loop's guarantee, each with what enforces it: the largest number of visits that are learnt from, and the replays that are charged.
 fn conditions(
     plan: &LoopPlan,
     earlier: &Earlier,

@@ -57,7 +57,7 @@ pub struct ChainLine {
     pub chain: String,
     /// The release as JSON text; none when only its hash is kept.
     pub release: Option<String>,
-    /// Whether its model was compacted: number, time and hashes stay.
+    /// True if its model was compacted: number, time and hashes stay.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub compacted: bool,
 }

@@ -1,4 +1,4 @@
-//! What the generations of a loop cost one person, where they share a ledger and where they do not.
+//! Price of the generations of a loop for one person, where they share a ledger and where they do not.
 //!
 //! A loop that goes on over the same periods counts a person's visits over all of its generations, so that together they cost what the dearest of them
 //! does (`release/generations.rs` of the core, with the proof). Generations of stores from before that counted by themselves: they compose, and are in the total of all loops only.
@@ -19,7 +19,7 @@ pub struct Earlier {
     pub shared: Vec<Generation>,
     /// Their lives.
     pub lives: Vec<LifeId>,
-    /// How many counted by themselves.
+    /// Number of those with ledgers of their own.
     pub separate: usize,
 }
 
@@ -32,20 +32,20 @@ pub fn generation(curator: &Curator<SecureNoise>) -> Result<Generation> {
     Ok(Generation { event: curator.event(), at_most, replays: curator.replays() })
 }
 
-/// What generations with one ledger cost a person, and how many visits of a person in a period all of them learn from at most.
+/// Price for a person of generations with one ledger, and the visits of a person in a period that all of them learn from at most.
 pub fn together(generations: &[Generation]) -> (Event, u64) {
     let most = generations.iter().map(|one| one.at_most).max().unwrap_or(0);
     (one_ledger(generations), most)
 }
 
 impl Earlier {
-    /// What this learner and the generations that share its ledger cost a person, and how many visits all of them learn from at most.
+    /// Price for a person of this learner and the generations that share its ledger, and the visits that all of them learn from at most.
     pub fn event(&self, curator: &Curator<SecureNoise>) -> Result<(Event, u64)> {
         let all = self.shared.iter().cloned().chain([generation(curator)?]);
         Ok(together(&all.collect::<Vec<_>>()))
     }
 
-    /// What is promised of all of them.
+    /// Guarantee of all of them.
     pub fn guarantee(&self, curator: &Curator<SecureNoise>) -> Result<Guarantee> {
         let own = curator.guarantee()?;
         if self.shared.is_empty() {

@@ -23,7 +23,7 @@ pub(super) const CALENDAR: &str = "calendar window";
 /// Numbers of periods whose epsilon is shown.
 pub(crate) const SHOWN_PERIODS: [u32; 3] = [1, 2, 12];
 
-/// How often a contribution is made at most, with the period, which is one of the windows of this kind.
+/// The largest number of contributions in words, with the period, which is one of the windows of this kind.
 pub(crate) fn often(most: u64, period: Period, windows: &str) -> String {
     let times = match most {
         1 => "once".to_string(),

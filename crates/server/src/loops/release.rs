@@ -58,7 +58,7 @@ pub fn learner(head: &Head) -> Result<Curator<SecureNoise>> {
     Ok(Curator::resume(&head.state, head.number)?)
 }
 
-/// How much the list of a loop's releases takes, from one of them.
+/// Storage of the list of a loop's releases, estimated from one of them.
 pub fn storage(plan: &LoopPlan) -> Result<StorageOutlook> {
     let mut curator = plan.begin()?;
     let mut sums = curator.no_sums();
@@ -67,7 +67,7 @@ pub fn storage(plan: &LoopPlan) -> Result<StorageOutlook> {
     Ok(StorageOutlook::new(&plan.params, plan.tick, release.as_bytes()))
 }
 
-/// What a stored head serves, after these generations.
+/// The served model of a stored head, after these generations.
 pub fn served(head: &Head, time: Option<Time>, earlier: &Earlier) -> Result<Served> {
     let curator = learner(head)?;
     Ok(Served {

@@ -1,4 +1,4 @@
-//! What answers people at a moment, with the token of its head.
+//! The release that answers people at a moment, with the token of its head.
 
 use crate::{
     loops::{HeadName, Served, Token},
@@ -6,7 +6,7 @@ use crate::{
     store::LifeId,
 };
 
-/// What answers people, with its token.
+/// The release that answers people, with its token.
 pub struct Answering {
     /// Everything that has been released.
     pub served: Served,

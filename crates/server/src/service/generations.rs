@@ -37,7 +37,7 @@ pub(super) async fn earlier(store: &dyn Store, life: &Life) -> Result<Earlier> {
     Ok(earlier)
 }
 
-/// Whether the ledger of a loop's present generation has counted every visit to what was released, as far as the store and the witness know. That of an older copy has not, and the
+/// True if the ledger of a loop's present generation has counted every visit to what was released, as far as the store and the witness know. That of an older copy has not, and the
 /// releases that were lost are a line of their own: a generation that began in the same ledger before an operator has accepted and charged that line would let people be learnt from
 /// twice for one price.
 pub(super) async fn is_whole(
@@ -139,7 +139,7 @@ pub struct StoredLoop {
     ledgers: BTreeMap<LifeId, Vec<Generation>>,
     /// The ledger of the present one.
     ledger: LifeId,
-    /// Whether that ledger has counted everything, as far as the store knows.
+    /// True if that ledger has counted everything, as far as the store knows.
     is_whole: bool,
 }
 
@@ -168,12 +168,12 @@ pub(crate) async fn stored_loops(store: &dyn Store) -> Result<Vec<StoredLoop>> {
     Ok(found.into_values().collect())
 }
 
-/// What a file of loops will do to a loop of a store.
+/// Effect of a file of loops on a loop of a store.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Outcome {
     /// The loop.
     pub name: String,
-    /// Whether its present generation goes on.
+    /// True if its present generation goes on.
     pub continues: bool,
     /// The parts of its file that begin another generation, such as "reward"; empty if none does, or if there was none before.
     pub changed: Vec<&'static str>,
@@ -243,7 +243,7 @@ impl<'p> Planned<'p> {
     }
 }
 
-/// What these loops of a file will do to those of a store.
+/// Effects of these loops of a file on those of a store.
 pub fn outcomes(
     stored: &[StoredLoop],
     plans: &[LoopPlan],

@@ -30,7 +30,7 @@ struct Prepared {
 /// What is counted of a question when its event is stored, and not again when it is repeated.
 #[derive(Clone, Copy)]
 struct Seen {
-    /// Whether a person is missing in a loop that counts persons, so that nothing is learnt from it.
+    /// True if a person is missing in a loop that counts persons, so that nothing is learnt from it.
     without_person: bool,
     clipped: u64,
     unknown: u64,

@@ -59,7 +59,7 @@ pub struct RollbackCost {
 pub struct Accepted {
     /// Replays that are charged by now.
     pub replays: u64,
-    /// What it costs.
+    /// Its price.
     pub cost: RollbackCost,
 }
 
@@ -465,7 +465,7 @@ impl Service {
         Ok((seen, head))
     }
 
-    /// What it would cost to go on from a store that was rolled back. Nothing is changed.
+    /// Prices going on from a store that was rolled back. Nothing is changed.
     pub async fn price_rollback(&self, name: &str, named: &str) -> Result<RollbackCost> {
         let each = self.find(name)?;
         let (_, head) = self.rolled_back(each, named).await?;

@@ -8,7 +8,7 @@ use std::{
 use super::Service;
 use crate::clock::Clock;
 
-/// How often the process looks at the clock.
+/// Time between two looks at the clock.
 const LOOK: Duration = Duration::from_millis(500);
 
 /// A time between two looks that is logged, in milliseconds.

@@ -69,7 +69,7 @@ pub(super) struct Progress {
     closed: u64,
     /// Whether slots have stayed open for a failure, and none was closed since: a store that fails now and then does not stop releases for ever.
     spared: bool,
-    /// Whether it was logged that slots are closed which lie in the future.
+    /// True if it was logged that slots are closed which lie in the future.
     ahead: bool,
 }
 

@@ -7,7 +7,7 @@
 //! right, or when an operator has accepted it.
 //!
 //! ```text
-//! offset(t) = wall(t) - steady(t)              constant for a clock that nobody sets
+//! offset(t) = wall(t) - steady(t)              constant for a clock that is not set
 //! believed:   |offset(t) - anchor(t)| <= STEP  the anchor follows the offset by 1 ms a second at most
 //! ```
 //!
@@ -31,7 +31,7 @@ pub(super) const STEP: u64 = 60_000;
 /// A step of a running clock that is logged though it is believed, in milliseconds.
 const LOGGED: u64 = 5_000;
 
-/// The anchor follows the clock by a millisecond in so many.
+/// Milliseconds in which the anchor follows the clock by one.
 const FOLLOWS: u64 = 1_000;
 
 /// A clock that is further behind the latest time that is known at a start, in milliseconds, is not believed.
@@ -57,7 +57,7 @@ struct State {
     followed: u64,
     /// What the clock says, where it is not believed.
     doubted: Option<Time>,
-    /// Whether no clock has been believed since the start: how long the service was away is not known then.
+    /// True if no clock has been believed since the start: how long the service was away is not known then.
     away: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Whether the store takes what requests write, so that readiness follows what a request would meet: a full disk refuses every question and every reward.
+//! State of the store's writing, so that readiness follows what a request would meet: a full disk refuses every question and every reward.
 //!
 //! ```text
 //! not ready:  a request's transaction failed within RECENT and none has succeeded since, or a probe fails
@@ -18,7 +18,7 @@ use std::{
 use super::Service;
 use crate::{Error, Result, clock::Clock};
 
-/// A failure of a request counts for so many milliseconds if no request succeeds meanwhile: one that gets no requests is asked by probes alone.
+/// Milliseconds for which a failure of a request counts if no request succeeds meanwhile: one that gets no requests is asked by probes alone.
 const RECENT: u64 = 10_000;
 
 /// Milliseconds after a call for readiness in which probes are made every second.
@@ -36,14 +36,14 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The floor that probes raise.
 const PROBES: &str = "probes of readiness";
 
-/// What is known of the store's writing.
+/// Outcomes of writing, by requests and by probes.
 #[derive(Default)]
 pub(super) struct Writing {
     /// When the last transaction of a request failed, by the steady clock and from 1; 0 if it succeeded.
     failed: AtomicU64,
     /// When readiness was asked for last, by the steady clock and from 1; 0 before the first time.
     asked: AtomicU64,
-    /// Whether the last probe failed.
+    /// True if the last probe failed.
     refused: AtomicBool,
     /// Where the floor of probes is, as far as this process knows.
     floor: AtomicU64,
@@ -116,6 +116,6 @@ impl Service {
     }
 }
 
-/// What every caller may read: details are in the log.
+/// The sentence that every caller may read: details are in the log.
 const REFUSED: &str = "the store refuses what requests write: questions and rewards are answered with 503 and have to be sent again; make room on its disk, or look at the database (the log \
      says why)";

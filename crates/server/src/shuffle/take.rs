@@ -124,7 +124,7 @@ impl Shuffler {
     }
 }
 
-/// What sealed bytes are recognised by, whatever the head of their envelope says.
+/// The name that sealed bytes are recognised by, whatever the head of their envelope says.
 fn sealed_id(sealed: &[u8]) -> EventHash {
     let mut id = EventHash::default();
     id.copy_from_slice(&digest(&[b"sealed report", sealed])[..16]);

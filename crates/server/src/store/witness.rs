@@ -273,7 +273,7 @@ pub fn compare(record: &WitnessRecord, heads: &BTreeMap<LifeId, WitnessHead>) ->
 }
 
 impl WitnessRecord {
-    /// What the witness saw of one life.
+    /// The record of one life alone.
     pub(crate) fn alone(&self, life: LifeId, seen: &WitnessHead) -> Self {
         WitnessRecord { store: self.store, heads: [(life, *seen)].into(), ..Self::default() }
     }

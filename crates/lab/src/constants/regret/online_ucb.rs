@@ -1,4 +1,4 @@
-//! What paper 0 says of regret, as numbers: Theorem 3.4, Corollary 3.6 and Theorem E.1, without their O(.) and O~(.).
+//! Bounds of paper 0 on regret, as numbers: Theorem 3.4, Corollary 3.6 and Theorem E.1, without their O(.) and O~(.).
 //!
 //! The text hides constants: 2 in Theorem 3.4, which its proof has and this number too; gamma of Lemma 3.3 in Corollary 3.6, which is 1 here; P of
 //! Theorem E.1, which is given. So Corollary 3.6 and Theorem E.1 say how regret grows, and bound nothing by themselves.

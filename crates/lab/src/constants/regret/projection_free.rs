@@ -1,4 +1,4 @@
-//! What paper 4 says of regret, as numbers: Lemma 3.1 with the constants of its proof, and Lemmas 5.2 and 5.5, which are it at their noise.
+//! Bounds of paper 4 on regret, as numbers: Lemma 3.1 with the constants of its proof, and Lemmas 5.2 and 5.5, which are it at their noise.
 //!
 //! ```text
 //! R_T <= D^2/eta + eta T_round kappa^2/2 + T_round kappa gamma + 2 T zeta L

@@ -22,7 +22,7 @@ const GAPS: [f64; 8] =
 /// Values of rho_min.
 const SHIFTS: usize = 8;
 
-/// What is shifted, in the order of the panels.
+/// Mechanisms whose regulariser is shifted, in the order of the panels.
 const MECHANISMS: [(&str, Option<PublishedNoise>); 3] = [
     ("NonPrivate", None),
     ("Wishart", Some(PublishedNoise::Wishart)),

@@ -111,7 +111,7 @@ def _check(label, player):
 
 
 def _takes(function, count):
-    """Whether a function can be called with so many arguments, as far as Python knows."""
+    """True if a function can be called with this number of arguments, as far as Python knows."""
     try:
         inspect.signature(function).bind(*range(count))
     except ValueError:

@@ -25,9 +25,9 @@ pub(crate) enum Mistake {
     CloseReopens,
     /// Erasing somebody gives them new visits.
     ErasureRefills,
-    /// What is remembered of an erased person's requests stays.
+    /// An erased person's requests stay remembered.
     ErasureKeepsRequests,
-    /// What is remembered of an erased person's requests stays where the event's own row was removed before.
+    /// An erased person's requests stay remembered where the event's own row was removed before.
     ErasureForgetsRowsOnly,
     /// A new life begins with an empty ledger.
     LedgerBeginsAgain,

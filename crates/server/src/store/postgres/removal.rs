@@ -44,7 +44,7 @@ pub(super) async fn collect(
     Ok(rows + ids + releases)
 }
 
-/// What stays of an event id whose person is erased: see [`ERASED_REQUEST`].
+/// The rest of an event id whose person is erased: see [`ERASED_REQUEST`].
 const FORGET_REQUESTS: &str =
     "update remembered set person = null, request = $2, answer = ''::bytea where person = any($1)";
 

@@ -87,7 +87,7 @@ impl HeadRow {
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Remembered {
     pub event: EventHash,
-    /// Who asked, for erasure: the event's own row may be gone.
+    /// The person who asked, for erasure: the event's own row may be gone.
     pub person: Option<PersonHash>,
     pub request: Digest,
     pub answer: Vec<u8>,
@@ -115,7 +115,7 @@ impl Record for Remembered {
 }
 
 impl Remembered {
-    /// What stays when its person is erased: the id, so that a repetition is not a second event.
+    /// The rest when its person is erased: the id, so that a repetition is not a second event.
     pub(super) fn erased(self) -> Self {
         let Remembered { event, .. } = self;
         Remembered { event, person: None, request: ERASED_REQUEST, answer: Vec::new() }
