@@ -132,7 +132,7 @@ const run = async () => {
   await desk.getByRole("link", { name: "Certificate" }).last().click();
   await desk.getByRole("heading", { name: "Privacy certificate: news" }).waitFor();
   const text = await desk.locator("article").innerText();
-  for (const words of ["at best", "enforced", "assumed", "reticent certify --chain", "periods of 30 days"]) assert.ok(text.includes(words), words);
+  for (const words of ["at best", "enforced", "assumed", "reticent certify --chain", "calendar windows of 30 days"]) assert.ok(text.includes(words), words);
   const pdf = await desk.pdf({ preferCSSPageSize: true, path: pictures && join(pictures, "certificate.pdf") });
   assert.equal(pdf.toString("latin1").match(/\/Type\s*\/Page\b/g)?.length, 1, "the certificate is not one page");
 
