@@ -16,14 +16,14 @@ SITE = ROOT / "target" / "site"
 @pytest.mark.parametrize(
     "target, page, link",
     [
-        ("service.md#figures", "guide.md", "service.md#figures"),
-        ("../examples/loops.toml", "guide.md", "repository/examples/loops.toml.md"),
-        ("../../SECURITY.md", "for/operator.md", "../repository/SECURITY.md"),
-        ("docs/guide.md", "repository/README.md", "../guide.md"),
+        ("../reference/service.md#figures", "start/experiments.md", "../reference/service.md#figures"),
+        ("../../examples/loops.toml", "start/experiments.md", "../repository/examples/loops.toml.md"),
+        ("../../SECURITY.md", "start/operator.md", "../repository/SECURITY.md"),
+        ("docs/start/experiments.md", "repository/README.md", "../start/experiments.md"),
         ("examples/web", "repository/README.md", "examples/web/README.md"),
         ("crates/core/src/noise", "repository/README.md", "crates/core/src/noise/index.md"),
-        ("#here", "guide.md", "#here"),
-        ("https://example.org/a.md", "guide.md", "https://example.org/a.md"),
+        ("#here", "start/experiments.md", "#here"),
+        ("https://example.org/a.md", "start/experiments.md", "https://example.org/a.md"),
     ],
 )
 def test_a_link_leads_to_a_page_of_the_site(target, page, link):
@@ -31,12 +31,12 @@ def test_a_link_leads_to_a_page_of_the_site(target, page, link):
 
 
 def test_a_link_that_leads_nowhere_is_left_for_mkdocs_to_refuse():
-    assert repository.with_links_of_the_site("[text](../examples/none.toml)", "guide.md") == "[text](../examples/none.toml)"
+    assert repository.with_links_of_the_site("[text](../../examples/none.toml)", "start/experiments.md") == "[text](../../examples/none.toml)"
 
 
 def test_code_is_left_alone():
-    for code in ("`[a](../examples/loops.toml)`", "```\n[a](../examples/loops.toml)\n```"):
-        assert repository.with_links_of_the_site(code, "guide.md") == code
+    for code in ("`[a](../../examples/loops.toml)`", "```\n[a](../../examples/loops.toml)\n```"):
+        assert repository.with_links_of_the_site(code, "start/experiments.md") == code
 
 
 def test_nothing_is_loaded_from_other_hosts():

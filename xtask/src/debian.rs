@@ -41,9 +41,9 @@ const FILES: [(&str, &str, u32); 15] = [
     ("packaging/debian/copyright", "usr/share/doc/reticent/copyright", 0o644),
     ("LICENSE-MIT", "usr/share/doc/reticent/LICENSE-MIT", 0o644),
     ("CHANGELOG.md", "usr/share/doc/reticent/CHANGELOG.md", 0o644),
-    ("docs/service.md", "usr/share/doc/reticent/service.md", 0o644),
-    ("docs/devices.md", "usr/share/doc/reticent/devices.md", 0o644),
-    ("docs/operations.md", "usr/share/doc/reticent/operations.md", 0o644),
+    ("docs/reference/service.md", "usr/share/doc/reticent/service.md", 0o644),
+    ("docs/guides/devices.md", "usr/share/doc/reticent/devices.md", 0o644),
+    ("docs/guides/operations.md", "usr/share/doc/reticent/operations.md", 0o644),
 ];
 
 /// Builds the package for people: `target/debian/reticent_VERSION_ARCHITECTURE.deb`.

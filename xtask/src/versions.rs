@@ -87,9 +87,9 @@ fn disagreements(read: Read, version: &str) -> Result<Vec<String>, String> {
     let control = read("packaging/debian/control")?;
     let stated = control.lines().find_map(|line| line.strip_prefix("Version: "));
     expect("packaging/debian/control", stated.map(|s| if s == "VERSION" { version } else { s }));
-    let operations = read("docs/operations.md")?;
+    let operations = read("docs/guides/operations.md")?;
     for named in operations.split("/reticent_").skip(1) {
-        expect("docs/operations.md, name of the package", named.split('_').next());
+        expect("docs/guides/operations.md, name of the package", named.split('_').next());
     }
     Ok(problems)
 }
@@ -186,7 +186,7 @@ mod tests {
             ("crates/web/package.json", "\"version\": \"#\""),
             ("crates/web/package-lock.json", "\n  \"version\": \"#\""),
             ("crates/web/package-lock.json", "\n      \"version\": \"#\""),
-            ("docs/operations.md", "/reticent_#_"),
+            ("docs/guides/operations.md", "/reticent_#_"),
             ("CITATION.cff", "\nversion: #"),
         ];
         let taken_over = [

@@ -257,7 +257,7 @@ fn a_check_rounds_as_the_certificate_does() {
 fn the_page_about_the_service_prints_the_loop_of_the_example() {
     let example = include_str!("../../../examples/loops.toml");
     let (_, example) = example.split_once("\n\n").unwrap();
-    assert!(include_str!("../../../docs/service.md").contains(example.trim_end()));
+    assert!(include_str!("../../../docs/reference/service.md").contains(example.trim_end()));
 }
 
 /// A service that runs, and is ended when it is dropped.

@@ -70,9 +70,9 @@ mod readme {}
 mod contributing {}
 
 #[cfg(doctest)]
-#[doc = include_str!("../../../docs/features.md")]
+#[doc = include_str!("../../../docs/reference/features.md")]
 mod features {}
 
 #[cfg(doctest)]
-#[doc = include_str!("../../../docs/online_ucb.md")]
+#[doc = include_str!("../../../docs/papers/online_ucb.md")]
 mod online_ucb {}

@@ -284,7 +284,7 @@ def test_a_forked_child_does_not_read_its_parents_answers(service, keys):
 
 
 def test_the_client_that_the_page_prints(service, keys):
-    page = (pathlib.Path(__file__).parents[3] / "docs" / "service.md").read_text()
+    page = (pathlib.Path(__file__).parents[3] / "docs" / "reference" / "service.md").read_text()
     (block,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     assert "http://127.0.0.1:8080" in block
     names = {"KEY": keys["home"]}

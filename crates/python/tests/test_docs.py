@@ -56,7 +56,7 @@ def test_everything_public_is_documented():
 
 
 # Pages with sessions in Python, with the least number of examples.
-PAGES = {"defaults.md": 2, "features.md": 6, "guides/adding-an-algorithm.md": 9, "python.md": 20, "reference/python.md": 2}
+PAGES = {"guides/adding-an-algorithm.md": 9, "guides/python.md": 20, "reference/defaults.md": 2, "reference/features.md": 6, "reference/python.md": 2}
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -84,7 +84,7 @@ def test_the_readme(capsys):
 
 def test_the_page_about_audits(capsys):
     """Its player is not certified and is refuted; with fewer rounds and runs than the page has, which take minutes."""
-    text = block(DOCS / "audit.md")
+    text = block(DOCS / "why" / "audit.md")
     quick = text.replace("Leak()}))", "Leak()}, rounds=12, samples=1000))")
     assert quick != text
     exec(compile(quick, "audit.md", "exec"), {})

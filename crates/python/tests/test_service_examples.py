@@ -79,7 +79,7 @@ def printed_by(script):
 
 
 def test_the_table_of_trust_models_is_what_its_page_says():
-    assert printed_by(ROOT / "examples" / "trust.py") == block(ROOT / "docs" / "devices.md")
+    assert printed_by(ROOT / "examples" / "trust.py") == block(ROOT / "docs" / "guides" / "devices.md")
 
 
 def test_the_router_prints_what_its_page_says():

@@ -465,7 +465,7 @@ mod tests {
 
     #[test]
     fn the_page_states_these_multiples() {
-        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/projection_free.md");
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/papers/convex.md");
         let page = std::fs::read_to_string(page).unwrap().replace('\n', " ");
         let stated = format!(
             "{SMOOTHING} of the paper's smoothing, {NOISY_SMOOTHING} under pure and local protection, and {PAIRED_STEP} of the worst-case step"

@@ -272,10 +272,10 @@ fn a_bound_by_the_shape_of_noise_stands_only_where_that_noise_may_be() {
     assert_eq!(bound(1.0, &certificate.stated()), (Verdict::Consistent, "clopper_pearson"));
 }
 
-/// The tables of `docs/audit.md` have the rows that the command prints.
+/// The tables of `docs/why/audit.md` have the rows that the command prints.
 #[test]
 fn the_page_lists_every_mistake_and_every_sampler() {
-    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/audit.md");
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/why/audit.md");
     let page = std::fs::read_to_string(page).unwrap();
     let rows = |title: &str| -> Vec<String> {
         let section = page.split("\n## ").find(|section| section.starts_with(title)).unwrap();

@@ -120,7 +120,7 @@ fn a_simulated_wishart_learner_states_the_guarantee_of_the_deployed_one() {
     }
 }
 
-/// What docs/joint.md shows at n = 5e7 with several seeds, guarded at a fiftieth of that horizon, where the ratios are smaller.
+/// What docs/papers/joint.md shows at n = 5e7 with several seeds, guarded at a fiftieth of that horizon, where the ratios are smaller.
 #[test]
 fn the_default_is_far_below_the_published_constants_at_the_same_budget() {
     const LONG: u64 = 1_000_000;

@@ -45,7 +45,7 @@ pub struct LinUcbToml {
     pub intercept: Option<Intercept>,
     /// When the policy learns: by default every round. Where whole blocks are played, the certified rule, whose widths shrink slowly, and runs of
     /// more than a million rounds have the schedule of private learners, which is far faster to simulate. Elsewhere it loses where arms stay
-    /// the same: an arm that is tried once is played until the policy learns (`docs/defaults.md`).
+    /// the same: an arm that is tried once is played until the policy learns (`docs/reference/defaults.md`).
     pub schedule: Option<Schedule>,
     /// Forget everything after every so many rewards: for a theta* that moves.
     #[schemars(with = "Option<Count>")]

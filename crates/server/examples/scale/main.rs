@@ -1,4 +1,4 @@
-//! The numbers of docs/scale.md: a service for a large part of the internet, simulated and priced.
+//! The numbers of docs/why/scale.md: a service for a large part of the internet, simulated and priced.
 //!
 //! ```text
 //! cargo run --release -p reticent-server --example scale -- database_events=8000 egress_gb=0.02
@@ -65,11 +65,11 @@ mod tests {
 
     #[test]
     fn the_page_prints_what_this_prints() {
-        let page = include_str!("../../../../docs/scale.md");
+        let page = include_str!("../../../../docs/why/scale.md");
         let (_, printed) = page.split_once("<!-- printed -->\n").unwrap();
         let (printed, _) = printed.split_once("<!-- end -->").unwrap();
         let tables = tables(&Parameters::default()).unwrap();
-        assert!(printed == tables, "docs/scale.md is not what is printed:\n{tables}");
+        assert!(printed == tables, "docs/why/scale.md is not what is printed:\n{tables}");
     }
 
     #[test]

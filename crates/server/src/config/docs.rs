@@ -15,7 +15,7 @@ fn between<'a>(page: &'a str, first: &str, last: &str) -> &'a str {
 
 #[test]
 fn loops_of_devices_that_are_printed_can_be_served() {
-    let page = page("devices.md");
+    let page = page("guides/devices.md");
     for (heading, trust) in
         [("## A loop of devices\n", Trust::Device), ("## A shuffler\n", Trust::Shuffler)]
     {
@@ -29,7 +29,7 @@ fn loops_of_devices_that_are_printed_can_be_served() {
 
 #[test]
 fn the_printed_prior_is_one_of_the_printed_loop() {
-    let page = page("service.md");
+    let page = page("reference/service.md");
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("prior.json"), between(&page, "```json\n", "```")).unwrap();
     let table = between(&page, "```toml\n", "```");
@@ -89,7 +89,7 @@ fn the_printed_growth_is_that_of_the_example() {
     let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/loops.toml");
     let plans = ServiceFile::parse(&std::fs::read_to_string(example).unwrap()).unwrap().check();
     let storage = crate::loops::storage(&plans.unwrap()[0]).unwrap().to_string();
-    let page = page("service.md");
+    let page = page("reference/service.md");
     let printed = between(&page, "  storage: ", "\n");
     assert_eq!(printed, storage);
 }

@@ -1,4 +1,4 @@
-"""Clients that pages print, as they are printed, but for the address: that of docs/service.md in JavaScript, and Personalizer's. Tests of the Python package run the
+"""Clients that pages print, as they are printed, but for the address: that of docs/reference/service.md in JavaScript, and Personalizer's. Tests of the Python package run the
 other one."""
 
 import re
@@ -10,7 +10,7 @@ from optional import program
 DOCS = Path(__file__).parents[4] / "docs"
 
 
-def printed(language, service, page="service.md"):
+def printed(language, service, page="reference/service.md"):
     """The client in this language, with the address of the service."""
     blocks = re.findall(rf"```{language}\n(.*?)```", (DOCS / page).read_text(), re.DOTALL)
     assert len(blocks) == 1
@@ -30,7 +30,7 @@ def test_the_javascript_client_ranks_and_rewards(service, tmp_path):
 
 def test_the_client_of_personalizer_ranks(service):
     names = {"KEY": service.key("decide,reward", loop="brief")}
-    exec(printed("python", service, "from-personalizer.md"), names)
+    exec(printed("python", service, "guides/from-personalizer.md"), names)
     actions = [{"id": "a", "features": [{"topic": "news"}]}, {"id": "b", "features": [{"topic": "sport"}]}]
     answer = names["client"].rank({"actions": actions, "contextFeatures": [{"device": "phone"}]})
     assert answer.reward_action_id in ("a", "b")

@@ -1,4 +1,4 @@
-"""The commands of docs/operations.md, as they are printed, on a service of their own.
+"""The commands of docs/guides/operations.md, as they are printed, on a service of their own.
 
 `systemctl` starts and stops a real process with the folders of the page, `runuser` runs the command as whoever runs the tests, and `chown` changes no owner; everything else is the real thing.
 """
@@ -18,7 +18,7 @@ import pytest
 from optional import program
 from service import BINARY, ROOT, wait_until
 
-PAGE = ROOT / "docs" / "operations.md"
+PAGE = ROOT / "docs" / "guides" / "operations.md"
 
 LOOPS = """
 [loop.home]

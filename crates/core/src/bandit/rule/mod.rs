@@ -69,7 +69,7 @@ pub enum Rule {
         #[cfg_attr(feature = "schema", schemars(with = "NotNegative"))]
         scale: f64,
     },
-    /// Found by simulation (`docs/local.md`), with no confidence guarantee: the certified width pays for the noise in every direction at
+    /// Found by simulation (`docs/papers/local.md`), with no confidence guarantee: the certified width pays for the noise in every direction at
     /// once and explores several times longer.
     Tuned {
         /// The ridge in units of the accumulated noise.

@@ -32,7 +32,7 @@ impl RulePlan {
     }
 
     /// The ridge in units of the accumulated noise: with blocks of parameters three times as much. There a release is shared by many blocks
-    /// of which each has seen few people, and with a shared part the noise of all blocks meets in it (`docs/real_life.md` has the figures).
+    /// of which each has seen few people, and with a shared part the noise of all blocks meets in it (`docs/reference/real-data.md` has the figures).
     pub(super) fn ridge_of(&self, ridge: f64) -> f64 {
         if self.structure.is_dense() { ridge } else { BLOCK_RIDGE * ridge }
     }

@@ -56,7 +56,7 @@ pub(super) fn is_damage(error: &Error) -> bool {
 /// What is said about a damaged file.
 pub(super) fn message(path: &Path, what: &str) -> String {
     format!(
-        "{} is damaged ({what}): nothing is read from it or written to it any more; stop the service and restore a backup (docs/service.md, Restoring)",
+        "{} is damaged ({what}): nothing is read from it or written to it any more; stop the service and restore a backup (docs/reference/service.md, Restoring)",
         path.display()
     )
 }

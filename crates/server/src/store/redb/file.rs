@@ -65,7 +65,7 @@ fn explain(path: &Path, error: DatabaseError) -> Failure {
         DatabaseError::Storage(StorageError::Io(error))
             if error.kind() == ErrorKind::InvalidData =>
         {
-            let remedy = "it is no store of this program, or its beginning is damaged: give the folder of a store, or restore a backup (docs/service.md, Restoring)";
+            let remedy = "it is no store of this program, or its beginning is damaged: give the folder of a store, or restore a backup (docs/reference/service.md, Restoring)";
             Error::invalid("store", path.display(), remedy).into()
         }
         error => match Failure::from(error) {
