@@ -18,7 +18,7 @@ pub enum Error {
         field: &'static str,
         /// The offending value, printed.
         value: String,
-        /// What would be accepted instead.
+        /// Values that would be accepted instead.
         remedy: String,
     },
     /// A vector has another length than the one agreed on.
@@ -46,17 +46,17 @@ pub enum Error {
     Unsupported {
         /// The event, described.
         event: String,
-        /// What can be accounted for instead.
+        /// Event that can be accounted for instead.
         remedy: String,
     },
     /// Saved bytes are damaged, truncated, or not ours.
     #[error("saved state of {size} bytes is not usable ({reason}): {remedy}")]
     CorruptState {
-        /// How many bytes were given.
+        /// Number of bytes that were given.
         size: usize,
-        /// What is wrong with them.
+        /// Description of the fault.
         reason: String,
-        /// What to do about it.
+        /// Remedy.
         remedy: String,
     },
     /// A saved state is older than what has already been released from it.
@@ -64,11 +64,11 @@ pub enum Error {
         "saved state stands at {saved} {what} but {released} have been made already: restore the newest state, start anew with a new budget, or go on from this one with a charge for the replay, where the learner offers that"
     )]
     StaleState {
-        /// What is counted: releases, batches, answers or decisions.
+        /// Unit of the count: releases, batches, answers or decisions.
         what: &'static str,
-        /// How many had been made when the state was saved.
+        /// Number that had been made when the state was saved.
         saved: u64,
-        /// How many have been made in all.
+        /// Number made in all.
         released: u64,
     },
     /// The operating system gave no entropy.

@@ -40,7 +40,7 @@ pub fn with_choices<T: JsonSchema>(title: &str) -> Value {
     schema.to_value()
 }
 
-/// What makes schemas of files in TOML.
+/// Generator of schemas of files in TOML.
 pub fn generator() -> SchemaGenerator {
     let mut settings = SchemaSettings::draft07();
     settings.transforms.insert(0, Box::new(as_in_toml));

@@ -30,7 +30,7 @@ const MOST_EPOCHS: u32 = 62;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AnytimeParams {
-    /// What every epoch has in common; its horizon and its ridge are the epoch's own.
+    /// Parameters that all epochs share; the horizon and the ridge are the epoch's own.
     pub base: OnlineUcbParams,
     /// k: the ridge of an epoch of n rounds is `n^-k`.
     pub power: f64,
@@ -98,7 +98,7 @@ impl Anytime {
         self.current.randomizer()
     }
 
-    /// What is published for the next person.
+    /// Policy published for the next person.
     pub fn policy(&self) -> &Policy {
         self.current.policy()
     }
@@ -130,7 +130,7 @@ impl Anytime {
         Ok(())
     }
 
-    /// What may be promised to every person who sends one report.
+    /// Guarantee for every person who sends one report.
     pub fn guarantee(&self) -> Result<Guarantee> {
         self.randomizer().guarantee()
     }

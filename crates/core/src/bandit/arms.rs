@@ -100,7 +100,7 @@ pub fn clip_to_ball(features: &mut [f64], bound: f64) -> bool {
     true
 }
 
-/// Whether any number is above `most`: eight are compared side by side, without a branch for each.
+/// Returns whether any number is above `most`: eight are compared side by side, without a branch for each.
 fn any_above(numbers: &[f64], most: f64) -> bool {
     let (chunks, rest) = numbers.as_chunks::<8>();
     let largest = chunks.iter().fold([f64::NEG_INFINITY; 8], |largest, chunk| {
@@ -236,7 +236,7 @@ impl Arms {
         (count > 0).then_some((clipped, count))
     }
 
-    /// Some of the arms, each with its features and its block; `indices` are below [`Arms::count`], and there is at least one.
+    /// Subset of the arms, each with its features and its block; `indices` are below [`Arms::count`], and there is at least one.
     pub fn subset(&self, indices: &[usize]) -> Arms {
         let mut arms = Arms::zeros(self.dimension, indices.len()).expect("fewer than there are");
         for (index, from) in indices.iter().enumerate() {
@@ -247,12 +247,12 @@ impl Arms {
         arms
     }
 
-    /// How many features an arm has.
+    /// Number of features an arm has.
     pub fn dimension(&self) -> usize {
         self.dimension
     }
 
-    /// How many arms there are.
+    /// Number of arms.
     pub fn count(&self) -> usize {
         self.count
     }
@@ -278,7 +278,7 @@ impl Arms {
         Ok(arms)
     }
 
-    /// Whether it has been said which block each arm belongs to.
+    /// Returns whether it has been said which block each arm belongs to.
     pub fn names_blocks(&self) -> bool {
         self.blocks.is_some()
     }

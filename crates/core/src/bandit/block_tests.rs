@@ -136,7 +136,7 @@ fn a_release_without_noise_gives_the_policy_of_the_dense_one() {
     }
 }
 
-/// Which entries of a release have noise, for a stream of contributions in one block only.
+/// Entries of a release that have noise, for a stream of contributions in one block only.
 fn noise_of(structure: Structure, block: usize, seed: u64) -> (Vec<f64>, Vec<f64>) {
     let domain = Domain::regression(4, 1.0, 1.0).structured(structure);
     let params = PrivateSumParams {

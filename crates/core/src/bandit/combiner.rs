@@ -176,7 +176,7 @@ impl CombinerParams {
     }
 }
 
-/// What Theorem 4.1 says of one base.
+/// Bound of Theorem 4.1 for one base.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Plan {
     /// L_i.
@@ -267,7 +267,7 @@ impl Combiner {
         self.bases[0].server.randomizer()
     }
 
-    /// What is published for the next person: the current base's policy.
+    /// Policy published for the next person: that of the current base.
     pub fn policy(&self) -> &Policy {
         match &self.bases[self.current].server {
             Server::Anytime(server) => server.policy(),
@@ -280,7 +280,7 @@ impl Combiner {
         self.bases.iter().map(|base| base.count).collect()
     }
 
-    /// Whether the theorem says nothing at this horizon: every R_i is at least the regret of the worst possible play.
+    /// Returns whether the theorem says nothing at this horizon: every R_i is at least the regret of the worst possible play.
     pub fn is_vacuous(&self) -> bool {
         let (low, high) = self.params.base.randomizer.bounds.rewards;
         let worst = (high - low) * self.params.base.horizon as f64;
@@ -310,7 +310,7 @@ impl Combiner {
         Ok(())
     }
 
-    /// What may be promised to every person who sends one report.
+    /// Guarantee for every person who sends one report.
     pub fn guarantee(&self) -> Result<Guarantee> {
         Ok(self.randomizer().guarantee()?.with_people(self.params.base.horizon))
     }

@@ -45,7 +45,7 @@ use crate::{
 /// Members of an ensemble, at most: more distinguish no probabilities that matter, and all of them are scored for one.
 const MOST_MEMBERS: u32 = 1 << 14;
 
-/// How a policy draws parameters, and the floor under its probabilities.
+/// Rule by which a policy draws parameters, and the floor under its probabilities.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ensemble {
@@ -58,7 +58,7 @@ pub struct Ensemble {
     drawn: Arc<OnceLock<Vec<f64>>>,
 }
 
-/// What has been drawn follows from the rest.
+/// Follows from the rest: the draws are made again when a state is read.
 impl PartialEq for Ensemble {
     fn eq(&self, other: &Self) -> bool {
         let parts = |e: &Ensemble| (e.seed, e.members, e.minimum_probability);

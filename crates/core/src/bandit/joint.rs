@@ -57,10 +57,10 @@ pub struct Decision {
     pub arm: usize,
     /// With which probability it was chosen: an exact count under the `thompson` rule, 1 under rules that draw nothing.
     pub probability: f64,
-    /// What [`Policy::choose`](super::Policy::choose) was given: with it the decision can be repeated from the policy and the arms.
+    /// Input of [`Policy::choose`](super::Policy::choose): with it the decision can be repeated from the policy and the arms.
     #[serde(with = "wire::hex")]
     pub randomness: u64,
-    /// How many of the arms were longer than the feature bound and were scaled to it. A property of this person's own data.
+    /// Number of the arms that were longer than the feature bound and were scaled to it. A property of this person's own data.
     #[serde(with = "wire::count")]
     pub clipped_arms: usize,
     /// The last release has been made: no reward changes the model any more.
@@ -78,7 +78,7 @@ impl wire::Message for Decision {
     const KIND: wire::Kind = wire::kinds::DECISION;
 }
 
-/// What became of a reward. Whether it was clipped is a bit of the person's own data: not to be published.
+/// Outcome of a reward. Whether it was clipped is a bit of the person's own data: not to be published.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Observation {
     /// The reward lay outside its bounds and was clipped to them.
@@ -89,7 +89,7 @@ pub struct Observation {
     pub late: bool,
 }
 
-/// What closing did.
+/// Outcome of closing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Closed {
     /// Decisions that were closed.
@@ -276,7 +276,7 @@ impl<N: Noise> JointLinUcb<N> {
         self.curator.commit();
     }
 
-    /// How many decisions are open.
+    /// Number of decisions open.
     pub fn open_decisions(&self) -> usize {
         self.open.len()
     }
@@ -299,7 +299,7 @@ impl<N: Noise> JointLinUcb<N> {
     }
 }
 
-/// What can be asked of the learner without its tickets.
+/// Read access to the learner without its tickets.
 impl<N> std::ops::Deref for JointLinUcb<N> {
     type Target = Curator<N>;
 

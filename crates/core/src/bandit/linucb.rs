@@ -40,7 +40,7 @@ use crate::{
 /// Beyond this, squares and products of squares could overflow.
 const LARGEST: f64 = 1e50;
 
-/// What LinUCB is told beforehand.
+/// Parameters of LinUCB.
 ///
 /// ```
 /// use reticent::{bandit::{Arms, LinUcbParams}, randomize::Bounds};
@@ -56,20 +56,20 @@ const LARGEST: f64 = 1e50;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinUcbParams {
-    /// What features and rewards are clipped to. Where rewards are unbounded, give what they exceed with a probability that does not
+    /// Bounds that features and rewards are clipped to. Where rewards are unbounded, give a bound that they exceed with a probability that does not
     /// matter.
     pub bounds: Bounds,
-    /// How sums become a policy. `tuned` is stated in units of the noise: sums without noise have the ridge 1, and the width of the noise of
+    /// Rule by which sums become a policy. `tuned` is stated in units of the noise: sums without noise have the ridge 1, and the width of the noise of
     /// rewards alone.
     #[serde(default)]
     pub rule: Rule,
     /// rho of the certified rule, for features of norm at most 1: the weight of the prior guess that theta is zero; by default 1. The other
     /// rules have their own, and it is refused.
     pub regularizer: Option<f64>,
-    /// When the policy learns.
+    /// Schedule on which the policy learns.
     #[serde(default = "every_round")]
     pub schedule: Schedule,
-    /// Where the public randomness of the `thompson` rule comes from: give another number to every learner.
+    /// Seed of the public randomness of the `thompson` rule: give another number to every learner.
     #[serde(default)]
     pub seed: u64,
     /// Forget everything after every so many rewards; the failure probability of a certified rule is then that of one life.
@@ -154,7 +154,7 @@ impl LinUcbParams {
 pub struct LinUcb {
     params: LinUcbParams,
     regression: Regression,
-    /// How many rewards there are when the policy learns next.
+    /// Number of rewards when the policy learns next.
     next: u64,
     ridge: f64,
     rule: ExactRule,
@@ -171,7 +171,7 @@ struct Saved {
 }
 
 impl LinUcb {
-    /// What the learner was told beforehand.
+    /// Parameters of the learner.
     pub fn params(&self) -> &LinUcbParams {
         &self.params
     }
@@ -181,7 +181,7 @@ impl LinUcb {
         self.regression.policy()
     }
 
-    /// How many rewards have come since the last restart.
+    /// Number of rewards that have come since the last restart.
     pub fn rounds(&self) -> u64 {
         self.regression.rounds()
     }
@@ -286,7 +286,7 @@ impl LinUcb {
         Ok(())
     }
 
-    /// How many rewards there are up to the next change of the policy, the last one included.
+    /// Number of rewards up to the next change of the policy, the last one included.
     pub fn until_learning(&self) -> u64 {
         if self.params.schedule == Schedule::EveryRound {
             return 1;

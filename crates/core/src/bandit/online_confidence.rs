@@ -45,7 +45,7 @@ use crate::{
     special::square,
 };
 
-/// What the set is built from.
+/// Regrets and rewards that the set is built from.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct OnlineConfidence {
     /// d, L, and the largest reward in size.
@@ -68,7 +68,7 @@ pub struct OnlineConfidence {
     pub ridge: f64,
 }
 
-/// What a learner promises: `sum <g_t, theta_t - u> <= constant + slope sqrt(sum ||theta_t - u||^2)`.
+/// Regret bound of a learner: `sum <g_t, theta_t - u> <= constant + slope sqrt(sum ||theta_t - u||^2)`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct LinearRegret {
     pub(super) constant: f64,

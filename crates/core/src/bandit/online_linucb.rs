@@ -141,7 +141,7 @@ pub struct OnlineLinUcb {
 }
 
 impl OnlineLinUcb {
-    /// What the learner was told beforehand.
+    /// Parameters of the learner.
     pub fn params(&self) -> &OnlineLinUcbParams {
         &self.params
     }
@@ -265,7 +265,7 @@ mod tests {
         x.iter().map(|x| x / length).collect()
     }
 
-    /// Whether theta* leaves the set in any of 10 x 1000 rounds, and the regret's share of uniform play's.
+    /// Returns whether theta* leaves the set in any of 10 x 1000 rounds, and the regret's share of uniform play's.
     fn run(params: OnlineLinUcbParams) -> (bool, f64) {
         let d = params.bounds.dimension;
         let mut noise = SecureNoise::seeded(95);

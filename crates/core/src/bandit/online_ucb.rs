@@ -32,7 +32,7 @@ use crate::{
 /// Squares of reports beyond this could overflow.
 const LARGEST: f64 = 1e40;
 
-/// Which online learner predicts.
+/// Online learner that predicts.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum LearnerParams {
@@ -40,12 +40,12 @@ pub enum LearnerParams {
     Maler {
         /// G: gradients are shortened to this.
         gradient_bound: f64,
-        /// Whether the exp-concave experts are there.
+        /// True if the exp-concave experts are there.
         exp_concave: bool,
     },
     /// Projected gradient descent.
     GradientDescent {
-        /// How far a round moves.
+        /// Length of a round's step.
         step: Step,
     },
 }
@@ -56,11 +56,11 @@ pub enum LearnerParams {
 pub enum Width {
     /// This number in every round; nothing is proved of it.
     Constant(f64),
-    /// What [`OnlineConfidence`] proves, for all rounds at once.
+    /// Statement that [`OnlineConfidence`] proves, for all rounds at once.
     Proved(Assumptions),
 }
 
-/// What a proved width rests on beside the other parameters.
+/// Facts that a proved width rests on beside the other parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Assumptions {
@@ -95,13 +95,13 @@ pub struct Assumptions {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OnlineUcbParams {
-    /// What a person's device does.
+    /// Randomiser of a person's device.
     pub randomizer: FeatureRewardParams,
     /// T: reports the server will see at most.
     pub horizon: u64,
     /// D: the learner predicts within this distance of zero.
     pub radius: f64,
-    /// Which online learner predicts.
+    /// Online learner that predicts.
     pub learner: LearnerParams,
     /// `Delta^2`.
     pub ridge: f64,
@@ -204,7 +204,7 @@ impl OnlineUcbParams {
         Ok(confidence.width(self.linear_regret(&confidence, gradient_bound), gradient_bound))
     }
 
-    /// What a proved width is built from.
+    /// Parts of a proved width.
     pub(super) fn confidence(
         &self,
         randomizer: &FeatureReward,
@@ -322,7 +322,7 @@ impl OnlineUcb {
         &self.randomizer
     }
 
-    /// What is published for the next person.
+    /// Policy published for the next person.
     pub fn policy(&self) -> &Policy {
         self.regression.policy()
     }
@@ -363,7 +363,7 @@ impl OnlineUcb {
         Ok(())
     }
 
-    /// What may be promised to every person who sends one report.
+    /// Guarantee for every person who sends one report.
     pub fn guarantee(&self) -> Result<Guarantee> {
         Ok(self.randomizer.guarantee()?.with_people(self.params.horizon))
     }

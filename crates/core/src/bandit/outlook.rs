@@ -1,4 +1,4 @@
-//! Whether a plan can work: the noise that protects people against the signal that so many people can give.
+//! Sample size estimate: the noise that protects people against the signal that a number of people can give.
 //!
 //! In units where features have norm 1 and rewards lie in [-1, 1], after n people whose features point in all d directions alike the Gram matrix
 //! is near `(n/d) I`. A predicted reward then errs, from the noise (N, h) of the sums and from the noise of rewards (at most 1 in deviation), by
@@ -86,7 +86,7 @@ impl Outlook {
         Outlook { people, noise_to_signal, useful_from: useful.ceil() as u64 }
     }
 
-    /// Whether predictions are mostly noise even after all people.
+    /// Returns whether predictions are mostly noise even after all people.
     pub fn is_hopeless(&self) -> bool {
         self.noise_to_signal > 1.0
     }

@@ -7,7 +7,7 @@
 //! With `V = L L^T` and `W = L^-1`, `||x||_{V^-1} = ||W x||` and `V^-1 x = W^T (W x)`. The last term is zero in the
 //! textbook policy; with noisy statistics it pays for what the noise may have done to theta.
 //!
-//! Where parameters are divided into blocks ([`Structure`]) an arm is scored by its block's theta and W, over the block's parameters and
+//! With parameters divided into blocks ([`Structure`]) an arm is scored by its block's theta and W, over the block's parameters and
 //! the shared ones; the shared part of theta stands in every block.
 //!
 //! Under Thompson sampling (`ensemble`) parameters are drawn from `N(theta, width^2 W^T W)` instead.
@@ -87,7 +87,7 @@ impl Policy {
         }
     }
 
-    /// How parameters are drawn, under Thompson sampling.
+    /// Rule by which parameters are drawn, under Thompson sampling.
     pub fn ensemble(&self) -> Option<&Ensemble> {
         self.ensemble.as_ref()
     }
@@ -162,12 +162,12 @@ impl Policy {
         self.ensemble.iter().try_for_each(Ensemble::check)
     }
 
-    /// How many features an arm has.
+    /// Number of features an arm has.
     pub fn dimension(&self) -> usize {
         self.dimension
     }
 
-    /// Which parameters arms touch.
+    /// Structure of the parameters that arms touch.
     pub fn structure(&self) -> Structure {
         self.structure
     }

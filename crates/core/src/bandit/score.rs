@@ -24,7 +24,7 @@ use crate::{
 pub struct Choice {
     /// Index of the arm.
     pub arm: usize,
-    /// How many of the arms were longer than the feature bound and were scaled to it. A property of this person's own data.
+    /// Number of the arms that were longer than the feature bound and were scaled to it. A property of this person's own data.
     pub clipped_arms: usize,
 }
 
@@ -117,7 +117,7 @@ impl Policy {
     }
 }
 
-/// Whether arms are scored one by one, with the same bits. A browser downloads the code and has no fused multiply-add, so that code for sixteen arms,
+/// True if arms are scored one by one, with the same bits. A browser downloads the code and has no fused multiply-add, so that code for sixteen arms,
 /// for every small dimension and for every instruction set would be large and no faster.
 const ONE_BY_ONE: bool = cfg!(little);
 

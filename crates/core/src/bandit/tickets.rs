@@ -24,10 +24,10 @@ use crate::{Error, Result, refuse_if, wire};
 
 /// The place of a decision that was closed between two that are open.
 const CLOSED: u32 = u32::MAX;
-/// So many closed decisions may stay in the queue, however few are open.
+/// Largest number of closed decisions in the queue, however few are open.
 const FEW: usize = 32;
 
-/// What joins a decision and its reward; prints as 32 hexadecimal digits, and is read back from them.
+/// Ticket that joins a decision and its reward; prints as 32 hexadecimal digits, and is read back from them.
 ///
 /// ```
 /// use reticent::bandit::Ticket;
@@ -107,12 +107,12 @@ impl Tags {
         Ticket { number, tag: self.generator.next_u64() }
     }
 
-    /// Where a tag begins: it is two words of 32 bits.
+    /// Index of the first word of a tag: it is two words of 32 bits.
     fn position(&self, number: u64) -> u128 {
         2 * u128::from(number.wrapping_sub(self.first))
     }
 
-    /// Whether this life gave it out.
+    /// Returns whether this life gave it out.
     fn knows(&self, ticket: Ticket) -> bool {
         let mut again = ChaCha20Rng::from_seed(self.generator.get_seed());
         again.set_word_pos(self.position(ticket.number));
@@ -120,7 +120,7 @@ impl Tags {
     }
 }
 
-/// What became of an open decision so far.
+/// Outcome of an open decision so far.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub enum Answer {
     /// Its reward has not come.
@@ -157,7 +157,7 @@ pub struct OpenDecisions<T> {
     /// `dimension` entries a slot.
     features: Vec<T>,
     free: Vec<u32>,
-    /// Whether tags come from the system; in a simulation they may repeat.
+    /// True if tags come from the system; in a simulation they may repeat.
     secret: bool,
     tags: Option<Tags>,
 }
@@ -233,7 +233,7 @@ impl<T: Copy> OpenDecisions<T> {
         self.tags = None;
     }
 
-    /// Where in the queue a number is.
+    /// Place of a number in the queue.
     fn index(&self, number: u64) -> Option<usize> {
         let (first, _) = self.order.front()?;
         if *first == number {
@@ -246,7 +246,7 @@ impl<T: Copy> OpenDecisions<T> {
         }
     }
 
-    /// Where in the queue an open decision is, and its place.
+    /// Index of an open decision in the queue, and its place.
     fn find(&self, ticket: Ticket) -> Option<(usize, usize)> {
         let index = self.index(ticket.number)?;
         let place = self.order[index].1 as usize;
@@ -271,7 +271,7 @@ impl<T: Copy> OpenDecisions<T> {
         }
     }
 
-    /// Why a ticket is refused.
+    /// Reason why a ticket is refused.
     pub fn unknown(&self, ticket: Ticket) -> Error {
         let remedy = if self.was_given_out(ticket) {
             "its reward is known already, or it was dismissed"
@@ -282,12 +282,12 @@ impl<T: Copy> OpenDecisions<T> {
         Error::Invalid { field: "ticket", value: ticket.to_string(), remedy: remedy.into() }
     }
 
-    /// Whether it was given out in this life, open or not.
+    /// Returns whether it was given out in this life, open or not.
     pub fn was_given_out(&self, ticket: Ticket) -> bool {
         self.tags.as_ref().is_some_and(|tags| tags.knows(ticket))
     }
 
-    /// What became of an open decision so far.
+    /// Outcome of an open decision so far.
     pub fn answer(&self, ticket: Ticket) -> Option<Answer> {
         Some(self.slots[self.place(ticket)?].answer)
     }
@@ -336,12 +336,12 @@ impl<T: Copy> OpenDecisions<T> {
         (self.order, self.slots, self.features, self.free) = Default::default();
     }
 
-    /// How many are open.
+    /// Number of open decisions.
     pub fn len(&self) -> usize {
         self.order.len() - self.closed
     }
 
-    /// Whether none is.
+    /// Returns whether none is.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

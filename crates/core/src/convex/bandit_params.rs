@@ -1,4 +1,4 @@
-//! What a private bandit is built from, and the numbers that follow from it.
+//! Parameters of a private bandit, and the numbers that follow from them.
 //!
 //! ```text
 //! kappa^2 = T_batch (n'/zeta)^2 V + T_batch^2 L^2                                                      (Lemma C.2)
@@ -37,7 +37,7 @@ const NOISY_SMOOTHING: f64 = 0.75;
 /// The step for pairs of opposite directions, in units of the one that is best in the worst case.
 const PAIRED_STEP: f64 = 4.0;
 
-/// Where losses are defined.
+/// Domain of the losses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -49,7 +49,7 @@ pub enum Territory {
     Around,
 }
 
-/// What is played.
+/// Points that are played.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -61,7 +61,7 @@ pub enum Play {
     Vertices,
 }
 
-/// What a value is measured from in a gradient estimate; any constant leaves it unbiased.
+/// Baseline that a value is measured from in a gradient estimate; any constant leaves it unbiased.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -94,22 +94,22 @@ pub struct PrivateBanditParams {
     pub lipschitz: f64,
     /// T, the number of losses.
     pub horizon: u64,
-    /// Whom to trust, and with how much.
+    /// Trusted party, and the budget.
     pub protection: Protection,
-    /// How many losses may be about the same person, at most.
+    /// Number of losses that may be about the same person, at most.
     pub contributions_per_person: u64,
     /// The range of values, `[0, L D]` if not given; what lies outside is clipped and counted.
     pub values: Option<(f64, f64)>,
-    /// Where losses are defined.
+    /// Domain of the losses.
     pub territory: Territory,
     /// Points or vertices.
     pub play: Play,
-    /// Whether a direction is followed by its opposite, which cancels what two losses have in common. Each of the two losses
+    /// True if a direction is followed by its opposite, which cancels what two losses have in common. Each of the two losses
     /// still moves one number; a loss that is asked for both values of a pair is two contributions of its person.
     pub antithetic: bool,
-    /// What values are measured from.
+    /// Baseline that values are measured from.
     pub baseline: Baseline,
-    /// Whether a round uses the sum of all batches but the last, as printed, in place of all.
+    /// True if a round uses the sum of all batches but the last, as printed, in place of all.
     pub stale: bool,
     /// The mirror map.
     pub map: Map,
@@ -124,7 +124,7 @@ pub struct PrivateBanditParams {
     /// With given noise in a tree, releases of fewer nodes than this get the noise of the missing ones afterwards, so that all have the
     /// same law. It protects nobody.
     pub padding: Option<u32>,
-    /// What the guarantee is to be compared with: `paper` mode.
+    /// Claim that the guarantee is compared with: `paper` mode.
     pub claim: Option<Claim>,
 }
 
@@ -356,7 +356,7 @@ impl PrivateBanditParams {
         }
     }
 
-    /// How many noises a prefix of `release` batches lacks, and the law of each.
+    /// Number of noises a prefix of `release` batches lacks, and the law of each.
     pub(super) fn missing(&self, release: u64) -> Option<(u32, Padding)> {
         let missing = self.padding?.saturating_sub(release.count_ones());
         match self.calibration? {
@@ -382,7 +382,7 @@ pub struct Tuning {
     pub smoothing: f64,
     /// eta.
     pub step: f64,
-    /// How far points are drawn towards the centre before they are smoothed: `1 - zeta/r` inside, 1 around.
+    /// Factor that draws points towards the centre before they are smoothed: `1 - zeta/r` inside, 1 around.
     pub shrink: f64,
 }
 
@@ -397,7 +397,7 @@ pub struct PrivateBanditPlan<O> {
     pub(super) map: MirrorMap,
 }
 
-/// What protects the values.
+/// Mechanism that protects the values.
 #[derive(Debug, Clone)]
 pub(super) enum Engine {
     Plain,
@@ -432,7 +432,7 @@ impl<O: LinearOracle> PrivateBanditPlan<O> {
         self.estimates.scale * (self.estimates.high - self.estimates.low)
     }
 
-    /// What the whole run will have told about one person, all their losses together.
+    /// Event of the whole run about one person, all their losses together.
     pub(super) fn event(&self) -> Event {
         match &self.engine {
             Engine::Plain => Event::Nothing,
@@ -444,7 +444,7 @@ impl<O: LinearOracle> PrivateBanditPlan<O> {
         }
     }
 
-    /// What may be promised of the whole run; without protection there is nothing to promise.
+    /// Guarantee of the whole run; without protection there is nothing to promise.
     pub fn guarantee(&self) -> Result<Guarantee> {
         let guarantee = match &self.engine {
             Engine::Plain => return Err(nothing_to_promise()),

@@ -68,7 +68,7 @@ impl Mixture {
         last
     }
 
-    /// Whether deserialised parts fit each other.
+    /// Returns whether deserialised parts fit each other.
     pub(super) fn fits(&self, dimension: usize) -> bool {
         self.point.len() == dimension
             && !self.weights.is_empty()
@@ -136,14 +136,14 @@ impl Mixture {
     }
 }
 
-/// How a descent ended.
+/// End of a descent.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Descent {
     /// The last gap: half the squared distance to the optimum is at most this.
     pub gap: f64,
     /// Calls to the oracle.
     pub oracle_calls: u64,
-    /// Whether the gap reached the tolerance.
+    /// True if the gap reached the tolerance.
     pub converged: bool,
 }
 

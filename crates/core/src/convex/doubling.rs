@@ -108,7 +108,7 @@ impl<O: LinearOracle + Clone, N: Noise> DoublingBandit<O, N> {
         self.current.as_ref()
     }
 
-    /// What happened so far, in all epochs.
+    /// Counts of all epochs until now.
     pub fn counts(&self) -> BanditCounts {
         self.current.as_ref().map_or(self.past, |current| self.past.and(&current.counts()))
     }
@@ -123,7 +123,7 @@ impl<O: LinearOracle + Clone, N: Noise> DoublingBandit<O, N> {
         self.released + self.current.as_ref().map_or(0, PrivateBandit::releases)
     }
 
-    /// What may be promised of the whole run, however long.
+    /// Guarantee of the whole run, however long.
     pub fn guarantee(&self) -> Result<Guarantee> {
         let model = match self.params.protection {
             Protection::None => return Err(nothing_to_promise()),

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result, error::finite_vector, linalg::dot, noise::Noise};
 
-/// What is left of a row, relative to its length, below which it counts as dependent on the others.
+/// Remainder of a row, relative to its length, below which it counts as dependent on the others.
 const DEPENDENT: f64 = 1e-9;
 
 /// The directions of a set's affine hull, by orthonormal normals.

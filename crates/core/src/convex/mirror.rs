@@ -17,7 +17,7 @@ use crate::{Error, Result, error::positive, refuse_if};
 /// The largest entry of a dual vector that is told from infinity.
 const LARGEST: f64 = 1e150;
 
-/// Which mirror map, and how it is computed.
+/// Mirror map, and the way it is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -45,7 +45,7 @@ pub struct MirrorMap {
     counts: MapCounts,
 }
 
-/// What a mirror map has done so far.
+/// Counts of a mirror map's work until now.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct MapCounts {
     /// Times it was asked.
@@ -148,12 +148,12 @@ impl MirrorMap {
         &self.mixture
     }
 
-    /// What was done so far.
+    /// Counts of the work until now.
     pub fn counts(&self) -> MapCounts {
         self.counts
     }
 
-    /// Whether a deserialised map fits a set of this dimension.
+    /// Returns whether a deserialised map fits a set of this dimension.
     pub(super) fn fits(&self, dimension: usize) -> bool {
         self.mixture.fits(dimension)
             && (self.map != Map::Entropic || self.log_centre.len() == dimension)

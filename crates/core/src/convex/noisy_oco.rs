@@ -30,7 +30,7 @@ use crate::{
     error::{finite_vector, not_negative, positive},
 };
 
-/// What Lemma 4.1 asks of gradients and of the map.
+/// Assumptions of Lemma 4.1 on gradients and on the map.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct NoisyAccess {
     /// kappa: the root of the largest mean square of a gradient's norm.

@@ -48,7 +48,7 @@ const CORNER_TOLERANCE: f64 = 1e-8;
 /// Calls after which a corner's mixture is as near as it will be.
 const CORNER_CALLS: u64 = 100_000;
 
-/// What `observe` is to be told, so that values may come late, in any order, or never. Which come, and when, is public: it must depend
+/// Ticket for `observe`, so that values may come late, in any order, or never. Their presence and time are public: they must depend
 /// on nobody's data, or the guarantee does not hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct PlayTicket(pub(super) u64);
@@ -74,7 +74,7 @@ pub struct PlayDecision {
     pub point: Vec<f64>,
 }
 
-/// What became of a value.
+/// Outcome of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ValueObservation {
     /// The value lay outside its range and was clipped to it. A bit of the person's own data, which no noise protects: not to be
@@ -84,7 +84,7 @@ pub struct ValueObservation {
     pub released: bool,
 }
 
-/// What happened so far.
+/// Counts until now.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct BanditCounts {
     /// Decisions taken.
@@ -97,7 +97,7 @@ pub struct BanditCounts {
     /// Mean squared distance between the vertex played and the smoothed point, 0 for points: times the squared Lipschitz
     /// constant, at most what playing vertices adds to the variance of a value.
     pub vertex_variance: f64,
-    /// What the mirror map did.
+    /// Work of the mirror map.
     pub map: MapCounts,
 }
 
@@ -148,7 +148,7 @@ struct State {
     shape: Shape,
     estimates: Estimates,
     tuning: Tuning,
-    /// What devices do under local protection. It follows from the parameters.
+    /// Randomiser of devices under local protection. It follows from the parameters.
     #[serde(skip)]
     local: Option<ValueLaplace>,
     map: MirrorMap,
@@ -331,7 +331,7 @@ impl<O: LinearOracle, N: Noise> PrivateBandit<O, N> {
         self.state.open.remove(&ticket.0).is_some()
     }
 
-    /// How many values are waited for.
+    /// Number of values waited for.
     pub fn open_decisions(&self) -> usize {
         self.state.open.len()
     }
@@ -351,7 +351,7 @@ impl<O: LinearOracle, N: Noise> PrivateBandit<O, N> {
         self.state.local.as_ref()
     }
 
-    /// What it was started with.
+    /// Parameters that it was started with.
     pub fn params(&self) -> &PrivateBanditParams {
         &self.state.params
     }
@@ -366,7 +366,7 @@ impl<O: LinearOracle, N: Noise> PrivateBandit<O, N> {
         self.state.next
     }
 
-    /// What happened so far: clipped values, oracle calls, the variance of playing vertices.
+    /// Counts until now: clipped values, oracle calls, the variance of playing vertices.
     pub fn counts(&self) -> BanditCounts {
         BanditCounts {
             decisions: self.state.next,
@@ -386,7 +386,7 @@ impl<O: LinearOracle, N: Noise> PrivateBandit<O, N> {
         }
     }
 
-    /// How many replays and copies are charged for; none where nothing is summed privately.
+    /// Number of replays and copies that are charged for; none where nothing is summed privately.
     pub fn replays(&self) -> u64 {
         match &self.aggregate {
             Aggregate::Plain(_) => 0,
@@ -394,7 +394,7 @@ impl<O: LinearOracle, N: Noise> PrivateBandit<O, N> {
         }
     }
 
-    /// What may be promised of the whole run; without protection there is nothing to promise.
+    /// Guarantee of the whole run; without protection there is nothing to promise.
     pub fn guarantee(&self) -> Result<Guarantee> {
         let params = &self.state.params;
         let guarantee = match (&self.aggregate, &self.state.local) {

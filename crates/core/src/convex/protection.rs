@@ -1,4 +1,4 @@
-//! How a loss is protected, and the running sum that does it.
+//! Protection of a loss, and the running sum that implements it.
 //!
 //! ```text
 //! gradient estimate of a round:  (n' / zeta) (v - b) u,   v in [low, high] the clipped value, u public, |u| = 1
@@ -25,11 +25,11 @@ use crate::{
     },
 };
 
-/// Whom the people behind the losses have to trust, and with how much.
+/// Party that the people behind the losses have to trust, and the budget.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Protection {
-    /// Nobody is protected.
+    /// No protection.
     None,
     /// A trusted curator who releases running sums under Gaussian noise.
     Central {
@@ -37,7 +37,7 @@ pub enum Protection {
         epsilon: f64,
         /// Requested delta.
         delta: f64,
-        /// How noise is correlated over time.
+        /// Correlation of the noise over time.
         #[serde(default)]
         mechanism: Mechanism,
     },
@@ -60,7 +60,7 @@ impl Protection {
     }
 }
 
-/// How many rounds between releases, and how large an estimate is.
+/// Number of rounds between releases, and how large an estimate is.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(super) struct Estimates {
     pub(super) dimension: usize,
@@ -70,7 +70,7 @@ pub(super) struct Estimates {
     pub(super) high: f64,
     /// n' / zeta.
     pub(super) scale: f64,
-    /// Whether estimates are measured from the middle of the range, not from 0.
+    /// True if estimates are measured from the middle of the range, not from 0.
     pub(super) from_middle: bool,
     pub(super) contributions_per_person: u64,
 }
@@ -82,7 +82,7 @@ pub(super) fn agree(one: f64, two: f64) -> bool {
 }
 
 impl Estimates {
-    /// Whether they follow from the same parameters.
+    /// Returns whether they follow from the same parameters.
     pub(super) fn agree(&self, other: &Self) -> bool {
         let rounded = |of: &Self| Estimates { low: 0.0, high: 0.0, scale: 0.0, ..*of };
         rounded(self) == rounded(other)
@@ -95,7 +95,7 @@ impl Estimates {
         0.5 * (self.low + self.high)
     }
 
-    /// What is subtracted from a value in an estimate that no private sum has centred.
+    /// Number subtracted from a value in an estimate that no private sum has centred.
     fn baseline(&self) -> f64 {
         if self.from_middle { self.middle() } else { 0.0 }
     }

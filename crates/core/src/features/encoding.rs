@@ -22,7 +22,7 @@ use crate::{Error, Result, hash, special::decimal};
 /// Buckets, at most.
 pub const MOST_BUCKETS: u32 = 1 << 16;
 
-/// How one feature becomes coordinates. In a file: `{ range = [18, 80] }`, `{ categories = ["phone", "computer"] }` or
+/// Encoding of one feature as coordinates. In a file: `{ range = [18, 80] }`, `{ categories = ["phone", "computer"] }` or
 /// `{ hash = { buckets = 32 } }`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -33,12 +33,12 @@ pub enum Encoding {
     Categories(Vec<String>),
     /// Any word, of a vocabulary that nobody lists. Words in one bucket are one to the learner.
     Hash {
-        /// How many coordinates there are.
+        /// Number of coordinates.
         buckets: u32,
     },
 }
 
-/// What became of a value.
+/// Outcome of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// It was encoded as it is.
@@ -58,7 +58,7 @@ pub enum Outcome {
 pub struct Coordinate {
     /// Index in the block and value in [-1, 1]; `None` where the block is zero.
     pub entry: Option<(usize, f64)>,
-    /// What became of the value.
+    /// Outcome of the value.
     pub outcome: Outcome,
 }
 
@@ -131,7 +131,7 @@ impl Encoding {
 }
 
 impl Encoder {
-    /// How many coordinates the feature has.
+    /// Number of coordinates the feature has.
     pub fn dimension(&self) -> usize {
         match &self.encoding {
             Encoding::Range(..) => 1,
@@ -195,7 +195,7 @@ impl Encoder {
         }
     }
 
-    /// What coordinate `index` is called, after the feature's name.
+    /// Name of coordinate `index`, after the feature's name.
     pub(super) fn label(&self, index: usize) -> String {
         match &self.encoding {
             Encoding::Range(..) => String::new(),

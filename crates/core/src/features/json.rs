@@ -160,7 +160,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Whether another member follows; takes the comma before it, or the end.
+    /// Returns whether another member follows; takes the comma before it, or the end.
     fn another(&mut self, end: u8, first: bool) -> Option<bool> {
         if self.take(end).is_some() {
             return Some(false);
@@ -228,7 +228,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What stands behind a backslash.
+    /// Character behind a backslash.
     fn escaped(&mut self) -> Option<char> {
         let byte = self.next();
         self.at += 1;

@@ -48,7 +48,7 @@ impl<V> Map<V> {
         self.place(name).ok().map(|place| self.0.remove(place).1)
     }
 
-    /// Whether there is a value under a name.
+    /// Returns whether there is a value under a name.
     pub fn contains_key(&self, name: &str) -> bool {
         self.place(name).is_ok()
     }
@@ -58,12 +58,12 @@ impl<V> Map<V> {
         self.iter().next()
     }
 
-    /// How many there are.
+    /// Number of them.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

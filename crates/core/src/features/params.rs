@@ -1,4 +1,4 @@
-//! What a rule is made of, as a file writes it, and what is refused.
+//! Parameters of a rule, as a file writes them, and the values that are refused.
 
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
@@ -39,7 +39,7 @@ pub struct FeaturesParams {
     /// Products of both.
     #[serde(default)]
     pub cross: Cross,
-    /// Whether the last coordinate is a constant: see [`FeaturesPlan::constant`].
+    /// True if the last coordinate is a constant: see [`FeaturesPlan::constant`].
     #[serde(default = "yes")]
     pub constant: bool,
     /// A projection to fewer coordinates.

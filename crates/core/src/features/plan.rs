@@ -67,7 +67,7 @@ impl FeaturesPlan {
         &self.params
     }
 
-    /// How many coordinates a vector has.
+    /// Number of coordinates a vector has.
     pub fn dimension(&self) -> usize {
         self.dimension
     }
@@ -92,7 +92,7 @@ impl FeaturesPlan {
         self.action.iter().map(|(name, _)| name.as_str())
     }
 
-    /// What each coordinate of a vector is.
+    /// Meaning of each coordinate of a vector.
     pub fn names(&self) -> Vec<String> {
         let free = self.dimension - usize::from(self.constant.is_some());
         let mut names: Vec<String> = match self.params.projection {

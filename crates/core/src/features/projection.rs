@@ -23,10 +23,10 @@ pub(super) const LAST_SEED: u64 = (1 << 53) - 1;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Projection {
-    /// How long the vector is after it, with the constant.
+    /// Length of the vector after it, with the constant.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub dimension: usize,
-    /// Which projection; public.
+    /// Seed of the projection; public.
     #[cfg_attr(feature = "schema", schemars(range(max = LAST_SEED)))]
     pub seed: u64,
 }

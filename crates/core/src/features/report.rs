@@ -1,4 +1,4 @@
-//! What a rule clipped or did not know.
+//! Counts of values that a rule clipped or did not know.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::Outcome;
 
-/// How often values of one feature were not encoded as they are.
+/// Number of times values of one feature were not encoded as they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Counts {
     /// Numbers outside their range.
@@ -19,7 +19,7 @@ pub struct Counts {
     pub mistyped: u64,
 }
 
-/// What happened to the records that were encoded, by the names of features. A feature is counted once for each record it was read from:
+/// Counts over the records that were encoded, by the names of features. A feature is counted once for each record it was read from:
 /// a context once however many actions there are.
 ///
 /// **For the holder of the data only.** A count is made from people's records and no guarantee covers it: it must not be published, nor may anything

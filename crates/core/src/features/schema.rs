@@ -15,7 +15,7 @@ impl JsonSchema for FeatureTable {
         "Features".into()
     }
 
-    /// Which feature a table is, is told as `params` tells it; what is none is a nested record.
+    /// The kind of feature of a table follows from its keys, as in `params`; a table of no kind is a nested record.
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let nested = generator.subschema_for::<FeatureTable>();
         let range = only(

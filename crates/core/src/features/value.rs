@@ -1,4 +1,4 @@
-//! What a record holds, whoever brought it: JSON, a TOML table, cells of a CSV line, a Python dictionary.
+//! Contents of a record, from any source: JSON, a TOML table, cells of a CSV line, a Python dictionary.
 
 use std::fmt;
 
@@ -86,7 +86,7 @@ impl<'de> Deserialize<'de> for Value {
     }
 }
 
-/// How many more objects and lists may open.
+/// Number of more objects and lists may open.
 #[derive(Clone, Copy)]
 struct Nested(usize);
 

@@ -24,7 +24,7 @@ const SMALLEST_PIVOT: f64 = 1e-9;
 /// Steps without progress before Bland's rule takes over.
 const PATIENCE: usize = 12;
 
-/// How a program ended.
+/// End of a program.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Status {
     /// The dictionary is optimal.
@@ -53,7 +53,7 @@ pub(crate) struct Dictionary {
     bounds: Vec<f64>,
     basic: Vec<usize>,
     nonbasic: Vec<usize>,
-    /// Where each slack is: in the basis at a row, or outside at a column.
+    /// Place of each slack: in the basis at a row, or outside at a column.
     slacks: Vec<Place>,
     pushed: usize,
     scratch: Vec<f64>,
@@ -131,7 +131,7 @@ impl Dictionary {
         self.stride = new;
     }
 
-    /// How many columns are in the dictionary.
+    /// Number of columns in the dictionary.
     pub(crate) fn columns(&self) -> usize {
         self.nonbasic.len()
     }
@@ -405,7 +405,7 @@ impl Dictionary {
         }
     }
 
-    /// How fast the pushed columns grow along an unbounded nonbasic column, as (column, rate).
+    /// Growth of the pushed columns along an unbounded nonbasic column, as (column, rate).
     pub(crate) fn direction(&self, column: usize) -> Vec<(usize, f64)> {
         let mut direction = Vec::new();
         let mut add = |variable: usize, rate: f64| {

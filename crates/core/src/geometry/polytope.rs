@@ -99,7 +99,7 @@ impl Polytope {
         &self.bounds
     }
 
-    /// Whether y satisfies every row, up to rounding of the row itself.
+    /// Returns whether y satisfies every row, up to rounding of the row itself.
     pub fn contains(&self, y: &[f64]) -> bool {
         y.len() == self.dimension() && self.excess(y) <= 0.0
     }
@@ -213,7 +213,7 @@ impl Polytope {
     }
 }
 
-/// Whether a row has more than one nonzero entry.
+/// Returns whether a row has more than one nonzero entry.
 pub(crate) fn couples(row: &[f64]) -> bool {
     row.iter().filter(|&&a| a != 0.0).count() > 1
 }

@@ -10,7 +10,7 @@ use super::{
     triangle,
 };
 
-/// Whether several rows are taken together. Not where fused multiply-adds are calls, and code is downloaded.
+/// True if several rows are taken together. Not where fused multiply-adds are calls, and code is downloaded.
 const SIDE_BY_SIDE: bool = !cfg!(little);
 
 /// Computes the scores, tile after tile. `bound` has the parts of all blocks one after the other, each for `dimension` features; `blocks` says

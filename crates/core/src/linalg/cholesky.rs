@@ -30,7 +30,7 @@ pub struct Cholesky {
     lower: Vec<f64>,
 }
 
-/// Where row `i` of a lower triangle lies.
+/// Index of the first entry of row `i` of a lower triangle.
 fn row(i: usize) -> std::ops::Range<usize> {
     triangle(i)..triangle(i + 1)
 }
@@ -69,7 +69,7 @@ impl Cholesky {
         Some(Cholesky { dimension, lower })
     }
 
-    /// How many rows the matrix has.
+    /// Number of rows the matrix has.
     pub fn dimension(&self) -> usize {
         self.dimension
     }

@@ -132,7 +132,7 @@ impl HybridRidge {
         ArrowBlock::of(&factor, &columns, &self.moment[start..start + layout.size()]).ok()
     }
 
-    /// What follows from the corner: theta, and the last rows of each block's W.
+    /// Quantities that follow from the corner: theta, and the last rows of each block's W.
     fn write_shared(&mut self, theta: &mut [f64], whitening: &mut [f64]) {
         let layout = self.layout();
         let corner = &self.gram[layout.matrix_starts(0)[1]..];

@@ -163,7 +163,7 @@ fn row(lower: &[f64], i: usize) -> &[f64] {
 struct Group<'a, S: Simd, const N: usize> {
     simd: S,
     tile: &'a [Lanes],
-    /// Where the group begins within a coordinate.
+    /// Index at which the group begins within a coordinate.
     first: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Which parameters an arm touches: one block of several, and a part that all arms share.
+//! Structure of parameters: an arm touches one block of several, and a part that all arms share.
 //!
 //! ```text
 //! parameters   (theta_1, ..., theta_K, beta),  theta_k of length p,  beta of length s
@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use super::triangle;
 use crate::{Error, Result, error::finite_vector, refuse_if};
 
-/// How the parameters of a linear model are divided into blocks. The default is one block: every arm touches all parameters.
+/// Division of the parameters of a linear model into blocks. The default is one block: every arm touches all parameters.
 ///
 /// ```
 /// use reticent::release::Structure;
@@ -74,7 +74,7 @@ impl Structure {
         Structure { blocks, shared: 0 }
     }
 
-    /// Whether every arm touches all parameters.
+    /// Returns whether every arm touches all parameters.
     pub fn is_dense(&self) -> bool {
         self.blocks == 1
     }
@@ -99,7 +99,7 @@ impl Structure {
         Ok(embedded)
     }
 
-    /// What an arm of a block adds to sums: the upper triangle by rows of its `x x^T` and then its `x y`, among zeros for other blocks.
+    /// Numbers that an arm of a block adds to sums: the upper triangle by rows of its `x x^T` and then its `x y`, among zeros for other blocks.
     pub fn embed_sums(
         &self,
         dimension: usize,
@@ -112,7 +112,7 @@ impl Structure {
         Ok(Layout::new(dimension, *self).embed(block, entries))
     }
 
-    /// How many parameters there are, for arms of so many features.
+    /// Number of parameters, for arms of so many features.
     pub fn parameters(&self, dimension: usize) -> usize {
         Layout::new(dimension, *self).vector()
     }
@@ -162,7 +162,7 @@ impl Structure {
     }
 }
 
-/// Where the numbers of a block lie among the sums.
+/// Places of a block's numbers among the sums.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Layout {
     /// n.
@@ -199,12 +199,12 @@ impl Layout {
         self.structure.blocks.saturating_mul(self.size()).saturating_add(self.structure.shared)
     }
 
-    /// Where the block's numbers begin in the matrix part, and where the shared ones do.
+    /// Index of the block's first number in the matrix part, and of the first shared one.
     pub(crate) fn matrix_starts(&self, block: usize) -> [usize; 2] {
         [block, self.structure.blocks].map(|blocks| blocks * self.block_entries())
     }
 
-    /// Where the block's numbers begin in the vector part, and where the shared ones do.
+    /// Index of the block's first number in the vector part, and of the first shared one.
     pub(crate) fn vector_starts(&self, block: usize) -> [usize; 2] {
         [block, self.structure.blocks].map(|blocks| blocks * self.size())
     }
@@ -240,7 +240,7 @@ impl Layout {
         all
     }
 
-    /// Where the entry of two parameters lies in the matrix part; `None` if it is zero for everybody.
+    /// Index of the entry of two parameters in the matrix part; `None` if it is zero for all people.
     pub(crate) fn entry(&self, row: usize, column: usize) -> Option<usize> {
         let (row, column) = (row.min(column), row.max(column));
         let (p, n) = (self.size(), self.dimension);

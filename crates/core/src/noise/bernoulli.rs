@@ -73,7 +73,7 @@ impl From<Bernoulli> for f64 {
     }
 }
 
-/// What is known about a probability without computing it: `least <= 2^64 p <= most`. Most coins are decided by it.
+/// Bounds on a probability that cost little to compute: `least <= 2^64 p <= most`. Most coins are decided by them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Bracket {
     pub(super) least: u64,
@@ -84,7 +84,7 @@ impl Bracket {
     /// Nothing is known.
     pub(super) const NONE: Bracket = Bracket { least: 0, most: u64::MAX };
 
-    /// What the first 64 bits of U tell about `U < p`, if they tell it.
+    /// Answer to `U < p` from the first 64 bits of U, if they decide it.
     #[inline(always)]
     fn decide(self, first: u64) -> Option<bool> {
         // U lies in [first, first + 1) 2^-64.

@@ -47,7 +47,7 @@ pub(super) fn exact_coin<N: Noise + ?Sized>(
 /// ln(1e7): alarms are set at a false-alarm rate of 1e-7, and at most ten share a test.
 const LOG_INVERSE_RATE: f64 = 16.118_095_650_958_32;
 
-/// Whether `counts` are too far from `probabilities` (which sum to 1; bins should expect 10 or more).
+/// Returns whether `counts` are too far from `probabilities` (which sum to 1; bins should expect 10 or more).
 /// Threshold: Laurent and Massart (2000), `P(chi2_k > k + 2 sqrt(k x) + 2 x) <= exp(-x)`.
 pub(crate) fn chi_square_alarm(counts: &[u64], probabilities: &[f64]) -> bool {
     assert_eq!(counts.len(), probabilities.len());
@@ -66,7 +66,7 @@ pub(crate) fn chi_square_alarm(counts: &[u64], probabilities: &[f64]) -> bool {
     statistic > freedom + 2.0 * (freedom * x).sqrt() + 2.0 * x
 }
 
-/// Whether the mean of `values` is too far from `mean`, given their standard deviation (central limit
+/// Returns whether the mean of `values` is too far from `mean`, given their standard deviation (central limit
 /// theorem: for light tails and 10^4 or more values).
 pub(crate) fn mean_alarm(
     values: impl IntoIterator<Item = f64>,
@@ -82,7 +82,7 @@ pub(crate) fn mean_alarm(
     (sum / count).abs() > 5.33 * standard_deviation / f64::sqrt(count)
 }
 
-/// Whether `values` are too far from the continuous distribution function `cdf` (Kolmogorov-Smirnov, with
+/// Returns whether `values` are too far from the continuous distribution function `cdf` (Kolmogorov-Smirnov, with
 /// Massart's constant: `P(D > t) <= 2 exp(-2 n t^2)`).
 pub(crate) fn distribution_alarm(mut values: Vec<f64>, cdf: impl Fn(f64) -> f64) -> bool {
     values.sort_by(f64::total_cmp);

@@ -33,7 +33,7 @@ use crate::{Error, Result, privacy::Event, refuse_if};
 
 /// The peak `c_0`, and with it the height of the envelope.
 const PEAK: u64 = 84;
-/// How many of 256 equally likely table entries lead to each block; the last stands for all blocks from 7 on.
+/// Number of of 256 equally likely table entries lead to each block; the last stands for all blocks from 7 on.
 const COUNTS: [u64; 8] = [PEAK, 75, 51, 28, 12, 4, 1, 1];
 /// The entry that stands for the tail.
 const TAIL: u64 = 7;

@@ -45,7 +45,7 @@ pub(super) struct Ceiling {
     pub(super) halvings: u32,
 }
 
-/// Whether `U a < exp(-x)`, where `first` holds the 64 leading bits of `U` and `noise` gives the others.
+/// Returns whether `U a < exp(-x)`, where `first` holds the 64 leading bits of `U` and `noise` gives the others.
 #[cold]
 #[inline(never)]
 pub(super) fn is_below_exp<N: Noise + ?Sized>(

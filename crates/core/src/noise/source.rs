@@ -17,7 +17,7 @@ use super::{DiscreteGaussian, DiscreteLaplace};
 /// # Ok::<(), reticent::Error>(())
 /// ```
 pub trait Noise {
-    /// Whether draws are unpredictable to an adversary. Guarantees are only given when this is true.
+    /// True if draws are unpredictable to an adversary. Guarantees are only given when this is true.
     const PROTECTS_PEOPLE: bool;
 
     /// A name that is written into saved states, so that a state saved with one source is not loaded with another.
@@ -67,7 +67,7 @@ pub trait Noise {
         }
     }
 
-    /// How many fair coins show tails before the first head: `P(k) = 2^-(k+1)`, exactly.
+    /// Number of fair coins that show tails before the first head: `P(k) = 2^-(k+1)`, exactly.
     #[inline]
     fn coin_run(&mut self) -> u64 {
         let mut run = 0;

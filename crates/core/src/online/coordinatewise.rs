@@ -69,7 +69,7 @@ impl Coordinatewise {
         broken
     }
 
-    /// Whether a run of this learner could have produced this state.
+    /// Returns whether a run of this learner could have produced this state.
     pub(super) fn is_sound(&self, potential: &Potential, dimension: usize) -> bool {
         self.potential == *potential
             && self.statistics.len() == dimension

@@ -23,7 +23,7 @@ use crate::{
     refuse_if, wire,
 };
 
-/// How far a round moves.
+/// Length of a round's step.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
@@ -57,7 +57,7 @@ pub struct GradientDescentParams {
     pub dimension: usize,
     /// Predictions stay within this distance of zero, D.
     pub radius: f64,
-    /// How far a round moves.
+    /// Length of a round's step.
     pub step: Step,
 }
 

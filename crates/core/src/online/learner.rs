@@ -408,7 +408,7 @@ impl OnlineLearner {
         }
     }
 
-    /// Whether the gradients so far contradict the gradient bound.
+    /// Returns whether the gradients so far contradict the gradient bound.
     pub fn bound_broken(&self) -> Option<BoundBroken> {
         self.broken
     }

@@ -64,7 +64,7 @@ impl Loss {
         }
     }
 
-    /// Whether labels are classes, -1 and 1.
+    /// Returns whether labels are classes, -1 and 1.
     pub fn classifies(&self) -> bool {
         matches!(self, Loss::Logistic | Loss::Hinge)
     }

@@ -63,10 +63,10 @@ pub struct MalerParams {
     pub gradient_bound: f64,
     /// Largest number of rounds, T, for which the rates are chosen.
     pub horizon: u64,
-    /// Whether there are experts for exp-concave losses; false is for comparisons.
+    /// True if there are experts for exp-concave losses; false is for comparisons.
     #[serde(default = "yes")]
     pub exp_concave: bool,
-    /// Whether there are experts for strongly convex losses.
+    /// True if there are experts for strongly convex losses.
     #[serde(default = "yes")]
     pub strongly_convex: bool,
 }
@@ -220,7 +220,7 @@ impl Maler {
         self.rounds
     }
 
-    /// How many gradients were longer than the bound and have been shortened to it.
+    /// Number of gradients that were longer than the bound and have been shortened to it.
     pub fn shortened(&self) -> u64 {
         self.shortened
     }

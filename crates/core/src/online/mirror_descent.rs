@@ -159,7 +159,7 @@ impl MirrorDescent {
         self.radius * (2.0 / self.step + self.step) * squares
     }
 
-    /// Whether a run of this learner could have produced this state.
+    /// Returns whether a run of this learner could have produced this state.
     pub(super) fn is_sound(
         &self,
         geometry: Geometry,

@@ -232,12 +232,12 @@ pub struct Statistics {
     pub sum: f64,
     /// `V = sum g^2`.
     pub squares: f64,
-    /// How many gradients were not zero.
+    /// Number of gradients that were not zero.
     pub count: u64,
 }
 
 impl Statistics {
-    /// Whether some gradients could have produced these numbers.
+    /// Returns whether some gradients could have produced these numbers.
     pub(super) fn is_sound(&self) -> bool {
         self.sum.is_finite() && self.squares.is_finite() && self.squares >= 0.0
     }

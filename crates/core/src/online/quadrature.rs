@@ -16,7 +16,7 @@ use crate::special::{
     integrate_around, square,
 };
 
-/// How far below the top the window reaches, in logarithms.
+/// Distance below the top that the window reaches, in logarithms.
 const DEPTH: f64 = 37.0;
 
 /// `phi`, its peak on (0, 1] and its top.

@@ -77,7 +77,7 @@ impl Reduction {
         Ok(Some(length + norm * self.direction.regret_bound()))
     }
 
-    /// Whether a run of this learner could have produced this state.
+    /// Returns whether a run of this learner could have produced this state.
     pub(super) fn is_sound(
         &self,
         potential: &Potential,

@@ -70,7 +70,7 @@ struct Bill {
     grid: Option<GridNoise>,
     /// Every event that is not Gaussian, with the number of times it happens.
     others: Vec<(Event, u64)>,
-    /// Some part is a bound, or not known to be attained together with the others.
+    /// At least one part is a bound, or not known to be attained together with the others.
     bounded: bool,
 }
 

@@ -11,7 +11,7 @@ use super::{
     shuffle,
 };
 
-/// How tight a curve is.
+/// Tightness of a curve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tightness {
@@ -75,7 +75,7 @@ impl Curve {
         }
     }
 
-    /// Whether the curve is attained or an upper bound. This follows from the events, not from the curve's shape: a Gaussian curve is
+    /// Returns whether the curve is attained or an upper bound. This follows from the events, not from the curve's shape: a Gaussian curve is
     /// attained only if a pair of neighbours attains the sensitivity that was priced.
     pub fn tightness(&self) -> Tightness {
         self.tightness

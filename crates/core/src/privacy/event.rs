@@ -48,7 +48,7 @@ pub enum Event {
         /// The smallest sigma among the coordinates, in grid units.
         #[cfg_attr(feature = "schema", schemars(with = "Positive"))]
         sigma: f64,
-        /// How many noise coordinates are drawn in all.
+        /// Number of noise coordinates drawn in all.
         #[cfg_attr(feature = "schema", schemars(with = "Positive"))]
         coordinates: f64,
     },
@@ -60,10 +60,10 @@ pub enum Event {
         /// The smallest sigma among the coordinates of one report, in grid units; 64 or more.
         #[cfg_attr(feature = "schema", schemars(range(min = super::grid::LEAST_SUMMED)))]
         sigma: f64,
-        /// How many noise coordinates one report has.
+        /// Number of noise coordinates one report has.
         #[cfg_attr(feature = "schema", schemars(with = "Positive"))]
         coordinates: f64,
-        /// How many people add their noise honestly.
+        /// Number of people who add their noise honestly.
         #[cfg_attr(feature = "schema", schemars(with = "Count"))]
         people: u64,
     },
@@ -94,7 +94,7 @@ pub enum Event {
     },
     /// Randomised response among `categories`: the truth is `exp(epsilon)` times likelier than any other.
     RandomizedResponse {
-        /// How many answers there are, at least 2.
+        /// Number of answers, at least 2.
         #[cfg_attr(feature = "schema", schemars(range(min = 2)))]
         categories: u64,
         /// Log-ratio between the truth and each other answer.
@@ -140,7 +140,7 @@ pub enum Event {
         /// The local randomiser's epsilon.
         #[cfg_attr(feature = "schema", schemars(with = "NotNegative"))]
         epsilon: f64,
-        /// How many people report honestly in the batch.
+        /// Number of people who report honestly in the batch.
         #[cfg_attr(feature = "schema", schemars(with = "Count"))]
         people: u64,
         /// The randomiser is binary randomised response, for which a sharper analysis holds.
@@ -155,7 +155,7 @@ pub enum Event {
         /// Probability that a report lies in the cap around the truth.
         #[cfg_attr(feature = "schema", schemars(with = "Probability"))]
         inside: f64,
-        /// How many people report honestly in the batch.
+        /// Number of people who report honestly in the batch.
         #[cfg_attr(feature = "schema", schemars(with = "Count"))]
         people: u64,
     },
@@ -167,7 +167,7 @@ pub enum Event {
         /// Standard deviation of the noise each person adds.
         #[cfg_attr(feature = "schema", schemars(with = "Positive"))]
         sigma: f64,
-        /// How many people add their noise honestly.
+        /// Number of people who add their noise honestly.
         #[cfg_attr(feature = "schema", schemars(with = "Count"))]
         people: u64,
     },
@@ -185,13 +185,13 @@ pub enum Event {
     Repeated {
         /// The part.
         event: Box<Event>,
-        /// How often.
+        /// Number of repetitions.
         #[cfg_attr(feature = "schema", schemars(with = "Count"))]
         times: u64,
     },
 }
 
-/// How deep compositions may be nested.
+/// Largest depth of nested compositions.
 const MOST_NESTING: u32 = 64;
 
 /// The largest dimension in which K-norm noise is priced by its own loss.

@@ -240,7 +240,7 @@ fn refine_small_epsilon(root: f64, delta: f64, mu: f64) -> f64 {
     epsilon
 }
 
-/// Whether a function rises or falls.
+/// True if a function rises or falls.
 #[derive(PartialEq)]
 enum Monotone {
     Rising,

@@ -45,7 +45,7 @@ pub(crate) const LEAST_SUMMED: f64 = 64.0;
 /// All the grid noise in a composition: how many draws, and the coarsest of them.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(crate) struct GridNoise {
-    /// How many discrete Gaussians are drawn.
+    /// Number of discrete Gaussians drawn.
     pub(crate) coordinates: f64,
     /// The smallest of their parameters, in grid units.
     pub(crate) sigma: f64,

@@ -183,7 +183,7 @@ impl Guarantee {
         self
     }
 
-    /// Whether the guarantee was computed or stated.
+    /// Returns whether the guarantee was computed or stated.
     pub fn provenance(&self) -> Provenance {
         self.provenance
     }
@@ -220,7 +220,7 @@ impl Guarantee {
         self.delta
     }
 
-    /// Who is trusted with what.
+    /// Trust model.
     pub fn model(&self) -> TrustModel {
         self.model
     }

@@ -11,11 +11,11 @@ use crate::{
     refuse_if,
 };
 
-/// Who is trusted with what.
+/// Trust model: the parties that see which data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TrustModel {
-    /// Everybody sees everything: no privacy.
+    /// All parties see everything: no privacy.
     None,
     /// A curator sees the data; everything later people see is protected (joint differential privacy).
     Joint,
@@ -25,7 +25,7 @@ pub enum TrustModel {
     Local,
 }
 
-/// What counts as one unit of protection.
+/// Unit of protection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
@@ -39,7 +39,7 @@ pub enum Unit {
     },
 }
 
-/// Which data sets are neighbours.
+/// Relation between neighbouring data sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Neighbours {
@@ -47,7 +47,7 @@ pub enum Neighbours {
     ReplaceOne,
 }
 
-/// Whose constants are used.
+/// Source of the constants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -59,7 +59,7 @@ pub enum Mode {
     Paper,
 }
 
-/// Where a guarantee comes from.
+/// Source of a guarantee.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Provenance {
@@ -78,7 +78,7 @@ pub struct Claim {
     pub epsilon: f64,
     /// The delta claimed.
     pub delta: f64,
-    /// Where it is claimed.
+    /// Publication that claims it.
     pub source: String,
 }
 
@@ -116,16 +116,16 @@ pub struct CheckedClaim {
     pub epsilon: f64,
     /// The delta claimed.
     pub delta: f64,
-    /// Where it is claimed.
+    /// Publication that claims it.
     pub source: String,
     /// The delta that the accountant finds at the claimed epsilon.
     pub true_delta: f64,
-    /// Whether that delta is attained, or only an upper bound.
+    /// True if that delta is attained, or only an upper bound.
     pub tightness: Tightness,
 }
 
 impl CheckedClaim {
-    /// Whether the accountant proves the claim for the mechanism as implemented.
+    /// Returns whether the accountant proves the claim for the mechanism as implemented.
     pub fn holds(&self) -> bool {
         self.true_delta <= self.delta
     }

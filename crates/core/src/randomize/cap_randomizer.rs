@@ -1,4 +1,4 @@
-//! What PrivUnit draws: a point of the sphere, likelier near a unit vector, or near its axis, than elsewhere.
+//! Distribution that PrivUnit draws from: a point of the sphere, likelier near a unit vector, or near its axis, than elsewhere.
 //!
 //! Around the truth u lies a set of probability q: one cap `{v : <v, u> >= gamma}`, or both caps `{v : |<v, u>| >= gamma}`. With probability p the point is uniform on it, else
 //! uniform on the rest of the sphere. The densities are `p/q` and `(1-p)/(1-q)` whatever u, so the guarantee is exactly `e^epsilon = p (1-q) / ((1-p) q)`. What the accountant knows of
@@ -51,7 +51,7 @@ impl Caps {
         }
     }
 
-    /// Whether a cap is higher than that of the best split.
+    /// Returns whether a cap is higher than that of the best split.
     fn is_too_high(self, cap: &SphericalCap, fair: f64) -> bool {
         let (gamma, moment) = (cap.threshold(), cap.first_moment());
         let sum = self.number() * cap.probability() + fair;
@@ -258,7 +258,7 @@ mod tests {
         }
     }
 
-    /// Whether draws about a truth contradict what is stated: the chance to be inside, the side, the second moment, or the chance of another's draw to be inside.
+    /// Returns whether draws about a truth contradict what is stated: the chance to be inside, the side, the second moment, or the chance of another's draw to be inside.
     fn alarm(stated: &CapRandomizer, draw: impl Fn(&[f64], &mut SecureNoise) -> Vec<f64>) -> bool {
         let mut noise = SecureNoise::seeded(44);
         let truth = uniform_direction(stated.dimension, &mut noise);

@@ -43,7 +43,7 @@ const SCALES: std::ops::RangeInclusive<f64> = 1e-6..=1e6;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FeatureRewardParams {
-    /// What features and rewards are clipped to.
+    /// Bounds that features and rewards are clipped to.
     pub bounds: Bounds,
     /// Requested epsilon.
     pub epsilon: f64,
@@ -51,7 +51,7 @@ pub struct FeatureRewardParams {
     pub delta: f64,
     /// Noise of this size, in the units of the data, in place of what the budget needs; the guarantee is that of the noise.
     pub calibration: Option<Calibration>,
-    /// What the guarantee is to be compared with: `paper` mode.
+    /// Claim that the guarantee is compared with: `paper` mode.
     pub claim: Option<Claim>,
 }
 
@@ -93,7 +93,7 @@ impl FeatureRewardParams {
         Ok(FeatureReward { params: self.clone(), centred, centre: low + half, pair })
     }
 
-    /// How far two people's pairs can be apart: the two parts leave together and count together.
+    /// Largest distance between two people's pairs: the two parts leave together and count together.
     pub fn sensitivity(&self) -> f64 {
         let (low, high) = self.bounds.rewards;
         libm::hypot(2.0 * self.bounds.feature_bound, high - low)
@@ -131,7 +131,7 @@ impl FeatureReward {
         self.pair.largest_entry() * self.centred.feature_bound + self.centre.abs()
     }
 
-    /// What may be promised to the person who sends one report, beside the claim.
+    /// Guarantee for the person who sends one report, beside the claim.
     pub fn guarantee(&self) -> Result<Guarantee> {
         let guarantee = Guarantee::of(&self.event(), TrustModel::Local, self.params.delta)?;
         let guarantee =
@@ -230,7 +230,7 @@ mod tests {
         }
     }
 
-    /// Whether noise of this shape could have come from d + 1 independent normals of the stated deviation.
+    /// Returns whether noise of this shape could have come from d + 1 independent normals of the stated deviation.
     fn alarm(noises: &[Vec<f64>], deviation: f64) -> bool {
         let count = noises[0].len();
         (0..count).any(|i| {

@@ -1,4 +1,4 @@
-//! What a person sends: a gradient, dense or sparse, noisy or not.
+//! Messages of a person: a gradient, dense or sparse, noisy or not.
 
 use crate::{Error, Result, error::finite_vector, refuse_if};
 

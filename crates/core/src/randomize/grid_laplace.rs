@@ -40,7 +40,7 @@ impl GridLaplace {
         (units + noise.discrete_laplace(&self.law)) as f64 * self.unit
     }
 
-    /// What one number tells the accountant: the sensitivity is that of the rounded numbers.
+    /// Event of one number: the sensitivity is that of the rounded numbers.
     pub(super) fn event(&self) -> Event {
         self.law.event(2 * self.most)
     }

@@ -29,7 +29,7 @@ const ROUNDING: f64 = 1e-6;
 /// Numbers kept of a matrix, at most: those of the largest dense one.
 const MOST_ENTRIES: usize = triangle(8192);
 
-/// What is publicly known of arms and rewards: what people's data are clipped to.
+/// Public bounds on arms and rewards, that people's data are clipped to.
 ///
 /// ```
 /// use reticent::randomize::Bounds;
@@ -56,7 +56,7 @@ pub struct Bounds {
     /// Every arm has norm exactly L, so that nothing has to hide how long it is. Arms of another norm are scaled to it.
     #[serde(default)]
     pub unit_arms: bool,
-    /// Which parameters arms touch: by default all of them.
+    /// Structure of the parameters that arms touch: by default all of them.
     #[serde(default)]
     pub structure: Structure,
 }
@@ -134,7 +134,7 @@ impl Bounds {
         }
     }
 
-    /// What is taken off a reward.
+    /// Number subtracted from a reward.
     pub fn centre(&self) -> f64 {
         match self.intercept {
             Some(_) => self.rewards.0 + 0.5 * (self.rewards.1 - self.rewards.0),
@@ -142,7 +142,7 @@ impl Bounds {
         }
     }
 
-    /// What a centred reward is divided by.
+    /// Divisor of a centred reward.
     pub fn half_range(&self) -> f64 {
         match self.intercept {
             Some(_) => 0.5 * (self.rewards.1 - self.rewards.0),
@@ -229,7 +229,7 @@ pub struct Interaction {
 }
 
 impl Interaction {
-    /// Whether features or reward were outside the declared form and were changed.
+    /// Returns whether features or reward were outside the declared form and were changed.
     pub fn clipped(&self) -> bool {
         self.clipped
     }

@@ -1,4 +1,4 @@
-//! How files and Python write [`Bounds::intercept`](super::Bounds::intercept): the number, or `false` for none.
+//! Forms in which files and Python write [`Bounds::intercept`](super::Bounds::intercept): the number, or `false` for none.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 

@@ -81,7 +81,7 @@ impl LocalLaplace {
         Ok(LocalLaplace { dimension, bound, sent, laws })
     }
 
-    /// What an attribute's part of the report tells the accountant of that entry of the gradient; not of the feature behind it, which
+    /// Event of an attribute's part of the report for that entry of the gradient; not for the feature behind it, which
     /// moves the other entries as well.
     pub fn attribute_event(&self, attribute: usize) -> Result<Event> {
         let remedy = format_args!("give an index below {}", self.dimension);

@@ -1,4 +1,4 @@
-//! What a person's own device does to a report before it leaves: one file per local randomiser, and one person's half (`person`).
+//! Randomisers that run on a person's own device before a report leaves it: one file per local randomiser, and the device's state (`person`).
 //!
 //! | file | what leaves | for | guarantee |
 //! | --- | --- | --- | --- |

@@ -128,7 +128,7 @@ mod tests {
         left.iter().zip(right).map(|(x, y)| x * y).sum()
     }
 
-    /// Whether the stated pair gives epsilon, and the cap has the stated probability.
+    /// Returns whether the stated pair gives epsilon, and the cap has the stated probability.
     fn is_calibrated(randomizer: &PrivUnit, epsilon: f64) -> bool {
         let fitted = randomizer.caps.cap.probability() / randomizer.caps.cap_probability;
         (randomizer.epsilon() - epsilon).abs() < 1e-12 * epsilon.max(1.0)
@@ -173,7 +173,7 @@ mod tests {
         }
     }
 
-    /// Whether simulated correlations contradict the stated mean, second moment and calibration.
+    /// Returns whether simulated correlations contradict the stated mean, second moment and calibration.
     fn alarm(stated: &PrivUnit, actual: &PrivUnit, noise: &mut SecureNoise) -> bool {
         let truth = uniform_direction(stated.caps.dimension, noise);
         let draws: Vec<f64> =

@@ -1,4 +1,4 @@
-//! What every randomiser of gradients does: clip, add symmetric noise on a grid, and say what it cost.
+//! Interface of all randomisers of gradients: clip, add symmetric noise on a grid, and state the event.
 
 use super::{Gradient, GradientReport};
 use crate::{
@@ -19,12 +19,12 @@ pub trait Randomizer {
     /// The privacy event of one report.
     fn event(&self) -> Result<Event>;
 
-    /// What may be promised of one report.
+    /// Guarantee of one report.
     fn guarantee(&self, delta: f64) -> Result<Guarantee> {
         Ok(with_conditions(Guarantee::of(&self.event()?, TrustModel::Local, delta)?))
     }
 
-    /// What may be promised to a person who sends at most `reports` of them, all by this randomiser.
+    /// Guarantee for a person who sends at most `reports` of them, all by this randomiser.
     fn guarantee_of_person(&self, reports: u64, delta: f64) -> Result<Guarantee> {
         let event = self.event()?;
         Ok(with_conditions(Guarantee::of_person(&event, reports, TrustModel::Local, delta)?))

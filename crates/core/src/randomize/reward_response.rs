@@ -40,7 +40,7 @@ impl RewardResponse {
         Ok(vec![if self.lie.sample(noise) { -truth } else { truth }])
     }
 
-    /// What a report says of z, without bias.
+    /// Estimate of z in a report, without bias.
     pub fn estimate(&self, report: &[f64], correlation: Correlation) -> Result<f64> {
         finite_vector("report", report, 1)?;
         refuse_if(report[0].abs() != 1.0, "report", report[0], "a response is 1 or -1")?;
@@ -57,7 +57,7 @@ impl RewardResponse {
         libm::log((1.0 - q) / q)
     }
 
-    /// How reports correlate with the truth.
+    /// Correlation of reports with the truth.
     pub fn correlation(&self) -> Correlation {
         Correlation { first: 1.0 - 2.0 * self.lie.probability(), second: 1.0 }
     }

@@ -1,4 +1,4 @@
-//! What reports are worth to least squares: how they shrink the truth, and how much noise they leave.
+//! Value of reports to least squares: their shrinkage of the truth, and the noise they leave.
 //!
 //! A report V of a unit vector u has `E V = first u` and `E V V^T = second u u^T + c (I - u u^T)` with
 //! `c = (1 - second)/(D - 1)`: PrivUnit treats all directions orthogonal to u alike, and the trace is 1. Both are linear in
@@ -7,7 +7,7 @@
 
 use crate::linalg::triangle;
 
-/// How much of the truth is left in a report.
+/// Share of the truth that is left in a report.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Correlation {
     /// `E V = first u`; 1 for additive noise.

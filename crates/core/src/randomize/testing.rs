@@ -1,4 +1,4 @@
-//! What every randomiser's tests share: the largest distance between two people, and an alarm on the noise.
+//! Checks that all randomisers' tests share: the largest distance between two people, and an alarm on the noise.
 
 use serde::{Deserialize, Serialize};
 
@@ -91,7 +91,7 @@ pub(crate) fn largest_distance(
     best
 }
 
-/// Whether reports contradict the stated truth, the stated deviations, or the independence of coordinates. Rings falsely with
+/// Returns whether reports contradict the stated truth, the stated deviations, or the independence of coordinates. Rings falsely with
 /// probability below 1e-6 for up to 30 coordinates.
 pub(crate) fn noise_alarm(
     truth: &[f64],

@@ -98,7 +98,7 @@ impl UnitGram {
         self.unit.direction(&on_the_sphere(u, noise)?, noise)
     }
 
-    /// What a report says of `x x^T` and `x z`, without bias if reports correlate with the truth as `correlation` says.
+    /// Estimate of `x x^T` and `x z` in a report, without bias if reports correlate with the truth as `correlation` says.
     pub fn estimate(&self, report: &[f64], correlation: Correlation) -> Result<Vec<f64>> {
         finite_vector("report", report, self.domain.coordinates())?;
         let mut sums = report.to_vec();
@@ -113,7 +113,7 @@ impl UnitGram {
         self.unit.event()
     }
 
-    /// How reports correlate with the truth.
+    /// Correlation of reports with the truth.
     pub fn correlation(&self) -> Correlation {
         self.unit.correlation()
     }

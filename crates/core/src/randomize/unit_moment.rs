@@ -34,7 +34,7 @@ impl UnitMoment {
         self.unit.direction(&on_the_sphere(moment, noise)?, noise)
     }
 
-    /// What a report says of `x z`, without bias.
+    /// Estimate of `x z` in a report, without bias.
     pub fn estimate(&self, report: &[f64], correlation: Correlation) -> Result<Vec<f64>> {
         finite_vector("report", report, self.dimension)?;
         Ok(report.iter().map(|v| v / correlation.first).collect())
@@ -45,7 +45,7 @@ impl UnitMoment {
         self.unit.event()
     }
 
-    /// How reports correlate with the truth.
+    /// Correlation of reports with the truth.
     pub fn correlation(&self) -> Correlation {
         self.unit.correlation()
     }

@@ -35,7 +35,7 @@ pub struct UnitPair {
     free: usize,
     /// c, where there is an intercept.
     intercept: Option<f64>,
-    /// What the free features are divided by: their largest norm.
+    /// Divisor of the free features: their largest norm.
     radius: f64,
     padded: bool,
     /// a; b follows.
@@ -107,7 +107,7 @@ impl UnitPair {
         self.unit.direction(&u, noise)
     }
 
-    /// What a report says of `x x^T` and `x z`, without bias if reports correlate with the truth as `correlation` says.
+    /// Estimate of `x x^T` and `x z` in a report, without bias if reports correlate with the truth as `correlation` says.
     pub fn estimate(&self, report: &[f64], correlation: Correlation) -> Result<Vec<f64>> {
         finite_vector("report", report, self.size())?;
         let rest = (1.0 - correlation.second) / (self.size() - 1) as f64;
@@ -132,7 +132,7 @@ impl UnitPair {
         self.unit.event()
     }
 
-    /// How reports correlate with the truth.
+    /// Correlation of reports with the truth.
     pub fn correlation(&self) -> Correlation {
         self.unit.correlation()
     }

@@ -47,7 +47,7 @@ impl ValueLaplace {
         Ok(ValueReport::new(self.middle() + self.law.randomize(from_middle, noise)))
     }
 
-    /// What numbers are clipped to.
+    /// Range that numbers are clipped to.
     pub fn range(&self) -> (f64, f64) {
         (self.low, self.high)
     }
@@ -78,7 +78,7 @@ impl ValueLaplace {
         self.law.event()
     }
 
-    /// What may be promised to a person who sends at most `reports` of them.
+    /// Guarantee for a person who sends at most `reports` of them.
     pub fn guarantee(&self, reports: u64) -> Result<Guarantee> {
         Guarantee::of_person(&self.event(), reports, TrustModel::Local, PURE_DELTA)
     }

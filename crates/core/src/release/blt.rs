@@ -97,7 +97,7 @@ impl Blt {
         self
     }
 
-    /// Whether its sums forget.
+    /// Returns whether its sums forget.
     pub(super) fn forgets(&self) -> bool {
         self.forgotten > 0.0
     }
@@ -205,7 +205,7 @@ impl BltSums {
         BltSums { blt, coordinates: vec![empty; coordinates] }
     }
 
-    /// Whether a deserialised state has the right shape.
+    /// Returns whether a deserialised state has the right shape.
     pub(super) fn fits(&self, coordinates: usize) -> bool {
         let size = self.blt.decay.len();
         size > 0
@@ -222,7 +222,7 @@ impl BltSums {
         &self.blt
     }
 
-    /// Whether the buffers of C, which hold no noise, are the same to the last unit.
+    /// Returns whether the buffers of C, which hold no noise, are the same to the last unit.
     pub(super) fn has_exact_sums_of(&self, other: &BltSums) -> bool {
         let mut pairs = self.coordinates.iter().zip(&other.coordinates);
         self.blt == other.blt

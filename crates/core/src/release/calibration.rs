@@ -35,7 +35,7 @@ pub(super) const MARGIN: f64 = 1.0 + 1e-9;
 /// Grids are chosen such that no noise is below 2^43 units.
 const LEAST_SIGMA_BITS: i32 = 43;
 
-/// How the amount of noise is given.
+/// Form in which the amount of noise is given.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Calibration {

@@ -11,13 +11,13 @@ pub struct Contribution {
     pub(super) features: Vec<i64>,
     /// 0 where the domain has no reward.
     pub(super) reward: i64,
-    /// Which block of parameters the features belong to.
+    /// Block of parameters that the features belong to.
     pub(super) block: usize,
     pub(super) clipped: bool,
 }
 
 impl Contribution {
-    /// Whether the numbers given exceeded a bound and were shortened.
+    /// Returns whether the numbers given exceeded a bound and were shortened.
     pub fn clipped(&self) -> bool {
         self.clipped
     }

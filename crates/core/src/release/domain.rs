@@ -43,7 +43,7 @@ fn default_split() -> f64 {
     DEFAULT_SPLIT
 }
 
-/// What a person contributes to a running sum.
+/// Domain of a person's contribution to a running sum.
 ///
 /// ```
 /// use reticent::release::Domain;
@@ -79,7 +79,7 @@ pub enum Domain {
         /// Share r > 0 of the vector part: a larger r puts less noise on `x y`, more on `x x^T`.
         #[serde(default = "default_split")]
         split: f64,
-        /// Which parameters x belongs to.
+        /// Structure of the parameters of x.
         #[serde(default)]
         structure: Structure,
     },
@@ -163,7 +163,7 @@ impl Domain {
         }
     }
 
-    /// Which parameters a contribution belongs to.
+    /// Block of parameters that a contribution belongs to.
     pub fn structure(&self) -> Structure {
         match *self {
             Domain::Regression { structure, .. } => structure,

@@ -160,7 +160,7 @@ impl Doubling {
         })
     }
 
-    /// Whether a deserialised state has the right shape and stands at `step`.
+    /// Returns whether a deserialised state has the right shape and stands at `step`.
     pub(super) fn fits(&self, coordinates: usize, step: u64) -> bool {
         let (epoch, within) = if step == 0 { (0, 0) } else { self.epochs.locate(step) };
         self.step == step

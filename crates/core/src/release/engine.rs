@@ -21,7 +21,7 @@ pub(super) enum Engine {
 }
 
 impl Engine {
-    /// Whether a deserialised engine has the right shape and stands at `step`.
+    /// Returns whether a deserialised engine has the right shape and stands at `step`.
     pub(super) fn fits(&self, coordinates: usize, step: u64) -> bool {
         match self {
             Engine::Known { running, noise } => {
@@ -33,7 +33,7 @@ impl Engine {
         }
     }
 
-    /// Whether the data without noise are the same to the last unit; none where they are not kept apart from the noise.
+    /// Returns whether the data without noise are the same to the last unit; none where they are not kept apart from the noise.
     pub(super) fn has_exact_sums_of(&self, other: &Engine) -> Option<bool> {
         match (self, other) {
             (Engine::Known { running, .. }, Engine::Known { running: other, .. }) => {

@@ -26,7 +26,7 @@ pub(super) const DEFAULT_BUFFERS: usize = 8;
 
 /// Properties of a factorisation; none depends on data.
 pub trait Factorization {
-    /// How many steps the factorisation was built for.
+    /// Number of steps the factorisation was built for.
     fn steps(&self) -> u64;
 
     /// `max ||sum_i C e_{t_i}||` over any `contributions` different steps t_i.
@@ -38,7 +38,7 @@ pub trait Factorization {
     /// Noise draws per coordinate over all steps.
     fn draws(&self) -> f64;
 
-    /// How much rounding can add to the difference of two streams in one entry of y; 0 when C is integral.
+    /// Rounding error of the difference of two streams in one entry of y; 0 when C is integral.
     fn rounding(&self) -> f64 {
         0.0
     }
@@ -49,7 +49,7 @@ pub trait Factorization {
     }
 }
 
-/// Which factorisation a stream uses, or that contributions are randomised one by one: in files and in Python `"blt"`, or with parameters `{ blt = { buffers = 4 } }`.
+/// Factorisation of a stream, or the choice to randomise contributions one by one: in files and in Python `"blt"`, or with parameters `{ blt = { buffers = 4 } }`.
 ///
 /// ```
 /// use reticent::release::{Factorization, Mechanism};
@@ -231,7 +231,7 @@ impl Running {
         }
     }
 
-    /// Whether the data without noise are the same to the last unit; none where they are not kept apart from the noise.
+    /// Returns whether the data without noise are the same to the last unit; none where they are not kept apart from the noise.
     pub(super) fn has_exact_sums_of(&self, other: &Running) -> Option<bool> {
         match (self, other) {
             (Running::Blt(sums), Running::Blt(other)) => Some(sums.has_exact_sums_of(other)),
@@ -239,7 +239,7 @@ impl Running {
         }
     }
 
-    /// Whether a deserialised state has the right shape and stands at `step`.
+    /// Returns whether a deserialised state has the right shape and stands at `step`.
     pub(super) fn fits(&self, coordinates: usize, step: u64) -> bool {
         match self {
             Running::Tree(sums) => sums.fits(coordinates, step),

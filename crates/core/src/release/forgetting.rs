@@ -83,7 +83,7 @@ impl HalfLife {
         libm::exp2(-(steps as f64) / self.steps)
     }
 
-    /// How many rounds of full weight a buffer holds at most.
+    /// Number of rounds of full weight a buffer holds at most.
     pub(super) fn remembered(&self) -> u64 {
         // The conversion saturates.
         (self.first.max(self.gap) as f64 / self.forgotten()).ceil() as u64

@@ -49,15 +49,15 @@ const UNKNOWN_DRAWS: u64 = 1 << 42;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PrivateSumParams {
-    /// What a person contributes.
+    /// Domain of a person's contribution.
     pub domain: Domain,
     /// Rounds the stream may last; `None` for an unknown horizon: epochs of doubling length, with 30 to 50 % more noise. Sums that forget need
     /// none: without it they run for 2^32 releases, and with it they have the same noise.
     pub horizon: Option<u64>,
-    /// How noise is correlated over time.
+    /// Correlation of the noise over time.
     #[serde(default)]
     pub mechanism: Mechanism,
-    /// When sums are released.
+    /// Schedule of the releases.
     #[serde(default)]
     pub schedule: Schedule,
     /// Half-life in rounds, by the clock in ticks: `sum_i 2^(-(t - i) / half-life) x_i` is released in place of the sum, counted in whole
@@ -66,7 +66,7 @@ pub struct PrivateSumParams {
     /// In how many rounds one person may appear, at most.
     #[serde(default = "crate::wire::one")]
     pub contributions_per_person: u64,
-    /// How much noise.
+    /// Amount of noise.
     pub calibration: Calibration,
 }
 
@@ -140,7 +140,7 @@ impl PrivateSumParams {
         self.factorized(horizon, half_life.remembered(), factor, self.contributions_per_person)
     }
 
-    /// How many releases there are in so many rounds.
+    /// Number of releases in so many rounds.
     fn steps(&self, horizon: u64) -> Result<u64> {
         let steps = self.schedule.releases(horizon);
         if steps > 0 {
@@ -423,7 +423,7 @@ impl Plan {
 pub(crate) struct Promise {
     price: Price,
     contributions_per_person: u64,
-    /// Whether neighbours may also differ in the ticks and the number of a person's visits.
+    /// True if neighbours may also differ in the ticks and the number of a person's visits.
     by_the_clock: bool,
 }
 

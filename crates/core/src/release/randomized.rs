@@ -36,7 +36,7 @@ impl RandomizedSums {
         self.steps
     }
 
-    /// Whether a deserialised state has the right shape.
+    /// Returns whether a deserialised state has the right shape.
     pub(super) fn fits(&self, coordinates: usize, step: u64) -> bool {
         step <= self.steps
             && (self.sums.len(), self.each.len()) == (coordinates, coordinates)

@@ -104,7 +104,7 @@ impl Release {
         &self.domain
     }
 
-    /// How many contributions are in the sum, those of little weight included where it forgets; by the clock, its tick.
+    /// Number of contributions that are in the sum, those of little weight included where it forgets; by the clock, its tick.
     pub fn round(&self) -> u64 {
         self.round
     }

@@ -53,7 +53,7 @@ use crate::{Result, error::not_negative, named::named, refuse_if};
 pub enum Schedule {
     /// After every round.
     EveryRound,
-    /// When the caller's clock ticks, by [`PrivateSum::tick`](super::PrivateSum::tick): a round is a tick, with any number of contributions.
+    /// At a tick of the caller's clock, by [`PrivateSum::tick`](super::PrivateSum::tick): a round is a tick, with any number of contributions.
     Clock,
     /// Gaps grow in proportion to the round, between `least` and `most` rounds.
     CappedGeometric {
@@ -217,7 +217,7 @@ impl Schedule {
         low
     }
 
-    /// How many releases happen in rounds 1 to `horizon`.
+    /// Number of releases happen in rounds 1 to `horizon`.
     ///
     /// Runs of equal gaps are counted at once: about `1/rate` operations for any horizon.
     pub fn releases(&self, horizon: u64) -> u64 {
@@ -241,7 +241,7 @@ impl Schedule {
         count
     }
 
-    /// Whether two contributions can fall between the same two releases.
+    /// Returns whether two contributions can fall between the same two releases.
     pub fn batches(&self) -> bool {
         !matches!(self, Schedule::EveryRound)
     }

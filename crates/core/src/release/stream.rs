@@ -137,7 +137,7 @@ impl<N: Noise> PrivateSum<N> {
         self.absorb_with(&clipper, 1, |total| sums.add_to(total))
     }
 
-    /// Whether contributions come with their noise.
+    /// Returns whether contributions come with their noise.
     pub(crate) fn is_randomized(&self) -> bool {
         matches!(self.state.plan.engine, Engine::Randomized(_))
     }
@@ -257,7 +257,7 @@ impl<N: Noise> PrivateSum<N> {
         Ok(Release::new(domain, round, step, sums, deviations))
     }
 
-    /// How many more contributions trigger the next release; `None` if no number of them does.
+    /// Number of more contributions trigger the next release; `None` if no number of them does.
     pub fn until_release(&self) -> Option<u64> {
         let State { next, round, plan, .. } = &self.state;
         let counted = plan.schedule != Schedule::Clock;
@@ -317,7 +317,7 @@ impl<N: Noise> PrivateSum<N> {
         Ok(())
     }
 
-    /// Whether two streams hold the same people's data to the last unit, whatever noise was added to what they released: for a check after an accident,
+    /// Returns whether two streams hold the same people's data to the last unit, whatever noise was added to what they released: for a check after an accident,
     /// which sums the contributions again. None for mechanisms whose state does not keep the data apart from the noise; a BLT does. The answer is
     /// about exact data and is for the curator's eyes.
     ///
@@ -356,17 +356,17 @@ impl<N: Noise> PrivateSum<N> {
         self.state.released
     }
 
-    /// Whether the horizon has been reached: nothing can be absorbed any more.
+    /// Returns whether the horizon has been reached: nothing can be absorbed any more.
     pub fn is_over(&self) -> bool {
         self.state.round >= self.state.plan.horizon
     }
 
-    /// Whether no further release is scheduled, which may be some rounds before the horizon.
+    /// Returns whether no further release is scheduled, which may be some rounds before the horizon.
     pub fn is_exhausted(&self) -> bool {
         self.is_over() || self.state.step == self.state.plan.engine.capacity()
     }
 
-    /// How often the stream was resumed from a state that had been used already.
+    /// Number of times the stream was resumed from a state that had been used already.
     pub fn replays(&self) -> u64 {
         self.state.replays
     }

@@ -107,7 +107,7 @@ fn prefix_variances(factor: &Factor, sigma: u64, reuse: bool) -> Vec<f64> {
 const SAMPLES: usize = 20_000;
 const SIGMA: u64 = 1 << 44;
 
-/// Whether variances contradict `prefix_deviation`. A mean of `SAMPLES` squared normals has relative
+/// Returns whether variances contradict `prefix_deviation`. A mean of `SAMPLES` squared normals has relative
 /// deviation sqrt(2 / SAMPLES) = 0.01; at 6 of those, 31 prefixes alarm falsely with probability 31 * 2e-9.
 fn alarm(variances: &[f64], claim: &dyn Factorization) -> bool {
     (1..).zip(variances).any(|(step, variance)| {

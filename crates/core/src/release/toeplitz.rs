@@ -120,7 +120,7 @@ impl ToeplitzSums {
         }
     }
 
-    /// Whether a deserialised state has the right shape and stands at `step`.
+    /// Returns whether a deserialised state has the right shape and stands at `step`.
     pub(super) fn fits(&self, coordinates: usize, step: u64) -> bool {
         let length = usize::try_from(step).unwrap_or(usize::MAX);
         step <= self.toeplitz.steps()

@@ -85,7 +85,7 @@ impl Factorization for Tree {
     }
 }
 
-/// Whether deserialised nodes are those of a tree of `steps` steps that stands at `step`.
+/// Returns whether deserialised nodes are those of a tree of `steps` steps that stands at `step`.
 pub(super) fn nodes_fit<T>(steps: u64, step: u64, coordinates: usize, nodes: &[Vec<T>]) -> bool {
     steps > 0
         && step <= steps
@@ -122,7 +122,7 @@ impl<F: Factorization, T: Clone + Default> NodeSums<F, T> {
         NodeSums { tree, step: 0, exact: vec![vec![0; coordinates]; levels], noisy }
     }
 
-    /// Whether a deserialised state has the right shape and stands at `step`.
+    /// Returns whether a deserialised state has the right shape and stands at `step`.
     pub(super) fn fits(&self, coordinates: usize, step: u64) -> bool {
         self.step == step
             && nodes_fit(self.tree.steps(), step, coordinates, &self.exact)

@@ -115,7 +115,7 @@ impl WishartSums {
         &self.tree
     }
 
-    /// Whether a deserialised state has the right shape and stands at `step`.
+    /// Returns whether a deserialised state has the right shape and stands at `step`.
     pub(super) fn fits(&self, coordinates: usize, step: u64) -> bool {
         self.step == step
             && self.clipper.domain().coordinates() == coordinates
@@ -230,7 +230,7 @@ mod tests {
         (0..40).map(|_| row()).collect()
     }
 
-    /// Whether the trace of a prefix without data is not that of m nodes: its mean is `d m k L~^2`, its variance
+    /// Returns whether the trace of a prefix without data is not that of m nodes: its mean is `d m k L~^2`, its variance
     /// `2 d m k L~^4`. At 6 deviations 40 prefixes alarm falsely with probability 1e-7.
     fn alarm(sums: &WishartSums, nodes: impl Iterator<Item = usize>) -> bool {
         let units = power_of_two(-sums.clipper.exponents()[0]);

@@ -28,7 +28,7 @@ use crate::{
 /// No bound, weight or inverse of one is larger: products of a few of them stay finite.
 pub(super) const LARGEST: f64 = 1e100;
 
-/// How an agent's responses are protected.
+/// Protection of an agent's responses.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum ResponsePrivacy {
@@ -40,7 +40,7 @@ pub enum ResponsePrivacy {
         epsilon: f64,
         /// Delta.
         delta: f64,
-        /// How many answers together have this budget; without it every single one has.
+        /// Number of answers together that have this budget; without it every single one has.
         responses: Option<u64>,
     },
     /// Noise of this deviation on every answer; the guarantee is that of the noise.
@@ -49,12 +49,12 @@ pub enum ResponsePrivacy {
         sigma: f64,
         /// The delta that the guarantee is stated at.
         delta: f64,
-        /// What the guarantee of one answer is to be compared with: `paper` mode.
+        /// Claim that the guarantee of one answer is compared with: `paper` mode.
         claim: Option<Claim>,
     },
 }
 
-/// What is publicly known of one agent.
+/// Public parameters of one agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AgentParams {
@@ -70,7 +70,7 @@ pub struct AgentParams {
     pub lower: f64,
     /// Responses above are clipped to this.
     pub upper: f64,
-    /// How responses are protected.
+    /// Protection of responses.
     pub privacy: ResponsePrivacy,
 }
 
@@ -199,12 +199,12 @@ impl AgentPlan {
         }
     }
 
-    /// What may be promised of one response; `None` without privacy.
+    /// Guarantee of one response; `None` without privacy.
     pub fn guarantee(&self) -> Result<Option<Guarantee>> {
         self.guarantee_of(1)
     }
 
-    /// What may be promised of the agent as a person who answers `responses` times; `None` without privacy.
+    /// Guarantee of the agent as a person who answers `responses` times; `None` without privacy.
     pub fn guarantee_of(&self, responses: u64) -> Result<Option<Guarantee>> {
         self.delta().map_or(Ok(None), |delta| self.guarantee_at(responses, delta))
     }
@@ -232,7 +232,7 @@ impl AgentPlan {
         }
     }
 
-    /// How many answers the budget is for; `None` if each has its own.
+    /// Number of answers the budget is for; `None` if each has its own.
     pub fn answers(&self) -> Option<u64> {
         match self.params.privacy {
             ResponsePrivacy::Budget { responses, .. } => responses,
@@ -241,13 +241,13 @@ impl AgentPlan {
     }
 }
 
-/// What leaves the agent: which decision is answered, by whom, and the randomised response.
+/// Answer that leaves the agent: the decision it belongs to, the agent, and the randomised response.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AgentReport {
     /// The decision that is answered.
     pub ticket: Ticket,
-    /// Who answers.
+    /// Number of the agent.
     #[serde(with = "wire::count")]
     pub agent: usize,
     /// u: the randomised response; the clipped one without privacy.
@@ -324,7 +324,7 @@ impl<N: Noise> Agent<N> {
         Ok(AgentReport { ticket, agent: state.index, value })
     }
 
-    /// What was agreed on.
+    /// Parameters that the agent was made from.
     pub fn plan(&self) -> &AgentPlan {
         &self.state.plan
     }
@@ -339,7 +339,7 @@ impl<N: Noise> Agent<N> {
         self.state.clipped
     }
 
-    /// What the answers so far cost the agent as a person; `None` before the first, or without privacy. On simulation noise it says so.
+    /// Guarantee of the agent as a person, for the answers so far; `None` before the first, or without privacy. On simulation noise it says so.
     pub fn guarantee_so_far(&self) -> Result<Option<Guarantee>> {
         let State { plan, answered, .. } = &self.state;
         if *answered == 0 {

@@ -1,4 +1,4 @@
-//! What may be promised of safety, what that rests on, and what stands against it.
+//! Certificate of safety: its promise, its conditions, and the evidence against it.
 //!
 //! **Clipping.** A response that is clipped is biased towards the range, the estimate with it, and a confidence set around a biased estimate
 //! proves nothing. So the range an agent clips to must be what Y allows on its axis, and six deviations of the response's own noise
@@ -50,7 +50,7 @@ impl SafetyCertificate {
         Ok(SafetyCertificate { failure: params.failure, conditions, doubts })
     }
 
-    /// Whether nothing stands against the promise.
+    /// Returns whether nothing stands against the promise.
     pub fn holds(&self) -> bool {
         self.doubts.is_empty()
     }
@@ -60,12 +60,12 @@ impl SafetyCertificate {
         self.failure
     }
 
-    /// What the promise rests on.
+    /// Conditions of the promise.
     pub fn conditions(&self) -> &[String] {
         &self.conditions
     }
 
-    /// Why it is not given; empty if it is.
+    /// Reason why it is not given; empty if it is.
     pub fn doubts(&self) -> &[String] {
         &self.doubts
     }

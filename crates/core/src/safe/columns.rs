@@ -31,7 +31,7 @@ pub(super) struct Offer {
     pub(super) point: Point,
     /// The y it counts with, between `p - s` and `p + s`.
     pub(super) response: f64,
-    /// What the point adds to the objective, over doing nothing.
+    /// Gain of the objective at the point, over doing nothing.
     pub(super) worth: f64,
     /// No point is worth more than this at these prices.
     pub(super) bound: f64,
@@ -153,7 +153,7 @@ fn concave_offer(reach: &Reach<'_>, term: &Term, alpha: f64, eta: f64) -> Offer 
     Offer { point, response: y, worth, bound: bound.max(0.0) }
 }
 
-/// What the search ended with.
+/// Result of the search.
 #[derive(Debug, Clone)]
 pub(super) struct Mixture {
     /// One point per agent, in the hull of its set.

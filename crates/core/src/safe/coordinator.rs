@@ -29,7 +29,7 @@ mod params;
 
 pub use params::{CoordinatorParams, CoordinatorPlan, Rule};
 
-/// What rounding in a row's sum may amount to, relative to its terms.
+/// Bound on the rounding error in a row's sum, relative to its terms.
 const ROUNDING: f64 = 1e-12;
 
 impl CoordinatorPlan {
@@ -45,7 +45,7 @@ impl CoordinatorPlan {
     }
 }
 
-/// What a report is told to answer, so that reports may come late, in any order, or never. Which come, and when, must not depend on
+/// Ticket that a report answers, so that reports may come late, in any order, or never. Their presence and time must not depend on
 /// the responses, or the guarantee does not hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Ticket(#[serde(with = "wire::count")] u64);
@@ -67,7 +67,7 @@ impl Ticket {
     }
 }
 
-/// What the pessimistic check did to an action.
+/// Effect of the pessimistic check on an action.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Safety {
@@ -75,7 +75,7 @@ pub enum Safety {
     Safe,
     /// It was scaled back until this row was no longer exceeded.
     Scaled {
-        /// What all actions were multiplied by.
+        /// Factor that all actions were multiplied by.
         factor: f64,
         /// The row that decided.
         row: usize,
@@ -96,18 +96,18 @@ pub struct Decision {
     pub actions: Vec<Vec<f64>>,
     /// The round was spent on pure exploration.
     pub exploration: bool,
-    /// What the actions that leave may be worth, for the best parameters in the confidence sets; for ROFUL, what its target is worth.
+    /// Value of the actions that leave, for the best parameters in the confidence sets; for ROFUL, the value of its target.
     pub optimistic_value: f64,
     /// No choice (for ROFUL, no target) is worth more: proved by prices. Infinite for exploration, which proves nothing.
     pub upper_bound: f64,
-    /// What the safety check did.
+    /// Effect of the safety check.
     pub safety: Safety,
     /// The largest share of a row's bound that the worst parameters could use; at most 1.
     pub usage: f64,
 }
 
 impl Decision {
-    /// How far the actions that leave (for ROFUL, its target) may be from the optimum: certified, not estimated. Infinite where nothing
+    /// Gap between the actions that leave (for ROFUL, its target) and the optimum: certified, not estimated. Infinite where nothing
     /// is certified: in exploration, and after a fallback.
     pub fn gap(&self) -> f64 {
         let gap = self.upper_bound - self.optimistic_value;
@@ -138,7 +138,7 @@ pub struct Coordinator<N> {
     rules: Vec<AgentWidth>,
     /// S K.
     limits: Vec<f64>,
-    /// What the rows that speak of one agent alone allow it.
+    /// Limits on the agent by the rows that speak of it alone.
     own_limits: Vec<(f64, f64)>,
     target: Target,
     optimizer: Optimizer,
@@ -318,7 +318,7 @@ impl<N: Noise> Coordinator<N> {
         (self.target.responses(), self.target.value())
     }
 
-    /// What may be promised of safety.
+    /// Guarantee of safety.
     pub fn safety(&self) -> &SafetyCertificate {
         &self.certificate
     }

@@ -1,4 +1,4 @@
-//! What the coordinator knows of one agent: ridge regression on its private reports, and how wide its confidence set is.
+//! Estimate of one agent's parameters: ridge regression on its private reports, and the width of its confidence set.
 //!
 //! ```text
 //! G = sum x x^T + nu I,   g = sum u x,   theta^ = G^-1 g                                                        (10)
@@ -28,7 +28,7 @@ use crate::{
     special::square,
 };
 
-/// Which width beta an agent's confidence set has. It is for exact sums of one agent's private reports, where
+/// Width beta of an agent's confidence set. It is for exact sums of one agent's private reports, where
 /// [`bandit::Rule`](crate::bandit::Rule) is for sums that carry noise themselves.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Default)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -45,7 +45,7 @@ pub enum Confidence {
 }
 
 impl Confidence {
-    /// Whether the width is a theorem's.
+    /// Returns whether the width is a theorem's.
     pub fn certified(&self) -> bool {
         !matches!(self, Confidence::Scaled(factor) if *factor < 1.0)
     }
@@ -58,7 +58,7 @@ impl Confidence {
     }
 }
 
-/// What the width of one agent's set depends on beside the data.
+/// Parameters of the width of one agent's set, beside the data.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(super) struct AgentWidth {
     pub(super) confidence: Confidence,
@@ -103,7 +103,7 @@ pub(super) struct Estimate {
     /// `W`, lower triangular, `W^T W = G^-1`.
     whitening: Vec<f64>,
     theta: Vec<f64>,
-    /// Where to go while all directions are equal: a unit vector, drawn once.
+    /// Direction to take while all directions are equal: a unit vector, drawn once.
     first_direction: Vec<f64>,
 }
 

@@ -1,4 +1,4 @@
-//! What is to be large: `f(y) = sum f_m(y_m)`, each part linear or concave.
+//! Objective to be maximised: `f(y) = sum f_m(y_m)`, each part linear or concave.
 //!
 //! A part is asked for its value, its slope, and where its slope has a given value: that is all the programs need.
 
@@ -19,16 +19,16 @@ pub enum Objective {
     },
     /// `-1/2 sum w_m (y_m - target_m)^2`: follow a schedule.
     Tracking {
-        /// Where each response should be.
+        /// Target of each response.
         targets: Vec<f64>,
-        /// How much a deviation counts, above zero.
+        /// Weight of a deviation, above zero.
         weights: Vec<f64>,
     },
     /// `sum w_m ln(1 + y_m / reserve_m)`: proportional fairness, defined above `-reserve_m`, and linear from 1 % above that downwards.
     Fair {
-        /// How much each agent counts, above zero.
+        /// Weight of each agent, above zero.
         weights: Vec<f64>,
-        /// What an agent has before any response, above zero.
+        /// Offset of an agent before any response, above zero.
         reserves: Vec<f64>,
     },
 }

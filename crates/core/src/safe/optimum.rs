@@ -212,12 +212,12 @@ fn nothing(terms: &[Term], reaches: &[Reach<'_>]) -> Choice {
     Choice { actions, value, upper: f64::INFINITY, faithful: true }
 }
 
-/// Whether the choice is as good as its bound.
+/// Returns whether the choice is as good as its bound.
 fn settled(choice: &Choice) -> bool {
     choice.faithful && choice.upper - choice.value <= GAP * choice.upper.abs().max(1e-300)
 }
 
-/// Whether every row allows `point` if it allows `other`: neither end of the interval `p +- s` lies further out.
+/// Returns whether every row allows `point` if it allows `other`: neither end of the interval `p +- s` lies further out.
 fn no_wider(point: Point, other: Point, rounding: f64) -> bool {
     point.mean + point.spread <= other.mean + other.spread + rounding
         && point.spread - point.mean <= other.spread - other.mean + rounding

@@ -1,4 +1,4 @@
-//! What an action for one agent can be, as seen through (p, s): estimate and uncertainty of its mean response.
+//! Reachable actions of one agent, as seen through (p, s): estimate and uncertainty of its mean response.
 //!
 //! ```text
 //! p = <theta^, x>,   s = beta ||x||_{G^-1},   ||x|| <= K
@@ -31,7 +31,7 @@ use slice::Slice;
 /// Excess of s over the ray that is rounding.
 const ON_RAY: f64 = 1e-12;
 
-/// How near a place on the ball is to where it should be, relatively.
+/// Relative distance of a place on the ball from the place where it should be.
 const ON_ARC: f64 = 1e-12;
 
 /// The reachable set of one agent.
@@ -46,7 +46,7 @@ pub(super) struct Reach<'a> {
     energy: f64,
     /// In one dimension only the rays exist; a search may forbid one of them: +1 or -1 allows that sign alone.
     sign: f64,
-    /// What the agent's own rows allow: `p + s` at most the first, `s - p` at most the second.
+    /// Limits by the agent's own rows: `p + s` at most the first, `s - p` at most the second.
     limits: (f64, f64),
     /// The last allowed points of the two curves.
     corners: [OnceCell<Point>; 2],
@@ -100,7 +100,7 @@ impl<'a> Reach<'a> {
         Reach { sign, limits: self.limits, ..free }
     }
 
-    /// What the agent's own rows allow.
+    /// Limits by the agent's own rows.
     pub(super) fn limits(&self) -> (f64, f64) {
         self.limits
     }
@@ -114,7 +114,7 @@ impl<'a> Reach<'a> {
         self.energy.sqrt() / self.width
     }
 
-    /// Whether the ray with this sign may be used.
+    /// Returns whether the ray with this sign may be used.
     pub(super) fn allows(&self, sign: f64) -> bool {
         self.sign * sign >= 0.0
     }
@@ -230,7 +230,7 @@ impl<'a> Reach<'a> {
         *self.corners[usize::from(side < 0.0)].get_or_init(|| self.corner(point, side))
     }
 
-    /// Whether the agent's own rows allow a point.
+    /// Returns whether the agent's own rows allow a point.
     pub(super) fn allows_point(&self, point: Point) -> bool {
         self.usage(point, 1.0) <= 1.0
     }
@@ -243,7 +243,7 @@ impl<'a> Reach<'a> {
         share(out, high).max(share(back, low))
     }
 
-    /// Where the curve on this side takes exactly what is allowed; `point` is one that takes too much.
+    /// Point where the curve on this side reaches the limit; `point` is one that exceeds it.
     fn corner(&self, point: Point, side: f64) -> Point {
         let scaled =
             |point: Point, by: f64| Point { mean: point.mean * by, spread: point.spread * by };
@@ -267,7 +267,7 @@ impl<'a> Reach<'a> {
         scaled(point, 1.0 / self.usage(point, side))
     }
 
-    /// Where the ray with this sign leaves the ball.
+    /// Point where the ray with this sign leaves the ball.
     pub(super) fn tip(&self, sign: f64) -> Point {
         let moment = self.estimate.moment();
         let norm = dot(moment, moment).sqrt();
@@ -320,7 +320,7 @@ impl<'a> Reach<'a> {
         point.mean + point.spread
     }
 
-    /// Whether the ray reaches a response of this size inside the ball.
+    /// Returns whether the ray reaches a response of this size inside the ball.
     pub(super) fn ray_reaches(&self, y: f64) -> bool {
         let tip = self.tip(1.0);
         tip.mean + tip.spread >= y.abs()
@@ -361,7 +361,7 @@ impl<'a> Reach<'a> {
 }
 
 impl Reach<'_> {
-    /// Where `excess` is zero on the ball between the tip of the ray, where it is `at_tip`, and the largest `p + s`; in the eigenbasis, with p
+    /// Zero of `excess` on the ball between the tip of the ray, where it is `at_tip`, and the largest `p + s`; in the eigenbasis, with p
     /// above zero. Excess must grow all the way.
     ///
     /// The arc between the two is where `p + v s` is largest, `-tau <= v <= 1`. There `theta^ + v beta G^-1 x/||x||_{G^-1}` is a multiple of x, so

@@ -1,4 +1,4 @@
-//! How much of a polytope uncertainty takes away: shrinkage and sharpness.
+//! Loss of a polytope to uncertainty: shrinkage and sharpness.
 //!
 //! Definitions 2 to 4 of paper 3, for the sup norm: `Y_Delta = {y : y + v in Y for all ||v||_inf <= Delta}` has the rows
 //! `a_i y <= b_i - Delta ||a_i||_1` (45). The maximum shrinkage is the largest Delta with a nonempty `Y_Delta`, a linear program. The

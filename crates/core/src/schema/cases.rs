@@ -19,9 +19,9 @@ struct Cases {
 
 /// One form of a choice.
 struct Form<'a> {
-    /// Where it will be in the schema.
+    /// Place in the schema.
     place: String,
-    /// What it says, without references.
+    /// Content, without references.
     schema: &'a Value,
 }
 
@@ -136,7 +136,7 @@ impl Cases {
     }
 }
 
-/// What tells the tables of a choice from each other.
+/// Key that distinguishes the tables of a choice.
 #[derive(Default)]
 struct Marks {
     kinds: Vec<Value>,
@@ -160,7 +160,7 @@ impl Marks {
         Some(json!({ "type": "object", "required": [key] }))
     }
 
-    /// What is asked of a table that is none of them; nothing if they are told in two ways.
+    /// Requirement on a table that is none of them; nothing if two keys distinguish them.
     fn none(self) -> Option<Map<String, Value>> {
         let Marks { kinds, keys } = self;
         let asked = match (kinds.is_empty(), keys.is_empty()) {

@@ -7,7 +7,7 @@ const MOST_DIGITS: usize = 800;
 /// Powers of two that are multiplied by or divided by at a time, so that a word holds ten times as much.
 const MOST_POWER: u32 = 53;
 
-/// What `text.parse()` gives, in builds where the size counts by little code.
+/// Result of `text.parse()`, in builds where the size counts by little code.
 pub(crate) fn number(text: &str) -> Option<f64> {
     if cfg!(little) { parse(text) } else { text.parse().ok() }
 }

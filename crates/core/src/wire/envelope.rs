@@ -74,7 +74,7 @@ fn damaged(size: usize, reason: String) -> Error {
     Error::CorruptState { size, reason, remedy }
 }
 
-/// What an envelope of this kind holds.
+/// Content of an envelope of this kind.
 fn payload<'a>(kind: &str, bytes: &'a [u8]) -> Result<&'a [u8]> {
     let refuse = |reason: String, remedy: &str| Error::CorruptState {
         size: bytes.len(),

@@ -1,4 +1,4 @@
-//! What travels and what is stored: every message and every saved state begins with its kind and the version of that kind, and is refused by
+//! Messages and saved states: each begins with its kind and the version of that kind, and is refused by
 //! them before it is decoded.
 //!
 //! | file | what it is |

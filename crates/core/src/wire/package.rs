@@ -8,7 +8,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use super::{Kind, load, save};
 use crate::{Error, Result};
 
-/// What the host keeps, as JSON, and the states of its learners.
+/// Contents of a package: the host's part, as JSON, and the states of its learners.
 type Package = (String, Vec<Vec<u8>>);
 
 /// A saved state of a host: plain data of its own, and the saved bytes of learners.

@@ -41,7 +41,7 @@ const DEVIATIONS: f64 = 4.0;
 /// A mark is replaced after this many releases.
 const OLDEST_MARK: u64 = 8;
 
-/// What has been found so far, and what the next release is compared with.
+/// Changes found until now, and the mark that the next release is compared with.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Changes {
     found: u64,
@@ -59,7 +59,7 @@ struct Mark {
     noise: f64,
 }
 
-/// What is known beforehand about the stream.
+/// Public facts about the stream.
 pub(super) struct Stream<'a> {
     pub(super) half_life: HalfLife,
     /// B.
@@ -122,12 +122,12 @@ fn product(mut triangle: &[f64], x: &[f64]) -> Vec<f64> {
 }
 
 impl Changes {
-    /// How many changes have been found.
+    /// Number of changes that have been found.
     pub(super) fn found(&self) -> u64 {
         self.found
     }
 
-    /// Whether what came before some release is no longer used.
+    /// Returns whether what came before some release is no longer used.
     pub(super) fn is_cut(&self) -> bool {
         self.base.is_some()
     }
@@ -140,7 +140,7 @@ impl Changes {
         }
     }
 
-    /// Whether the contributions since the mark contradict its policy. Then this release is the new beginning.
+    /// Returns whether the contributions since the mark contradict its policy. Then this release is the new beginning.
     pub(super) fn finds(&mut self, release: &Release, stream: &Stream<'_>) -> bool {
         let Some(mark) = &self.mark else { return false };
         let Some(window) = stream.between(&mark.release, release) else { return false };

@@ -1,4 +1,4 @@
-//! What people contribute to a curator's sums: features and rewards, clipped, in the block of parameters they belong to.
+//! Contributions of people to a central learner's sums: features and rewards, clipped, in the block of parameters they belong to.
 
 use super::Curator;
 use crate::{Result, error::finite_vector, noise::Noise, randomize::Bounds, release::Contribution};
@@ -37,7 +37,7 @@ impl<N: Noise> Curator<N> {
         self.absorb(&contribution)
     }
 
-    /// What a person with these features and this reward contributes, for [`ContributionSums::add`](crate::release::ContributionSums::add): the reward is centred, and both
+    /// Contribution of a person with these features and this reward, for [`ContributionSums::add`](crate::release::ContributionSums::add): the reward is centred, and both
     /// are clipped.
     pub fn contribution(&self, features: &[f64], reward: f64) -> Result<Contribution> {
         finite_vector("reward", &[reward], 1)?;

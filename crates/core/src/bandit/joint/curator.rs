@@ -230,7 +230,7 @@ impl<N: Noise> Curator<N> {
         self.sum.until_release()
     }
 
-    /// Whether two learners hold the same people's data to the last unit: see [`PrivateSum::has_exact_sums_of`].
+    /// Returns whether two learners hold the same people's data to the last unit: see [`PrivateSum::has_exact_sums_of`].
     pub fn has_exact_sums_of(&self, other: &Self) -> Option<bool> {
         self.sum.has_exact_sums_of(&other.sum)
     }
@@ -301,7 +301,7 @@ impl<N: Noise> Curator<N> {
         self.with_stream(|stream| changes.present(release, stream)).flatten()
     }
 
-    /// Where sums forget, what is known about their stream.
+    /// Public facts about the stream, where sums forget.
     pub(super) fn with_stream<T>(&self, use_it: impl FnOnce(&Stream<'_>) -> T) -> Option<T> {
         // The parameters have been checked.
         let half_life = self.state.params.half_life().ok().flatten()?;
@@ -310,7 +310,7 @@ impl<N: Noise> Curator<N> {
         Some(use_it(&Stream { half_life, reward_bound, deviations: &deviations }))
     }
 
-    /// What is left at release number `index` of what the present stream began with.
+    /// Weight at release number `index` of the sums that the present stream began with.
     fn remembered(&self, index: u64) -> Option<Legacy> {
         let State { params, legacy, uses_legacy, changes, .. } = &self.state;
         let legacy = legacy.as_ref().filter(|_| *uses_legacy && !changes.is_cut())?;
@@ -326,7 +326,7 @@ impl<N: Noise> Curator<N> {
         self.holds_releases = true;
     }
 
-    /// Whether a release has been made that is not used yet: store [`Curator::save`] and the number of releases, then commit.
+    /// Returns whether a release has been made that is not used yet: store [`Curator::save`] and the number of releases, then commit.
     pub fn holds_release(&self) -> bool {
         self.held.is_some()
     }
@@ -347,12 +347,12 @@ impl<N: Noise> Curator<N> {
         Err(Error::invalid("release that is not committed", self.sum.releases(), remedy))
     }
 
-    /// What the learner was told beforehand.
+    /// Parameters of the learner.
     pub fn params(&self) -> &JointParams {
         &self.state.params
     }
 
-    /// What the learner goes by; everything in it has been released.
+    /// Policy of the learner; everything in it has been released.
     pub fn policy(&self) -> &Policy {
         &self.state.policy
     }
@@ -367,12 +367,12 @@ impl<N: Noise> Curator<N> {
         self.sum.releases()
     }
 
-    /// Whether nothing can be absorbed any more.
+    /// Returns whether nothing can be absorbed any more.
     pub fn is_over(&self) -> bool {
         self.fresh.is_none() && self.sum.is_over()
     }
 
-    /// Whether the last release has been made: the model stays as it is, and decisions go on by it.
+    /// Returns whether the last release has been made: the model stays as it is, and decisions go on by it.
     pub fn is_frozen(&self) -> bool {
         self.fresh.is_none() && self.sum.is_exhausted()
     }
@@ -382,17 +382,17 @@ impl<N: Noise> Curator<N> {
         self.sum.branch()
     }
 
-    /// How many replays and copies are charged for.
+    /// Number of replays and copies that are charged for.
     pub fn replays(&self) -> u64 {
         self.sum.replays()
     }
 
-    /// How often newer releases contradicted what had been learnt: see [`JointParams::detect_changes`].
+    /// Number of times newer releases contradicted what had been learnt: see [`JointParams::detect_changes`].
     pub fn changes(&self) -> u64 {
         self.state.changes.found()
     }
 
-    /// How many releases could not be turned into a policy, so that the learner followed the one that knows nothing: their numbers were lost in
+    /// Number of releases that could not be turned into a policy, so that the learner followed the one that knows nothing: their numbers were lost in
     /// rounding, or their noise was far beyond what a certified rule allows for. It follows from releases alone.
     pub fn cold_releases(&self) -> u64 {
         self.state.cold_releases
@@ -403,7 +403,7 @@ impl<N: Noise> Curator<N> {
         self.state.release.as_ref()
     }
 
-    /// What a later learner may begin with, what this one began with included; an error before the first release.
+    /// Knowledge that a later learner may begin with, that of earlier learners included; an error before the first release.
     pub fn legacy(&self) -> Result<Legacy> {
         let State { params, release: last, changes, .. } = &self.state;
         let present = last.as_ref().and_then(|release| self.since_change(changes, release));
@@ -419,7 +419,7 @@ impl<N: Noise> Curator<N> {
         Ok(Legacy::new(release, learner, params.bounds, before.as_ref(), self.learners_before()))
     }
 
-    /// What the present stream will have told about one person, replays included.
+    /// Event of all releases of the present stream about one person, replays included.
     pub fn event(&self) -> Event {
         self.sum.event()
     }
@@ -430,7 +430,7 @@ impl<N: Noise> Curator<N> {
         self.state.legacy.as_ref().map_or_else(Vec::new, Legacy::events)
     }
 
-    /// Whether the learners before this one are `earlier` and those before that: whoever counts what `earlier` has told, with what it began with, has
+    /// Returns whether the learners before this one are `earlier` and those before that: whoever counts what `earlier` has told, with what it began with, has
     /// then counted them all. It must promise what the last of them promised, with at least as many replays charged.
     pub fn began_with(&self, earlier: &Self) -> bool {
         let Some((last, before)) = self.learners_before().split_last() else { return false };
@@ -442,7 +442,7 @@ impl<N: Noise> Curator<N> {
         self.state.legacy.as_ref().map_or(&[], Legacy::learners)
     }
 
-    /// What may be promised of the whole run.
+    /// Guarantee of the whole run.
     pub fn guarantee(&self) -> Result<Guarantee> {
         let State { params, legacy, .. } = &self.state;
         let guarantee = params.stated(self.sum.guarantee(params.delta)?)?;

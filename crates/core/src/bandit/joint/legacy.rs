@@ -27,12 +27,12 @@ use crate::{
 /// Learners in one chain of warm starts, at most.
 const MOST: usize = 1000;
 
-/// What earlier learners leave behind; everything in it has been released, so it may be published with its guarantees.
+/// Released knowledge of earlier learners; everything in it has been released, so it may be published with its guarantees.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Legacy {
     /// The sums of all of them.
     release: Release,
-    /// What features and rewards were clipped to.
+    /// Bounds that features and rewards were clipped to.
     bounds: Bounds,
     /// The earliest first.
     learners: Vec<Earlier>,
@@ -41,14 +41,14 @@ pub struct Legacy {
 /// An earlier learner.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Earlier {
-    /// What it told about one of its people.
+    /// Event of its releases about one of its people.
     promise: Promise,
     replays: u64,
-    /// What its guarantee rests on.
+    /// Conditions of its guarantee.
     conditions: Vec<String>,
     /// Contributions it had summed, if it counted them.
     contributions: Option<u64>,
-    /// Whether its noise was secure; simulated people are protected by nothing.
+    /// True if its noise was secure; simulated people are protected by nothing.
     secure: bool,
 }
 
@@ -75,12 +75,12 @@ impl Earlier {
         self.promise.after(self.replays)
     }
 
-    /// Whether a learner with this promise, charged for so many replays, has told at least as much.
+    /// Returns whether a learner with this promise, charged for so many replays, has told at least as much.
     pub(super) fn is_covered_by(&self, promise: &Promise, replays: u64) -> bool {
         self.secure && self.promise == *promise && self.replays <= replays
     }
 
-    /// What its people are promised, in words.
+    /// Guarantee of its people, in words.
     fn protection(&self, delta: f64) -> Result<String> {
         let guarantee = Guarantee::of(&self.event(), TrustModel::Joint, delta)?;
         let protected = match self.secure {
@@ -113,7 +113,7 @@ impl Legacy {
         Legacy { release, bounds, learners }
     }
 
-    /// What public examples say, for a learner with these parameters: features, reward and how many contributions each is worth. They must not be
+    /// Knowledge from public examples, for a learner with these parameters: features, reward and the number of contributions each is worth. They must not be
     /// taken from people who are protected.
     pub fn public<'a>(
         params: &JointParams,
@@ -152,7 +152,7 @@ impl Legacy {
         Legacy { learners: Vec::new(), ..self.clone() }
     }
 
-    /// Whether it holds nobody's data.
+    /// Returns whether it holds nobody's data.
     pub fn is_public(&self) -> bool {
         self.learners.is_empty()
     }
@@ -167,13 +167,13 @@ impl Legacy {
         Legacy { release: self.release.weighted(weight), ..self.clone() }
     }
 
-    /// What the earlier learners' guarantees rest on, for somebody who took part in all of them.
+    /// Conditions of the earlier learners' guarantees, for a person who took part in all of them.
     pub(super) fn conditions(&self) -> Vec<String> {
         let all = self.learners.iter().flat_map(|learner| &learner.conditions);
         all.map(|condition| format!("in the earlier learner: {condition}")).collect()
     }
 
-    /// Who is protected by what, for a learner that begins with it.
+    /// Statement of who is protected by which guarantee, for a learner that begins with it.
     pub(super) fn condition(&self, delta: f64) -> Result<String> {
         if self.is_public() {
             return Ok("it began with public examples, which were not taken from the people who are protected".into());
@@ -186,7 +186,7 @@ impl Legacy {
         ))
     }
 
-    /// Whether all noise in it was secure.
+    /// Returns whether all noise in it was secure.
     pub fn is_secure(&self) -> bool {
         self.learners.iter().all(|learner| learner.secure)
     }
@@ -196,7 +196,7 @@ impl Legacy {
         &self.release
     }
 
-    /// What the earlier learners together told about somebody who took part in all of them, replays included.
+    /// Event of the earlier learners together about a person who took part in all of them, replays included.
     pub fn event(&self) -> Event {
         match &self.learners[..] {
             [only] => only.event(),
@@ -204,7 +204,7 @@ impl Legacy {
         }
     }
 
-    /// What each of the earlier learners told about one of its people, replays included; the earliest first.
+    /// Events of the earlier learners about one of their people, replays included; the earliest first.
     pub fn events(&self) -> Vec<Event> {
         self.learners.iter().map(Earlier::event).collect()
     }
@@ -214,7 +214,7 @@ impl Legacy {
         wire::save(wire::kinds::JOINT_LEGACY, self)
     }
 
-    /// What [`Legacy::save`] wrote.
+    /// Reads the bytes that [`Legacy::save`] wrote.
     pub fn load(bytes: &[u8]) -> Result<Self> {
         let legacy: Legacy = wire::load(wire::kinds::JOINT_LEGACY, bytes)?;
         legacy.check_parts()?;
@@ -236,7 +236,7 @@ impl Legacy {
         self.event().check()
     }
 
-    /// Whether a learner with these parameters may begin with it.
+    /// Returns whether a learner with these parameters may begin with it.
     pub(super) fn check(&self, params: &JointParams) -> Result<()> {
         self.check_parts()?;
         params.check_warm_start()?;

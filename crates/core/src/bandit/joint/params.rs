@@ -1,4 +1,4 @@
-//! What a joint bandit is told beforehand, and the check that turns it into a plan.
+//! Parameters of a joint bandit, and the check that turns them into a plan.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +16,7 @@ use crate::{
     },
 };
 
-/// What a curator cannot clip.
+/// Conditions on rewards that a central learner cannot enforce by clipping.
 const FINITE: &str = "features and rewards are finite numbers and name existing blocks of parameters, if there are several; these are never refused, and others are an error, which shows";
 
 /// Parameters of a [`JointLinUcb`]. Everything but the bounds, the budget and the horizon has a default that is right.
@@ -36,7 +36,7 @@ const FINITE: &str = "features and rewards are finite numbers and name existing 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct JointParams {
-    /// What features and rewards are clipped to.
+    /// Bounds that features and rewards are clipped to.
     pub bounds: Bounds,
     /// Requested epsilon.
     pub epsilon: f64,
@@ -45,14 +45,14 @@ pub struct JointParams {
     /// Rewards the learner will see at most, by the clock its ticks, or `None` if nobody knows. A learner that forgets needs none: it learns for
     /// 2^32 releases.
     pub horizon: Option<u64>,
-    /// How often one person takes part at most.
+    /// Number of times one person takes part at most.
     pub contributions_per_person: u64,
-    /// How releases become policies.
+    /// Rule by which releases become policies.
     #[serde(default)]
     pub rule: Rule,
-    /// How noise is correlated over time, or [`Mechanism::Reports`]; by default what suits budget, bounds and horizon (`joint/reports.rs`).
+    /// Correlation of the noise over time, or [`Mechanism::Reports`]; by default the one that suits budget, bounds and horizon (`joint/reports.rs`).
     pub mechanism: Option<Mechanism>,
-    /// When sums are released and the policy learns.
+    /// Schedule on which sums are released and the policy learns.
     pub schedule: Schedule,
     /// Forget everything after every so many contributions, at no cost in privacy: for rewards whose law changes. There is no end then; a
     /// horizon is only what the failure probability of a certified rule is shared over.
@@ -65,15 +65,15 @@ pub struct JointParams {
     /// (`joint/change.rs`). With it a half-life may be long.
     #[serde(default)]
     pub detect_changes: bool,
-    /// How the budget is split between `x x^T` and `x y`, as [`Domain::Regression`] has it; by default what serves bandits well.
+    /// Split of the budget between `x x^T` and `x y`, as [`Domain::Regression`] has it; by default the one that serves bandits well.
     pub split: Option<f64>,
     /// Noise of this size in place of what the budget needs; the guarantee is that of the noise.
     pub calibration: Option<Calibration>,
-    /// What the guarantee is to be compared with: `paper` mode.
+    /// Claim that the guarantee is compared with: `paper` mode.
     pub claim: Option<Claim>,
-    /// When a decision closes by itself, with its reward or the default one; `None` learns rewards as they come.
+    /// Time at which a decision closes by itself, with its reward or the default one; `None` learns rewards as they come.
     pub window: Option<RewardWindow>,
-    /// What a decision contributes whose reward has not come when it closes or expires; by default the reward nearest to 0.
+    /// Reward of a decision whose reward has not come when it closes or expires; by default the reward nearest to 0.
     #[serde(default)]
     pub default_reward: f64,
 }
@@ -254,7 +254,7 @@ impl JointParams {
         (cut - self.bounds.centre(), cut != reward)
     }
 
-    /// What is summed.
+    /// Domain of the sums.
     pub(super) fn domain(&self) -> Domain {
         let Bounds { dimension, feature_bound, structure, .. } = self.bounds;
         let reward_bound = self.bounds.half_range();
@@ -319,7 +319,7 @@ impl JointPlan {
         self.curator(noise).started_from(legacy)
     }
 
-    /// What the learner was told, with the mechanism that was chosen.
+    /// Parameters of the learner, with the mechanism that was chosen.
     pub fn params(&self) -> &JointParams {
         &self.params
     }
@@ -329,19 +329,19 @@ impl JointPlan {
         &self.sums
     }
 
-    /// How releases become policies.
+    /// Rule by which releases become policies.
     pub fn rule(&self) -> &RulePlan {
         &self.rule
     }
 
-    /// What may be promised of the whole run.
+    /// Guarantee of the whole run.
     pub fn guarantee(&self) -> Result<Guarantee> {
         self.params.stated(self.plan.guarantee(self.params.delta)?)
     }
 }
 
 impl JointParams {
-    /// What the timing of releases rests on.
+    /// Conditions on the timing of releases.
     pub(super) fn timing(&self) -> String {
         match self.window {
             // The lemma of `release/schedule.rs`: a contribution may move to another tick, or not come at all.

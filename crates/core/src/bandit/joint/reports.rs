@@ -31,7 +31,7 @@ const LEAST_GAIN: f64 = 0.99;
 /// Below this budget reports are not considered: a stream is better by far, and calibrating a randomiser for many blocks takes time.
 const LEAST_EPSILON: f64 = 4.0;
 
-/// What randomises contributions.
+/// Randomiser of contributions.
 #[derive(Debug, Clone)]
 pub(in crate::bandit) struct Reports {
     plan: ReportPlan,
@@ -64,7 +64,7 @@ impl Reports {
         Ok(deviations)
     }
 
-    /// What a contribution becomes: an unbiased estimate of its `x x^T` and `x y`. The noise is drawn under a new key.
+    /// Randomised contribution: an unbiased estimate of its `x x^T` and `x y`. The noise is drawn under a new key.
     pub(super) fn randomize<N: Noise>(
         &self,
         contribution: &Contribution,
@@ -92,7 +92,7 @@ fn scale(bounds: &Bounds, sums: &mut [f64]) {
 }
 
 impl JointParams {
-    /// Whether contributions are randomised one by one.
+    /// Returns whether contributions are randomised one by one.
     pub(super) fn randomizes(&self) -> bool {
         self.mechanism == Some(Mechanism::Reports)
     }

@@ -1,4 +1,4 @@
-//! What is saved of a joint bandit, and how one goes on from it.
+//! Saved state of a joint bandit, and its restoration.
 //!
 //! [`JointLinUcb::save`] keeps the running sum and the policy, and no open decision: those of a life that ended are unknown to the next
 //! one, and their rewards are refused. Whoever stops in order may carry them over with [`JointLinUcb::save_with_open`]; their tickets
@@ -12,7 +12,7 @@ use crate::{Error, Result, bandit::Answer, noise::Noise, refuse_if, wire};
 /// All but the curator and the open decisions.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 pub(super) struct State {
-    /// How many there were; the number of the next one, which also breaks ties.
+    /// Number of them; the number of the next one, which also breaks ties.
     pub(super) decisions: u64,
     /// The latest time the caller told.
     pub(super) clock: u64,

@@ -229,7 +229,7 @@ fn nobody_needs_to_know_the_horizon_and_people_may_return() {
     assert!(four > 1.9 * one && four < 4.1 * one, "{one} {four}");
 }
 
-/// Whether the rounds of releases tell two streams of rewards apart.
+/// Returns whether the rounds of releases tell two streams of rewards apart.
 fn schedule_tells(rounds: impl Fn(&[f64]) -> Vec<usize>) -> bool {
     rounds(&[0.0; 500]) != rounds(&[1.0; 500])
 }

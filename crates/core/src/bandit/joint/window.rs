@@ -1,4 +1,4 @@
-//! When a decision closes.
+//! Reward window: the time at which a decision closes.
 //!
 //! **Why a window.** Releases come after certain numbers of contributions. If clicks are reported and silence is not, a click is a
 //! contribution and silence is none: after 63 contributions one person's click causes release 64 to be made and their silence does
@@ -22,17 +22,17 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// When a decision closes, and contributes its reward or the default one: in files and in Python a number of later decisions, `500`, or
+/// Time at which a decision closes, and contributes its reward or the default one: in files and in Python a number of later decisions, `500`, or
 /// `"clock"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", rename_all = "snake_case")]
 #[cfg_attr(feature = "schema", schemars(rename = "RewardWindow", transform = add_number))]
 pub enum RewardWindow {
-    /// When so many later decisions have been made; also earlier, if the caller's clock says so.
+    /// After this number of later decisions; also earlier, if the caller's clock says so.
     #[cfg_attr(feature = "schema", schemars(with = "crate::schema::Count"))]
     Decisions(u64),
-    /// When the caller's clock says so, by [`close_before`](super::JointLinUcb::close_before).
+    /// At a time of the caller's clock, by [`close_before`](super::JointLinUcb::close_before).
     Clock,
 }
 

@@ -90,7 +90,7 @@ fn is_the_definition_before_and_after_a_refresh() {
     }
 }
 
-/// Whether theta* leaves the ellipsoid of the given share of its width in any of 20 x 1000 rounds.
+/// Returns whether theta* leaves the ellipsoid of the given share of its width in any of 20 x 1000 rounds.
 fn leaves(share: f64) -> bool {
     let mut noise = SecureNoise::seeded(8);
     (0..20).any(|_| {
@@ -224,7 +224,7 @@ fn bad_input_is_refused_and_changes_nothing() {
     assert_eq!(learner.save(), before);
 }
 
-/// What the rule says of the exact sums as a release without noise; on a schedule, at its times.
+/// Policy of the rule from the exact sums as a release without noise; on a schedule, at its times.
 #[test]
 fn it_is_the_rule_at_sums_without_noise() {
     use crate::{

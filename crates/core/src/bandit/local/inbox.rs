@@ -1,4 +1,4 @@
-//! Which reports a server has counted: each once, whatever the network does.
+//! Record of the reports that a server has counted: each once, whatever the network does.
 //!
 //! A report carries 128 random bits and the number of the model it was made under. Within the window of `late_models` models the
 //! server remembers these bits; what is older is refused, so its name need not be kept. Memory is 16 bytes a report of the last
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Result, randomize::Report, refuse_if};
 
-/// What became of a report.
+/// Outcome of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Absorbed {
     /// It is in the sums.
@@ -54,7 +54,7 @@ impl Inbox {
         self.seen.clear();
     }
 
-    /// Why a report is not to be counted, if it is not.
+    /// Reason why a report is not to be counted, if it is not.
     pub(super) fn refusal(&self, report: &Report) -> Result<Option<Absorbed>> {
         let remedy = "no such model has been published yet";
         refuse_if(report.model >= self.next, "model", report.model, remedy)?;

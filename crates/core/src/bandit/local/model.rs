@@ -1,4 +1,4 @@
-//! What a server publishes: plain, and checked when read.
+//! Model that a server publishes: plain, and checked when read.
 
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
@@ -10,7 +10,7 @@ use crate::{
     wire::{self, Checked, count, hex},
 };
 
-/// What the server publishes: how to choose. Everything in it was made from randomised reports.
+/// Model that the server publishes: the way to choose. Everything in it was made from randomised reports.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Model {
@@ -23,7 +23,7 @@ pub struct Model {
     guide: Guide,
 }
 
-/// How a person is to choose.
+/// Way in which a person chooses.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Guide {
@@ -51,17 +51,17 @@ impl Model {
         Model { protocol, sequence, reports, guide }
     }
 
-    /// Which of the server's models this is, from 0.
+    /// Number of the model in the server's sequence, from 0.
     pub fn sequence(&self) -> u64 {
         self.sequence
     }
 
-    /// How many reports it was made from.
+    /// Number of reports it was made from.
     pub fn reports(&self) -> u64 {
         self.reports
     }
 
-    /// How to choose.
+    /// Way to choose.
     pub fn guide(&self) -> &Guide {
         &self.guide
     }
@@ -75,7 +75,7 @@ impl Model {
         Err(Error::invalid("model", format!("{:x}", self.protocol), remedy))
     }
 
-    /// Whether the arm to play is drawn at random.
+    /// Returns whether the arm to play is drawn at random.
     pub fn draws(&self) -> bool {
         match &self.guide {
             Guide::Follow(policy) => policy.ensemble().is_some(),

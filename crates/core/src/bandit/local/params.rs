@@ -1,4 +1,4 @@
-//! What both halves of the protocol agree on before anybody reports.
+//! Parameters that device and report server agree on before the first report.
 
 use std::sync::Arc;
 
@@ -37,9 +37,9 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LocalParams {
-    /// What people send: all of it that a device needs to make a person's half.
+    /// Reports that people send: everything a device needs to know of them.
     pub report: ReportParams,
-    /// How noisy sums become a policy.
+    /// Rule by which noisy sums become a policy.
     #[serde(default)]
     pub rule: Rule,
     /// Reports made under a model more than this many models old are refused: names of older reports need not be kept.
@@ -151,7 +151,7 @@ pub struct LocalPlan {
     pub(super) inner: Arc<Agreement>,
 }
 
-/// What a plan shares among its copies.
+/// Parts that a plan shares among its copies.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Agreement {
     pub(super) params: LocalParams,
@@ -160,7 +160,7 @@ pub(super) struct Agreement {
     pub(super) correlations: Vec<Correlation>,
     /// The known Gram matrix of one report, for features divided by L.
     pub(super) known: Option<Vec<f64>>,
-    /// How sums of reports become policies.
+    /// Rule by which sums of reports become policies.
     pub(super) rule: RulePlan,
 }
 
@@ -170,7 +170,7 @@ impl LocalPlan {
         &self.inner.params
     }
 
-    /// What a device needs of it: it travels, and a person's half is made from it.
+    /// Part of the plan that a device needs: it travels as a message.
     pub fn reports(&self) -> &ReportPlan {
         &self.inner.reports
     }

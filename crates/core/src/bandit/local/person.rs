@@ -1,4 +1,4 @@
-//! What a person's half does with a model: choose by it, and report under it.
+//! Use of a model by a device: it chooses by the model, and reports under it.
 //!
 //! Nothing here depends on the model being fresh or even honest: a report is private whatever arm was chosen and why. What a
 //! false model can do is to make a person play a bad arm.

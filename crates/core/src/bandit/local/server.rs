@@ -32,7 +32,7 @@ struct State {
     sums: ReportSums,
     reports: u64,
     inbox: Inbox,
-    /// What the public randomness of the `thompson` rule follows from; by default the first model that needs it takes it from the system.
+    /// Seed of the public randomness of the `thompson` rule; by default the first model that needs it takes it from the system.
     seed: Option<u64>,
 }
 
@@ -115,7 +115,7 @@ impl Server {
         Err(Error::invalid("protocol", format!("{protocol:x}"), remedy))
     }
 
-    /// What a report says, or what is wrong with it.
+    /// Observation in a report, or the reason why it cannot be read.
     fn estimate(&self, report: &Report) -> Result<Estimate> {
         self.decode(report.level, report.features.as_deref(), &report.values)
     }
@@ -166,7 +166,7 @@ impl Server {
         Ok(Estimate { sums, weight: self.plan.inner.weights[level], noise: self.noise(level) })
     }
 
-    /// What one report of this level adds to the noise of the sums.
+    /// Noise that one report of this level adds to the sums.
     fn noise(&self, level: usize) -> Precision {
         match &self.plan.inner.params.report.levels {
             Levels::Public(_) => self.plan.randomizers()[level].precision(),
@@ -237,7 +237,7 @@ impl Server {
         self.state.reports
     }
 
-    /// Whether its sums are those of exactly these reports, each once, whatever the order in which they were counted: floating-point sums in two orders differ by
+    /// Returns whether its sums are those of exactly these reports, each once, whatever the order in which they were counted: floating-point sums in two orders differ by
     /// no more than rounding allows. For a plan that counts all reports and never restarts; a report of another protocol is an error.
     pub fn has_counted<'a>(&self, reports: impl IntoIterator<Item = &'a Report>) -> Result<bool> {
         let empty = ReportSums::new(&self.plan.inner.params.report.bounds);
@@ -257,7 +257,7 @@ impl Server {
         self.state.inbox.remembered()
     }
 
-    /// What was agreed on.
+    /// Plan that the server was made from.
     pub fn plan(&self) -> &LocalPlan {
         &self.plan
     }
@@ -292,7 +292,7 @@ impl Server {
     }
 }
 
-/// What one report adds.
+/// Numbers that one report adds.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Estimate {
     sums: Vec<f64>,

@@ -35,7 +35,7 @@ impl ReportSums {
         ReportSums { dimension, structure, entries, variances: [0.0; 2], reports: 0 }
     }
 
-    /// What is summed.
+    /// Domain of the sums.
     pub(super) fn domain(bounds: &Bounds) -> Domain {
         Domain::regression(bounds.dimension, 1.0, 1.0).structured(bounds.structure)
     }
@@ -60,7 +60,7 @@ impl ReportSums {
         Release::new(domain, reports, reports, self.entries.clone(), deviations)
     }
 
-    /// Whether these are other sums of the same numbers, added in another order; `sizes` are the sums of their absolute values.
+    /// Returns whether these are other sums of the same numbers, added in another order; `sizes` are the sums of their absolute values.
     ///
     /// A sum of n numbers in any order is within `(n - 1) u` times the sum of their sizes of the exact one, with `u = 2^-53`, to first order.
     pub(super) fn is_reordered(&self, other: &Self, sizes: &Self) -> bool {

@@ -62,7 +62,7 @@ use crate::{
 
 /// rho_0 of (2) for features of norm 1: the constant regulariser that the self-normalised bound is stated for.
 const BASE_REGULARIZER: f64 = 1.0;
-/// How many lambdas are tried at each release.
+/// Number of lambdas tried at each release.
 const GRID: i32 = 48;
 
 impl RulePlan {
@@ -126,7 +126,7 @@ impl RulePlan {
     }
 }
 
-/// What (2) depends on besides the release, in the units of the sums.
+/// Constants of (2) besides the release, in the units of the sums.
 struct Set {
     /// alpha; for sums that forget, this release's share of it.
     failure_probability: f64,
@@ -288,7 +288,7 @@ mod tests {
         assert!(width(plan(0.1, 7)) < width(plan(0.1, 7).weighted()));
     }
 
-    /// Whether some coordinate direction leaves its interval.
+    /// Returns whether some coordinate direction leaves its interval.
     fn leaves(policy: &Policy, theta: &[f64; 3]) -> bool {
         (0..3).any(|axis| {
             let mut x = [0.0; 3];

@@ -37,7 +37,7 @@ use crate::{
 pub(super) use exact::{ExactRule, REGULARIZER};
 pub use regularized::Regularizer;
 
-/// How a release becomes a policy.
+/// Rule by which a release becomes a policy.
 ///
 /// In files and in Python a rule is its name, `"tuned"`, or its name with parameters, `{ tuned = { ridge = 3.0 } }`.
 ///
@@ -96,7 +96,7 @@ pub enum Rule {
         #[serde(default = "thompson_width")]
         #[cfg_attr(feature = "schema", schemars(with = "NotNegative"))]
         width: f64,
-        /// How many parameters are drawn with each release: a power of two.
+        /// Number of parameters drawn with each release: a power of two.
         #[serde(default = "thompson_members")]
         #[cfg_attr(feature = "schema", schemars(with = "Count"))]
         members: u32,
@@ -185,7 +185,7 @@ impl Rule {
     /// Ridge 1 and width 1.
     pub const FIXED: Rule = Rule::Fixed { ridge: 1.0, width: 1.0 };
 
-    /// Whether the width is a theorem's.
+    /// Returns whether the width is a theorem's.
     pub fn is_certified(&self) -> bool {
         match self {
             Rule::Certified { scale, .. } => *scale == 1.0,
@@ -194,7 +194,7 @@ impl Rule {
         }
     }
 
-    /// Whether decisions are drawn at random, so that two of one policy may differ.
+    /// Returns whether decisions are drawn at random, so that two of one policy may differ.
     pub fn draws(&self) -> bool {
         matches!(self, Rule::Thompson { .. })
     }
@@ -204,7 +204,7 @@ impl Rule {
         self.ensemble().map_or(Ok(()), |ensemble| ensemble.check_arms(arms))
     }
 
-    /// How parameters are drawn, under Thompson sampling.
+    /// Rule by which parameters are drawn, under Thompson sampling.
     pub(super) fn ensemble(&self) -> Option<Ensemble> {
         match *self {
             Rule::Thompson { members, minimum_probability, .. } => {

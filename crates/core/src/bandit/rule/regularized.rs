@@ -27,7 +27,7 @@ use crate::{
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Regularizer {
-    /// What is added to the released matrix's diagonal; negative for a shifted Wishart.
+    /// Number added to the released matrix's diagonal; negative for a shifted Wishart.
     pub shift: f64,
     /// rho_min.
     #[cfg_attr(feature = "schema", schemars(with = "Positive"))]
@@ -67,7 +67,7 @@ impl Regularizer {
 }
 
 impl RulePlan {
-    /// Where the noise broke its bounds (probability alpha at most) the shift is raised until V is positive definite, so that there
+    /// If the noise broke its bounds (probability alpha at most), the shift is raised until V is positive definite, so that there
     /// is a policy to follow; if it is not after many doublings, nothing is known.
     pub(super) fn regularized(
         &self,

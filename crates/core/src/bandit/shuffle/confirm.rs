@@ -1,9 +1,9 @@
-//! What reports by somebody else's plan tell behind a shuffler: the person's own accountant prices it, whatever the plan's maker claims.
+//! Price of reports by another party's plan behind a shuffler: the person's own accountant computes it, whatever the plan's maker claims.
 
 use super::{Aggregation, params::shuffled};
 use crate::{Result, privacy::Event, randomize::ReportPlan, refuse_if};
 
-/// What somebody who makes all their reports by this plan tells those who see batches only, with so many honest people in each.
+/// Event of all reports by this plan of one person, for those who see batches only, with this number of honest people in each.
 pub(crate) fn shuffled_event(
     reports: &ReportPlan,
     aggregation: Aggregation,

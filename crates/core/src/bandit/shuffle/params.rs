@@ -47,7 +47,7 @@ const MOST_LOCAL_EPSILON: f64 = 64.0;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ShuffleParams {
-    /// What data are clipped to.
+    /// Bounds that data are clipped to.
     pub bounds: Bounds,
     /// Requested epsilon, after shuffling.
     pub epsilon: f64,
@@ -55,24 +55,24 @@ pub struct ShuffleParams {
     pub delta: f64,
     /// B: reports in a batch.
     pub batch: u64,
-    /// How many people of a batch randomise honestly; by default all.
+    /// Number of people of a batch randomise honestly; by default all.
     pub honest: Option<u64>,
-    /// How often one person reports at most.
+    /// Number of times one person reports at most.
     pub contributions_per_person: u64,
     /// Permuted reports (amplified) or sums (vector sum).
     pub aggregation: Aggregation,
-    /// How noisy sums become a policy.
+    /// Rule by which noisy sums become a policy.
     pub rule: Rule,
     /// The randomiser; by default Gaussian noise on x x^T and x z for sums, and the best pure one for permuted reports.
     pub method: Option<Method>,
     /// Noise of one report in place of what the budget needs, for sums; the guarantee is that of the noise.
     pub calibration: Option<Calibration>,
-    /// What the guarantee is to be compared with: `paper` mode.
+    /// Claim that the guarantee is compared with: `paper` mode.
     pub claim: Option<Claim>,
 }
 
 impl ShuffleParams {
-    /// Everybody honest, one report a person, exact calibration.
+    /// Parameters with all people honest, one report a person, exact calibration.
     pub fn new(
         bounds: Bounds,
         epsilon: f64,
@@ -234,7 +234,7 @@ fn at_level(params: &ReportParams, epsilon: f64) -> ReportParams {
     ReportParams { levels: Levels::Public(vec![epsilon]), ..params.clone() }
 }
 
-/// What a permuted batch of such reports tells.
+/// Event of a permuted batch of such reports.
 pub(super) fn shuffled(report: &Event, people: u64) -> Result<Event> {
     Ok(match *report {
         Event::PrivUnit { cap, inside } => Event::ShuffledPrivUnit { cap, inside, people },
@@ -265,12 +265,12 @@ impl ShufflePlan {
         &self.params
     }
 
-    /// What people and server agree on.
+    /// Parameters that devices and server agree on.
     pub fn local(&self) -> &LocalPlan {
         &self.local
     }
 
-    /// What everybody's device does: there is one level.
+    /// Randomiser of all devices: there is one level.
     fn randomizer(&self) -> &CalibratedMethod {
         &self.local.randomizers()[0]
     }
@@ -285,12 +285,12 @@ impl ShufflePlan {
         self.local.person_after(0, spent, noise)
     }
 
-    /// How many people of a batch the guarantee takes to randomise honestly.
+    /// Number of people of a batch the guarantee takes to randomise honestly.
     pub fn honest(&self) -> u64 {
         self.honest
     }
 
-    /// How many numbers every report has.
+    /// Number of numbers every report has.
     pub fn report_length(&self) -> usize {
         self.randomizer().report_length()
     }
@@ -343,12 +343,12 @@ impl ShufflePlan {
         ShuffleServer::new(self.local.server(), self.params.batch, self.params.aggregation)
     }
 
-    /// What all reports of one person tell those who see batches only.
+    /// Event of all reports of one person, for those who see batches only.
     pub fn event(&self) -> Result<Event> {
         shuffled_event(self.local.reports(), self.params.aggregation, self.honest)
     }
 
-    /// What a person may be promised, if the shuffler can be trusted.
+    /// Guarantee for a person, if the shuffler can be trusted.
     pub fn guarantee(&self) -> Result<Guarantee> {
         let again = match by_contents(self.randomizer().entropy_bits()) {
             true => format!(
@@ -381,7 +381,7 @@ impl ShufflePlan {
         guarantee.beside(self.params.claim.as_ref())
     }
 
-    /// What a person may be promised if the shuffler shows everything.
+    /// Guarantee for a person if the shuffler shows everything.
     pub fn local_guarantee(&self) -> Result<Guarantee> {
         self.local.guarantee(0)
     }

@@ -1,4 +1,4 @@
-//! Which reports the shuffler has seen: each leaves once.
+//! Record of the reports that the shuffler has seen: each leaves once.
 //!
 //! A report that left in two batches would be what the two have in common: it would be told from the others, and in sums its noise would
 //! be averaged less. The network may deliver a report twice, and a device that sends again may have drawn a new name for it.
@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Result, noise::Noise, randomize::Report, refuse_if};
 
-/// How many reports are remembered.
+/// Number of reports remembered.
 pub(super) const MEMORY: usize = 1 << 20;
 /// From so many bits on reports are recognised by their contents.
 const ENOUGH_BITS: f64 = 84.0;
@@ -36,14 +36,14 @@ const PRIME: u64 = (1 << 61) - 1;
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Repeats {
     by_name: bool,
-    /// Where the two polynomials are evaluated.
+    /// Points at which the two polynomials are evaluated.
     points: [u64; 2],
     /// As a set, and oldest first.
     seen: BTreeSet<[u64; 2]>,
     order: VecDeque<[u64; 2]>,
 }
 
-/// Whether reports that take any one value with a chance of at most 2^-`bits` are recognised by their contents alone.
+/// Returns whether reports that take any one value with a chance of at most 2^-`bits` are recognised by their contents alone.
 pub(super) fn by_contents(bits: f64) -> bool {
     bits >= ENOUGH_BITS
 }

@@ -98,12 +98,12 @@ impl ShuffleServer {
         self.above.last().map_or(self.floor, |last| last.saturating_add(1))
     }
 
-    /// Which batches were counted: all below the first number, and those of the set, which came before others.
+    /// Batches that were counted: all below the first number, and those of the set, which came before others.
     pub fn batches(&self) -> (u64, &BTreeSet<u64>) {
         (self.floor, &self.above)
     }
 
-    /// What was agreed on.
+    /// Plan that the server was made from.
     pub fn plan(&self) -> &LocalPlan {
         self.server.plan()
     }

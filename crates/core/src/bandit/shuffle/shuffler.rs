@@ -9,7 +9,7 @@
 //!
 //! A report that comes again is dropped (`repeats`), so that it is in one batch only.
 //!
-//! Whether a report is refused must not depend on the data of an honest person: a refusal delays the batch. Every value of a device of this
+//! A refusal must not depend on the data of an honest person, because it delays the batch. Every value of a device of this
 //! protocol is taken: sums are of whole grid units below 2^53 (`release/single.rs`), points of the sphere have entries of at most 1.
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -24,7 +24,7 @@ use crate::{
     wire::{self, count, hex},
 };
 
-/// What the shuffler hands on.
+/// Form in which the shuffler hands on a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -43,11 +43,11 @@ pub struct Shuffled {
     pub level: Option<u16>,
     /// The arm, where arms are public.
     pub features: Option<Vec<f64>>,
-    /// What the randomiser made.
+    /// Values that the randomiser made.
     pub values: Vec<f64>,
 }
 
-/// What leaves the shuffler.
+/// Batch that leaves the shuffler.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Batch {
@@ -56,7 +56,7 @@ pub struct Batch {
     /// From 0, so that the server takes each batch once.
     #[serde(with = "count")]
     pub(super) number: u64,
-    /// How many reports went in.
+    /// Number of reports that went in.
     #[serde(with = "count")]
     pub(super) people: u64,
     /// The permuted reports; a single sum where the shuffler sums.
@@ -74,28 +74,28 @@ impl Batch {
         self.number
     }
 
-    /// How many reports went in.
+    /// Number of reports that went in.
     pub fn people(&self) -> u64 {
         self.people
     }
 
-    /// What leaves: the permuted reports, or one sum.
+    /// Content of the batch: the permuted reports, or one sum.
     pub fn contents(&self) -> &[Shuffled] {
         &self.contents
     }
 }
 
-/// How a batch is handed on.
+/// Form in which a batch is handed on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) enum Handing {
-    /// So many values, of at most this size.
+    /// Number of values, and the largest size of one.
     Permute { values: usize, largest: f64 },
     /// Values are multiples of `2^-exponent`.
     Sum { exponents: Vec<i32> },
 }
 
 impl Handing {
-    /// What leaves of the reports of one batch.
+    /// Batch that leaves, made from the reports of one batch.
     pub(super) fn close<N: Noise>(
         &self,
         mut contents: Vec<Shuffled>,

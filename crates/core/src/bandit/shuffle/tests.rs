@@ -30,7 +30,7 @@ fn reports(plan: &ShufflePlan, count: usize, noise: &mut Seeded) -> Vec<Report> 
         .collect()
 }
 
-/// Whether the slot of some report in a batch of four tells where it leaves, over 4000 batches.
+/// Returns whether the slot of some report in a batch of four tells where it leaves, over 4000 batches.
 fn slot_survives(mut shuffle: impl FnMut(&mut Vec<usize>)) -> bool {
     let mut leaves = [[0_u64; 4]; 4];
     let mut orders = [0_u64; 24];

@@ -161,7 +161,7 @@ impl MalerParams {
     }
 }
 
-/// How much of a prediction each family of experts makes up, `w eta` by `w eta`; the three sum to 1.
+/// Share of a prediction that comes from each family of experts, `w eta` by `w eta`; the three sum to 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Influence {
     /// The expert for convex losses.

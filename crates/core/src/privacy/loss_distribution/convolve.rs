@@ -138,7 +138,7 @@ impl Moments {
     }
 }
 
-/// Which cells of the sum are computed, under which tilt.
+/// Cells of the sum that are computed, and the tilt under which they are.
 struct Window {
     tilt: f64,
     lowest: i128,

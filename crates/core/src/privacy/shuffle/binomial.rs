@@ -14,7 +14,7 @@ const NEGLIGIBLE: f64 = 1e-22;
 pub struct Counts {
     /// (least count, probability), from the lowest to the highest.
     pub groups: Vec<(u64, f64)>,
-    /// How many counts a group has; the last may have fewer.
+    /// Number of counts a group has; the last may have fewer.
     pub width: u64,
     /// The probability below the groups, and above them, at most.
     pub below: f64,

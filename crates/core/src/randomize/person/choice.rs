@@ -1,4 +1,4 @@
-//! Which randomiser is best, by what its reports are worth, and a sentence that says why.
+//! Choice of the best randomiser, by the value of its reports, and a sentence that gives the reason.
 //!
 //! Least squares on noisy sums errs by `V^-1 (h - N theta + ...)` (`bandit::rule`): what counts of one report is
 //! `s^2 = s_u^2 + s_G^2`, the noise of `x z` and that of `x x^T` times theta, whose norm is about 1 in these units. The method with

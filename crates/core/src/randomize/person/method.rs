@@ -1,4 +1,4 @@
-//! Which randomiser people use: one name for each that reports features and rewards, and all of them behind one interface.
+//! Randomisers that people use: one name for each that reports features and rewards, and all of them behind one interface.
 
 use serde::{Deserialize, Serialize};
 
@@ -51,7 +51,7 @@ pub enum Method {
         /// in experiments whose environment knows it.
         #[serde(default)]
         gram: Vec<f64>,
-        /// How many reports to explore for.
+        /// Number of reports to explore for.
         #[serde(with = "crate::wire::count")]
         #[cfg_attr(feature = "schema", schemars(with = "Count"))]
         reports: u64,
@@ -75,18 +75,18 @@ named!(Method, "{ gram_gaussian = { split = 0.4 } }", {
 });
 
 impl Method {
-    /// Whether the arm played is sent as it is.
+    /// Returns whether the arm played is sent as it is.
     pub fn shows_arms(&self) -> bool {
         matches!(self, Method::RewardGaussian | Method::RewardResponse)
     }
 
-    /// Whether parameters may be divided into blocks ([`Structure`](crate::release::Structure)): reports then cover the entries of all
+    /// Returns whether parameters may be divided into blocks ([`Structure`](crate::release::Structure)): reports then cover the entries of all
     /// blocks and hide the arm's.
     pub fn has_blocks(&self) -> bool {
         matches!(self, Method::GramGaussian { .. } | Method::UnitGram)
     }
 
-    /// Whether devices have it: all that may be the best one where arms are not public.
+    /// Returns whether devices have it: all that may be the best one where arms are not public.
     pub(crate) fn for_devices(&self) -> bool {
         matches!(
             self,
@@ -94,7 +94,7 @@ impl Method {
         )
     }
 
-    /// Whether the guarantee needs no delta.
+    /// Returns whether the guarantee needs no delta.
     pub fn is_pure(&self) -> bool {
         matches!(
             self,
@@ -107,7 +107,7 @@ impl Method {
     }
 }
 
-/// How much noise: from a budget for all of one person's reports, or a publication's sigma.
+/// Amount of noise: from a budget for all of one person's reports, or a publication's sigma.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Amount {
     /// (epsilon, delta) for `times` reports together.
@@ -207,7 +207,7 @@ impl CalibratedMethod {
         }
     }
 
-    /// What a report says of the upper triangle of `x x^T` and of `x z`; `features` are the public ones, in the unit ball.
+    /// Estimate in a report of the upper triangle of `x x^T` and of `x z`; `features` are the public ones, in the unit ball.
     pub(crate) fn estimate(
         &self,
         report: &[f64],
@@ -245,7 +245,7 @@ impl CalibratedMethod {
         each!(self, randomizer => randomizer.event())
     }
 
-    /// What adds Gaussian noise, where that is the method.
+    /// Gaussian mechanism, where that is the method.
     fn gaussian(&self) -> Option<&SingleRelease> {
         match self {
             CalibratedMethod::GramGaussian(randomizer) => Some(&randomizer.mechanism),
@@ -255,7 +255,7 @@ impl CalibratedMethod {
         }
     }
 
-    /// What moves a point of the sphere, where that is the method.
+    /// Randomiser of a point of the sphere, where that is the method.
     fn unit(&self) -> Option<&CapRandomizer> {
         match self {
             CalibratedMethod::UnitGram(randomizer) => Some(&randomizer.unit.caps),
@@ -277,7 +277,7 @@ impl CalibratedMethod {
         }
     }
 
-    /// How many values a report has.
+    /// Number of values a report has.
     pub(crate) fn report_length(&self) -> usize {
         let gaussian = self.gaussian().map(|mechanism| mechanism.deviations().len());
         gaussian.or(self.unit().map(CapRandomizer::dimension)).unwrap_or(1)

@@ -8,7 +8,7 @@
 //! | `report` | the message: plain, checked when read |
 //! | `spent` | what the person has sent so far, as it is stored |
 //!
-//! How an arm is chosen belongs to the learner whose model is followed ([`bandit`](crate::bandit)).
+//! The choice of an arm belongs to the learner whose model is followed ([`bandit`](crate::bandit)).
 
 mod choice;
 mod method;
@@ -73,7 +73,7 @@ impl<N: Noise> Person<N> {
         Ok(Report::new((plan.protocol(), model, id), level, features, values))
     }
 
-    /// What was agreed on.
+    /// Plan that it was made from.
     pub fn plan(&self) -> &ReportPlan {
         &self.plan
     }
@@ -106,18 +106,18 @@ impl<N: Noise> Person<N> {
         self.left
     }
 
-    /// What was sent so far: store it before the report leaves the device, and start this half again with [`ReportPlan::person_after`].
+    /// Reports sent until now: store it before the report leaves the device, and start this device again with [`ReportPlan::person_after`].
     pub fn spent(&self) -> &Spent {
         &self.spent
     }
 
-    /// How many reports of this half were made from features or a reward outside the declared bounds, which were changed to fit. The count
+    /// Number of reports of this device that were made from features or a reward outside the declared bounds, which were changed to fit. The count
     /// is for the person's own device: no report carries it, and it has no noise.
     pub fn clipped(&self) -> u64 {
         self.clipped
     }
 
-    /// What this person may be promised of all their reports together: those made so far, at the levels they were made at, and those
+    /// Guarantee of all reports of this person together: those made so far, at the levels they were made at, and those
     /// that are left, at this half's level.
     pub fn guarantee(&self) -> Result<Guarantee> {
         let guarantee = self.plan.guarantee_after(&self.spent, self.level, self.left)?;

@@ -1,4 +1,4 @@
-//! What is publicly agreed on before anybody reports: all that a device needs to make its half.
+//! Public parameters of reporting: all that a device needs.
 
 use std::sync::Arc;
 
@@ -25,18 +25,18 @@ const MOST_LEVELS: usize = 1024;
 /// Entries of the reports of all levels together, at most: parameters may come from somebody else's message.
 const MOST_ENTRIES: usize = 1 << 24;
 
-/// Which epsilon people bring.
+/// Epsilons that people bring.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Levels {
     /// Each report names its level, and is weighted by its precision.
     Public(Vec<f64>),
-    /// Nobody says which level is theirs; the server knows how common each is, and weights all reports alike. A level is not
+    /// Levels are not sent; the server knows how common each is, and weights all reports alike. A level is not
     /// a secret: the size and the grid of a report's noise still tell.
     Hidden {
         /// The levels.
         epsilons: Vec<f64>,
-        /// How common each is; they add up to 1.
+        /// Frequency of each; they add up to 1.
         shares: Vec<f64>,
     },
 }
@@ -88,23 +88,23 @@ impl Levels {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReportParams {
-    /// What data are clipped to.
+    /// Bounds that data are clipped to.
     pub bounds: Bounds,
     /// Decision sets are public: then only the reward is hidden.
     #[serde(default)]
     pub public_arms: bool,
-    /// Which epsilon people bring.
+    /// Epsilons that people bring.
     pub levels: Levels,
     /// Requested delta; 0 asks for pure privacy.
     pub delta: f64,
-    /// How often one person reports at most.
+    /// Number of times one person reports at most.
     #[serde(with = "wire::count")]
     pub contributions_per_person: u64,
     /// The randomiser; by default the best.
     pub method: Option<Method>,
     /// Gaussian noise of this size in place of what the budget needs; what it guarantees at `delta` is stated all the same.
     pub calibration: Option<Calibration>,
-    /// What the guarantee is to be compared with: `paper` mode.
+    /// Claim that the guarantee is compared with: `paper` mode.
     pub claim: Option<Claim>,
 }
 
@@ -205,7 +205,7 @@ pub struct ReportPlan {
     inner: Arc<Agreed>,
 }
 
-/// What a plan shares among its copies.
+/// Parts that a plan shares among its copies.
 #[derive(Debug, Clone, PartialEq)]
 struct Agreed {
     params: ReportParams,
@@ -246,7 +246,7 @@ impl ReportPlan {
         &self.inner.method
     }
 
-    /// Why this randomiser: one sentence.
+    /// Reason why this randomiser: one sentence.
     pub fn reason(&self) -> &str {
         &self.inner.reason
     }
@@ -274,7 +274,7 @@ impl ReportPlan {
         Ok(level)
     }
 
-    /// What one report is worth: `1/s^2` for noise of deviation s, on average over the levels.
+    /// Value of one report: `1/s^2` for noise of deviation s, on average over the levels.
     pub(crate) fn information(&self) -> f64 {
         choice::information(&self.inner.randomizers, &self.inner.params.levels)
     }
@@ -284,7 +284,7 @@ impl ReportPlan {
         &self.inner.randomizers
     }
 
-    /// What both halves and a shuffler between them agree on, in one number.
+    /// Fingerprint of the parameters that device, report server and a shuffler between them agree on, in one number.
     pub fn protocol(&self) -> u64 {
         self.inner.protocol
     }
@@ -294,12 +294,12 @@ impl ReportPlan {
         ReportPlan { inner: Arc::new(Agreed { protocol, ..(*self.inner).clone() }) }
     }
 
-    /// How many numbers every report has.
+    /// Number of numbers every report has.
     pub fn report_length(&self) -> usize {
         self.inner.randomizers[0].report_length()
     }
 
-    /// What one report of this level tells the accountant.
+    /// Event of one report of this level.
     pub fn event(&self, level: usize) -> Result<Event> {
         Ok(self.inner.randomizers[self.level(level)?].event())
     }

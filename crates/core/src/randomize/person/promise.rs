@@ -1,4 +1,4 @@
-//! What people who report under a plan may be promised: at one level, at whatever levels they mix, and after what they have sent.
+//! Guarantees of people who report under a plan: at one level, at mixed levels, and after the reports they have sent.
 
 use super::{CalibratedMethod, Levels, ReportPlan, Spent};
 use crate::{
@@ -6,14 +6,14 @@ use crate::{
     privacy::{Event, Guarantee, PURE_DELTA, TrustModel},
 };
 
-/// What every guarantee of reports rests on, with a shuffler behind them or without.
+/// Conditions of every guarantee of reports, with a shuffler behind them or without.
 pub(crate) const CONDITIONS: [&str; 2] = [
     "that and when a person reports, and which model they saw, is public: who reports only some rewards shows which",
     "features and reward are finite numbers, which are never refused; others are an error on the device, and silence shows",
 ];
 
 impl ReportPlan {
-    /// What a person who makes all their reports at this level may be promised. For people who mix levels there are
+    /// Guarantee of a person who makes all their reports at this level. For people who mix levels there are
     /// [`Person::guarantee`](super::Person::guarantee), of what was really sent, and [`ReportPlan::guarantee_of_anybody`].
     pub fn guarantee(&self, level: usize) -> Result<Guarantee> {
         let times = self.params().contributions_per_person;
@@ -24,7 +24,7 @@ impl ReportPlan {
         })
     }
 
-    /// What anybody may be promised, whatever levels they mix: the worst mixture.
+    /// Guarantee of every person, at any mixture of levels: that of the worst mixture.
     ///
     /// *Proof.* Every method has one family of events, ordered by level. Gaussian reports on a grid compose by `mu^2`, their draws and their
     /// coarsest sigma; with the largest mu and the least sigma of all levels in place of each report's own, none of these is less.
@@ -40,7 +40,7 @@ impl ReportPlan {
         self.state(&[(worst, times)])
     }
 
-    /// What a person may be promised who has sent `spent` and sends `left` more reports at `level`.
+    /// Guarantee of a person who has sent `spent` and sends `left` more reports at `level`.
     pub(super) fn guarantee_after(
         &self,
         spent: &Spent,
@@ -60,7 +60,7 @@ impl ReportPlan {
         self.randomizers().len() > 1 && self.params().contributions_per_person > 1
     }
 
-    /// What so many reports at these levels may be promised together.
+    /// Guarantee of these numbers of reports at these levels together.
     fn promise(&self, reports: &[(usize, u64)]) -> Result<Guarantee> {
         let part = |&(level, times): &(usize, u64)| Ok((self.event(level)?, times));
         let parts = reports.iter().map(part).collect::<Result<Vec<(Event, u64)>>>()?;

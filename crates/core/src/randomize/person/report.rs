@@ -7,7 +7,7 @@ use crate::{
     wire::{self, count, hex},
 };
 
-/// What a person sends: randomised numbers, and what the server may know anyway.
+/// Report of a person: randomised numbers, and facts that the server may know anyway.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Report {
@@ -24,7 +24,7 @@ pub struct Report {
     /// The arm in the unit ball, where arms are public.
     #[serde(default, deserialize_with = "finite")]
     pub(crate) features: Option<Vec<f64>>,
-    /// What the randomiser made.
+    /// Values that the randomiser made.
     #[serde(deserialize_with = "finite")]
     pub(crate) values: Vec<f64>,
 }
@@ -92,7 +92,7 @@ impl Report {
         self.level.map(usize::from)
     }
 
-    /// What the randomiser made: all of it that depends on the person's data, unless arms are public.
+    /// Values that the randomiser made: all that depends on the person's data, unless arms are public.
     pub fn values(&self) -> &[f64] {
         &self.values
     }

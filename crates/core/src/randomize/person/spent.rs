@@ -1,4 +1,4 @@
-//! What a person has sent so far: how many reports at which level.
+//! Record of the reports that a person has sent: their number at each level.
 //!
 //! A count of reports alone cannot say what a person has spent: one report at epsilon = 8 and one at epsilon = 1 are two reports, and so are
 //! two at epsilon = 1. A device stores this value beside its other state, and starts its half again with
@@ -7,7 +7,7 @@
 use super::ReportPlan;
 use crate::{Error, Result, wire};
 
-/// What a device can do that has lost what it spent, or holds something else.
+/// Remedies for a device that has lost what it spent, or holds something else.
 const REMEDY: &str = "give the bytes that this person's half saved last: without them nothing more may be sent under this plan";
 
 /// Reports made so far under one plan, by level. Made by [`Person::spent`](super::Person::spent); a device stores it as bytes.
@@ -23,7 +23,7 @@ const REMEDY: &str = "give the bytes that this person's half saved last: without
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spent {
     protocol: u64,
-    /// How many reports were made at each level.
+    /// Number of reports that were made at each level.
     reports: Vec<u64>,
 }
 
@@ -32,7 +32,7 @@ impl Spent {
         Spent { protocol: plan.protocol(), reports: vec![0; plan.randomizers().len()] }
     }
 
-    /// Whether it was spent under this plan.
+    /// Returns whether it was spent under this plan.
     pub(crate) fn is_of(&self, plan: &ReportPlan) -> bool {
         self.protocol == plan.protocol() && self.reports.len() == plan.randomizers().len()
     }
@@ -63,7 +63,7 @@ impl Spent {
         self.reports[level] += 1;
     }
 
-    /// How many reports may still be made, or why this was not spent under `plan`.
+    /// Number of reports that may still be made, or why this was not spent under `plan`.
     pub(super) fn left(&self, plan: &ReportPlan) -> Result<u64> {
         if !self.is_of(plan) {
             let remedy = "it was spent under a plan with other parameters: give what this plan's half said; what was sent under another plan is not in this one's guarantee";

@@ -1,4 +1,4 @@
-//! What the running code of sums that forget protects, against mpmath and against planted mistakes.
+//! Tests of the protection by the running code of sums that forget, against mpmath and against planted mistakes.
 
 use super::*;
 use crate::{

@@ -14,7 +14,7 @@ use crate::{
     },
 };
 
-/// How actions are chosen.
+/// Rule by which actions are chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "snake_case")]
 pub enum Rule {
@@ -53,11 +53,11 @@ pub struct CoordinatorParams {
     pub polytope: Polytope,
     /// f: what is to be large.
     pub objective: Objective,
-    /// Who answers.
+    /// Agents that answer.
     pub agents: Vec<AgentParams>,
-    /// How actions are chosen.
+    /// Rule by which actions are chosen.
     pub rule: Rule,
-    /// How wide the confidence sets are.
+    /// Width of the confidence sets.
     pub confidence: Confidence,
     /// nu.
     pub regularizer: f64,
@@ -65,7 +65,7 @@ pub struct CoordinatorParams {
     pub failure: f64,
     /// T': rounds of pure exploration at the start.
     pub exploration: u64,
-    /// Whether the safety check also uses `|<theta, x>| <= S ||x||`, which holds whatever the data say.
+    /// True if the safety check also uses `|<theta, x>| <= S ||x||`, which holds whatever the data say.
     pub parameter_ball: bool,
 }
 
@@ -117,7 +117,7 @@ pub struct CoordinatorPlan {
 }
 
 impl CoordinatorPlan {
-    /// What may be promised of safety.
+    /// Guarantee of safety.
     pub fn safety(&self) -> &SafetyCertificate {
         &self.certificate
     }

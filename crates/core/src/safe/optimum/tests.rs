@@ -142,7 +142,7 @@ impl Instance {
         Objective::Linear { weights: self.weights.clone() }
     }
 
-    /// Whether actions are in the ball and safe for every parameter, by plain arithmetic from G itself.
+    /// Returns whether actions are in the ball and safe for every parameter, by plain arithmetic from G itself.
     fn is_safe(&self, actions: &[Vec<f64>]) -> bool {
         let d = actions[0].len();
         let mut left = vec![0.0; self.polytope.rows().len()];

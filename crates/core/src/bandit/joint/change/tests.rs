@@ -1,4 +1,4 @@
-//! What raises an alarm, what does not, and what is used afterwards.
+//! Tests of what raises an alarm, of what does not, and of what is used afterwards.
 
 use super::*;
 use crate::{

@@ -1,4 +1,4 @@
-//! What is saved of a curator, and how one goes on from it.
+//! Saved state of a central learner, and its restoration.
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
@@ -24,12 +24,12 @@ pub(in crate::bandit::joint) struct State {
     pub(in crate::bandit::joint) policy: Policy,
     /// The last release of the present stream.
     pub(in crate::bandit::joint) release: Option<Release>,
-    /// What the learner began with: those people are in its certificates for ever.
+    /// Knowledge that the learner began with: its people stay in the certificates for ever.
     pub(in crate::bandit::joint) legacy: Option<Legacy>,
-    /// Whether the present stream began with it too.
+    /// True if the present stream began with it too.
     pub(in crate::bandit::joint) uses_legacy: bool,
     pub(in crate::bandit::joint) changes: Changes,
-    /// How many releases became the cold policy.
+    /// Number of releases that became the cold policy.
     pub(in crate::bandit::joint) cold_releases: u64,
 }
 
@@ -77,7 +77,7 @@ impl<N: Noise + Serialize + DeserializeOwned> Curator<N> {
         Curator::checked(sum, state, public)
     }
 
-    /// Whether the parts of a state that was read fit each other, which a checksum cannot tell.
+    /// Returns whether the parts of a state that was read fit each other, which a checksum cannot tell.
     fn checked(sum: PrivateSum<N>, state: State, public: Option<N>) -> Result<Self> {
         let State { params, rule, policy, release, legacy, uses_legacy, changes, cold_releases } =
             &state;

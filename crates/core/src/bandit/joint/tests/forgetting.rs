@@ -104,7 +104,7 @@ fn a_clock_needs_no_horizon_either() {
     assert!(longer.check().unwrap_err().to_string().contains("2^32"));
 }
 
-/// What a warm start brought is worth what a contribution of its age is worth, here and in what is handed on.
+/// Tests that a warm start is worth what a contribution of its age is worth, here and in what is handed on.
 #[test]
 fn a_warm_start_is_forgotten_at_the_same_rate() {
     let gap = forgetful(640.0).schedule.constant_gap().unwrap();

@@ -1,4 +1,4 @@
-//! When decisions close, and what closing tells.
+//! Tests of the time at which decisions close, and of what closing reveals.
 
 use super::*;
 

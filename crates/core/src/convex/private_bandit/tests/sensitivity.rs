@@ -1,4 +1,4 @@
-//! How far one person moves what is released.
+//! Tests of how far one person moves what is released.
 
 use super::*;
 
