@@ -13,7 +13,7 @@ const BUILT: [(&str, &[&str]); 2] = [
 
 fn main() {
     println!("cargo:rerun-if-changed=Cargo.toml");
-    // Cargo writes the commit into a packed crate; such a one may lie in a repository of somebody else.
+    // Cargo writes the commit into a packed crate; such a one may lie in a repository of another project.
     let commit = match fs::read_to_string(".cargo_vcs_info.json") {
         Ok(packed) => of_package(&packed),
         Err(_) => of_repository(),

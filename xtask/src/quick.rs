@@ -231,7 +231,10 @@ mod tests {
                 ["crates/lab/src/top.rs", &format!("crates/lab/{file}"), "crates/lab/src/base.rs"];
             assert_eq!(selected(&files), Some((None, vec![])), "{file}");
         }
-        assert_eq!(selected(&["docs/start/experiments.md", "crates/lab/README.md", "Cargo.lock"]), None);
+        assert_eq!(
+            selected(&["docs/start/experiments.md", "crates/lab/README.md", "Cargo.lock"]),
+            None
+        );
     }
 
     /// A renamed test must not be run here by mistake, nor the name be kept for nothing.

@@ -1,6 +1,6 @@
 //! The hash that everything here uses: FNV-1a (Fowler, Noll and Vo), of bytes and of parameters.
 //!
-//! It detects accidents: damaged bytes, and two halves of a protocol that were started with different parameters. It is not cryptographic
+//! It detects accidents: damaged bytes, and two parties of a protocol that were started with different parameters. It is not cryptographic
 //! and stops no attacker; no privacy guarantee depends on it.
 //!
 //! Parameters are hashed as the bytes that [postcard](https://postcard.jamesmunns.com/wire-format) writes, after the name of what they

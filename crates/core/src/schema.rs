@@ -92,7 +92,7 @@ fn without_nulls(value: Value) -> Value {
     }
 }
 
-/// Documentation for somebody who writes a file: no examples in Rust, and names in place of links to items.
+/// Documentation for a person who writes a file: no examples in Rust, and names in place of links to items.
 fn plain(documentation: &str) -> String {
     let mut text: String = documentation.split("```").step_by(2).collect();
     while let Some(middle) = text.find("](") {

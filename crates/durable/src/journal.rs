@@ -26,7 +26,7 @@ const NAME: usize = 7;
 
 type Learner = JointLinUcb<SecureNoise>;
 
-/// What to do with a state that is older than the last release made from it.
+/// Treatment of a state that is older than the last release made from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Rollback {
     /// Return an error.
@@ -36,12 +36,12 @@ pub enum Rollback {
     Charge,
 }
 
-/// How a journal is opened.
+/// Options with which a journal is opened.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// Where the log is; by default in the folder. On another file system it also detects that the whole folder is an older copy.
+    /// Path of the log; by default in the folder. On another file system it also detects that the whole folder is an older copy.
     pub log: Option<PathBuf>,
-    /// What to do with an older state.
+    /// Treatment of an older state.
     pub rollback: Rollback,
 }
 

@@ -4,7 +4,7 @@
 //! lock -> read the ledger -> report made (held) -> ledger written, synced, renamed -> unlock -> report given out
 //! ```
 //!
-//! A process that is killed before the rename has given nothing out and counted nothing; after it, the report is counted whether or not anybody
+//! A process that is killed before the rename has given nothing out and counted nothing; after it, the report is counted whether or not any caller
 //! receives it. No report is given out that is not counted.
 
 use std::{
@@ -63,7 +63,7 @@ impl LedgerFile {
         LedgerFile { path: path.into() }
     }
 
-    /// What is stored; `None` for a new installation. A file that cannot be read as a ledger is an error: nothing is reported without the count.
+    /// Stored ledger; `None` for a new installation. A file that cannot be read as a ledger is an error: nothing is reported without the count.
     pub fn read(&self) -> Result<Option<Ledger>> {
         match fs::read(&self.path) {
             Ok(bytes) => Ok(Some(Ledger::load(&bytes)?)),
@@ -87,7 +87,7 @@ impl LedgerFile {
         })
     }
 
-    /// Replaces the ledger by what `change` makes of it, while no other process does: for reports that somebody else makes. What comes with the ledger is
+    /// Replaces the ledger by what `change` makes of it, while no other process does: for reports that another party makes. What comes with the ledger is
     /// returned when it is on the disk.
     pub fn update<T>(
         &self,
@@ -160,7 +160,7 @@ mod tests {
         (device, choice)
     }
 
-    /// How many reports eight programs make that each try ten times, where `report` makes one.
+    /// Number of reports eight programs make that each try ten times, where `report` makes one.
     fn reports(
         protocol: &ProtocolPlan,
         report: impl Fn(&mut Device<SecureNoise>, &Choice) -> Result<Report> + Sync,

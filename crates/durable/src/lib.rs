@@ -17,10 +17,10 @@
 //! | `error` | errors of the learner and of the disk |
 //!
 //! **Why this order is right.** A release is used only after both files are on disk. (1) Killed before the state is renamed: the old state
-//! and the old log agree, and nobody has seen the release; the next process draws fresh noise. (2) Killed between state and log: the state
+//! and the old log agree, and no caller has seen the release; the next process draws fresh noise. (2) Killed between state and log: the state
 //! is one release ahead of the log. It is not stale: the next process continues from it, logs the release and then uses it. (3) Killed
 //! after the log: both agree. In none of these cases is a release made from a state that is behind the log. (4) An older copy of the state
-//! file put back: the log is ahead of it. This is refused, or charged as a replay.
+//! file restored: the log is ahead of it. This is refused, or charged as a replay.
 //!
 //! An older copy of both files cannot be detected; keep the log on another file system that is not backed up and restored with the state
 //! ([`Options::log`]).

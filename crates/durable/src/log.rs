@@ -18,9 +18,9 @@ use reticent::hash;
 
 use crate::{Error, Result};
 
-/// How every log begins, whatever its version.
+/// First bytes of every log, whatever its version.
 const NAME: &str = "reticent release log ";
-/// How a log of this version begins.
+/// First bytes of a log of this version.
 const HEAD: &str = "reticent release log 1 ";
 
 /// One line of the log: the counts at the time of writing.
@@ -54,7 +54,7 @@ impl Record {
         .then_some(record)
     }
 
-    /// Whether `next` may follow this record: no count may decrease.
+    /// Returns whether `next` may follow this record: no count may decrease.
     fn allows(&self, next: &Record) -> bool {
         next.releases >= self.releases && next.replays >= self.replays
     }

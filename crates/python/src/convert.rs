@@ -46,7 +46,7 @@ pub(crate) fn parameter<T: DeserializeOwned>(
             return Err(Failure::invalid(field, error, remedy));
         }
     };
-    // From a value and not from its text, whose lines and columns nobody wrote.
+    // From a value and not from its text, whose lines and columns no person wrote.
     let value: serde_json::Value = serde_json::from_str(&text)
         .map_err(|_| Failure::invalid(field, &text, "give finite numbers"))?;
     T::deserialize(value).map_err(|error| {

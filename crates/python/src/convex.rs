@@ -45,7 +45,7 @@ fn answered_once(bandit: &Bandit) -> reticent::Result<()> {
     }
 }
 
-/// What is saved beside the core's state.
+/// State saved beside the core's state.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Head {
     /// Copies that were made of this state.
@@ -102,7 +102,7 @@ impl ValueReport {
     }
 }
 
-/// The device's half of `ConvexBandit(local=True)`: clips a value to `[low, high]` and protects it with `epsilon`.
+/// The device's part of `ConvexBandit(local=True)`: clips a value to `[low, high]` and protects it with `epsilon`.
 ///
 /// It keeps no count: a device reports once for each decision it was asked about, and at most `contributions_per_person` times.
 ///
@@ -121,7 +121,7 @@ pub(crate) struct LocalValue {
     /// Values above are clipped to it.
     #[pyo3(get)]
     high: f64,
-    /// What one report costs.
+    /// Price of one report.
     #[pyo3(get)]
     epsilon: f64,
     value: ValueLaplace,
@@ -152,7 +152,7 @@ impl LocalValue {
 /// A private bandit over a set, which needs no projection: `set` is a dictionary as in an experiment file.
 ///
 /// With `epsilon` and `delta` a trusted curator protects values; with `delta=0` purely; `local=True` protects every value by itself:
-/// on the person's device, see `LocalValue`, or by `observe` where the learner itself runs there. Without `epsilon` nobody is
+/// on the person's device, see `LocalValue`, or by `observe` where the learner itself runs there. Without `epsilon` no person is
 /// protected. For copies see `JointBandit`; one with `local=True` is not copied while it waits for values.
 ///
 /// >>> import reticent
@@ -264,7 +264,7 @@ impl ConvexBandit {
         Ok(Observation { clipped: seen.clipped, released: seen.released, late: false })
     }
 
-    /// What a person's device needs to protect values of this learner; `None` unless `local=True`.
+    /// Device's part, which protects values for this learner; `None` unless `local=True`.
     #[getter]
     fn local_value(&self) -> Option<LocalValue> {
         let bandit = self.bandit.read();
@@ -288,13 +288,13 @@ impl ConvexBandit {
         Ok(self.bandit.enter()?.dismiss(PlayTicket::numbered(ticket)))
     }
 
-    /// Where the learner would play if it did not have to explore.
+    /// Point that the learner would play if it did not have to explore.
     #[getter]
     fn point<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
         self.bandit.read().point().to_pyarray(py)
     }
 
-    /// What may be promised of the whole run; `None` without protection.
+    /// Guarantee of the whole run; `None` without protection.
     #[getter]
     fn guarantee(&mut self) -> Answer<Option<Guarantee>> {
         let bandit = self.bandit.enter()?;
@@ -307,13 +307,13 @@ impl ConvexBandit {
         Ok(Some(beside(guarantee, replays, self.bandit.copies()).into()))
     }
 
-    /// Decisions taken so far: what `load` may be told.
+    /// Decisions taken so far: what `load` takes as a check.
     #[getter]
     fn decisions(&self) -> u64 {
         self.bandit.read().decisions()
     }
 
-    /// Releases made so far: what `load` may be told.
+    /// Releases made so far: what `load` takes as a check.
     #[getter]
     fn releases(&self) -> u64 {
         self.bandit.read().releases()

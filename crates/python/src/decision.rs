@@ -21,7 +21,7 @@ pub(crate) struct Decision {
     /// With which probability it was chosen: an exact count under `rule="thompson"`, 1 under rules that draw nothing.
     #[pyo3(get)]
     pub(crate) probability: f64,
-    /// How many arms were longer than the feature bound and were scaled to it; a property of this person's own data.
+    /// Number of arms that were longer than the feature bound and were scaled to it; a property of this person's own data.
     #[pyo3(get)]
     pub(crate) clipped_arms: usize,
     /// The last release has been made: no reward changes the model any more.
@@ -140,7 +140,7 @@ impl<'py> Many<'py> {
         Ok(Many::Fresh(sets))
     }
 
-    /// Calls `decide` for everybody, without the interpreter's lock. If one call fails, for example because of the disk, `dismiss` is
+    /// Calls `decide` for all people, without the interpreter's lock. If one call fails, for example because of the disk, `dismiss` is
     /// called for the decisions before it, because the caller never gets their tickets.
     pub(crate) fn decide<L: Send>(
         &self,

@@ -1,4 +1,4 @@
-//! A person's half on a device, made from a loop's protocol: records in, choices and reports out, and a count of reports on the disk.
+//! A device on a device, made from a loop's protocol: records in, choices and reports out, and a count of reports on the disk.
 
 use std::{
     path::PathBuf,
@@ -37,7 +37,7 @@ impl Choice {
         Ok(Choice(CoreChoice::load(saved)?))
     }
 
-    /// Which of the actions was chosen, counted from 0.
+    /// Index of the chosen action, counted from 0.
     #[getter]
     fn index(&self) -> usize {
         self.0.index()
@@ -71,7 +71,7 @@ impl Forked for CoreDevice<SecureNoise> {
     }
 }
 
-/// Where the count of reports is kept.
+/// Place where the count of reports is kept.
 pub(crate) enum Count {
     File(LedgerFile),
     Memory(Option<Ledger>),
@@ -99,7 +99,7 @@ impl Count {
     }
 }
 
-/// The half of one installation, made by `Person.from_protocol`. Only reports leave it.
+/// The device of one installation, made by `Person.from_protocol`. Only reports leave it.
 #[pyclass(module = "reticent", name = "Device")]
 pub(crate) struct Device {
     device: Mine<CoreDevice<SecureNoise>>,
@@ -107,7 +107,7 @@ pub(crate) struct Device {
 }
 
 impl Device {
-    /// The half of a person who brings this level; by default that of the smallest epsilon.
+    /// The device of a person who brings this level; by default that of the smallest epsilon.
     pub(crate) fn from_protocol(
         protocol: &[u8],
         limits: Limits,
@@ -208,7 +208,7 @@ impl Device {
         self.device.read().level()
     }
 
-    /// At most so many reports leave this installation in a period.
+    /// At most this many reports leave this installation in a period.
     #[getter]
     fn reports_per_period(&self) -> u64 {
         self.device.read().protocol().params().report.contributions_per_person

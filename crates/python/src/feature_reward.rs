@@ -1,4 +1,4 @@
-//! The device's half of `OnlineUCB`, `Anytime` and `Combiner`: features and reward with noise, and the report of them.
+//! The device's part of `OnlineUCB`, `Anytime` and `Combiner`: features and reward with noise, and the report of them.
 
 use pyo3::{
     prelude::*,
@@ -65,7 +65,7 @@ pub(crate) fn values(report: &Bound<'_, PyAny>) -> Answer<Vec<f64>> {
     }
 }
 
-/// The device's half of `OnlineUCB`, `Anytime` and `Combiner`: clips features and reward, and adds exact noise under a new key from the system.
+/// The device's part of `OnlineUCB`, `Anytime` and `Combiner`: clips features and reward, and adds exact noise under a new key from the system.
 ///
 /// It follows from public parameters alone. It keeps no count: a device reports once.
 ///
@@ -99,14 +99,14 @@ impl FeatureReward {
         Ok(FeatureReward(lines.randomizer(bounds)?.check()?))
     }
 
-    /// What is sent: the features and the reward, clipped to their bounds, with noise.
+    /// Report: the features and the reward, clipped to their bounds, with noise.
     fn report(&self, features: Vector<'_>, reward: f64) -> Answer<FeatureRewardReport> {
         let mut noise = SecureNoise::from_system()?;
         let values = self.0.report(&entries(&features), reward, &mut noise)?;
         Ok(FeatureRewardReport(CoreReport { values }))
     }
 
-    /// The same on seeded simulation noise, which protects nobody: for experiments that give the same decisions each time.
+    /// The same on seeded simulation noise, which protects no person: for experiments that give the same decisions each time.
     fn simulated(&self, #[pyo3(from_py_with = whole::seed)] seed: u64) -> SimulatedDevices {
         SimulatedDevices { randomizer: self.0.clone(), noise: FastNoise::seeded(seed) }
     }
@@ -117,7 +117,7 @@ impl FeatureReward {
         self.0.deviation()
     }
 
-    /// What a person who sends one report may be promised.
+    /// Guarantee of a person who sends one report.
     #[getter]
     fn guarantee(&self) -> Answer<Guarantee> {
         Ok(self.0.guarantee()?.into())
@@ -139,7 +139,7 @@ impl FeatureReward {
     }
 }
 
-/// Devices of all people on one seeded source of noise, which protects nobody: made by `FeatureReward.simulated`.
+/// Devices of all people on one seeded source of noise, which protects no person: made by `FeatureReward.simulated`.
 #[pyclass(module = "reticent.lab", name = "SimulatedDevices")]
 pub(crate) struct SimulatedDevices {
     randomizer: CoreRandomizer,
@@ -154,7 +154,7 @@ impl SimulatedDevices {
         Ok(FeatureRewardReport(CoreReport { values }))
     }
 
-    /// The guarantee of a deployed device, marked as simulated: seeded noise protects nobody.
+    /// The guarantee of a deployed device, marked as simulated: seeded noise protects no person.
     #[getter]
     fn guarantee(&self) -> Answer<Guarantee> {
         Ok(self.randomizer.guarantee()?.simulated().into())

@@ -124,7 +124,7 @@ impl Features {
         self.plan.constant()
     }
 
-    /// What each coordinate is.
+    /// Meaning of each coordinate.
     #[getter]
     fn names(&self) -> Vec<String> {
         self.plan.names()
@@ -142,7 +142,7 @@ impl Features {
         self.plan.action_names().collect()
     }
 
-    /// What was clipped, unknown, missing or of another type so far, by feature. For the holder of the data only: counts are made from people's
+    /// Counts of values that were clipped, unknown, missing or of another type, by feature. For the holder of the data only: counts are made from people's
     /// records, and no guarantee covers them.
     #[getter]
     fn report<'py>(&self, py: Python<'py>) -> Answer<Bound<'py, PyAny>> {
@@ -221,7 +221,7 @@ fn named(side: &'static str, record: Value, names: &[&str]) -> Answer<Value> {
             let names = names.iter().map(|name| name.to_string());
             Ok(Value::Record(names.zip(values).collect()))
         }
-        // Nothing is known of somebody without a record.
+        // Nothing is known of a person without a record.
         Value::List(_) | Value::Record(_) | Value::Missing => Ok(record),
         _ => Err(Failure::invalid(
             side,

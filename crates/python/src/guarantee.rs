@@ -84,13 +84,13 @@ impl Guarantee {
         Ok(self.0.curve().delta(epsilon)?)
     }
 
-    /// Who is trusted: "joint", "shuffle" or "local".
+    /// Trust model: "joint", "shuffle" or "local".
     #[getter]
     fn model(&self) -> String {
         text(&self.0.model()).trim_matches('"').into()
     }
 
-    /// What counts as one unit of protection, in words.
+    /// Unit of protection, in words.
     #[getter]
     fn unit(&self) -> String {
         self.0.unit().to_string()

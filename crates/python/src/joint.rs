@@ -4,7 +4,7 @@
 //! fresh noise, and the old one must stop. A pickle, a `copy.deepcopy` and a forked child are copies, beside which the original may go
 //! on: they draw fresh noise too, and are charged by the core's theorem (`release::stream`) one replay for the original and one for
 //! every copy that was made before, so that the guarantee of the last copy covers them all. What the original says of itself rests
-//! on the condition that nobody goes on beside it. Saved bytes hold no key of the noise.
+//! on the condition that no process goes on beside it. Saved bytes hold no key of the noise.
 //!
 //! **Files.** `JointBandit.open` keeps the learner in a folder (`reticent-durable`): a release is used when it is on disk. Such a learner is not
 //! copied: a pickle and a forked child are refused.
@@ -39,7 +39,7 @@ use crate::{
     whole,
 };
 
-/// A contextual linear bandit that is jointly differentially private: a trusted curator sees rewards, everybody else only what may
+/// A contextual linear bandit that is jointly differentially private: a trusted curator sees rewards, everyone else only what may
 /// be seen.
 ///
 /// >>> import numpy, reticent
@@ -58,7 +58,7 @@ use crate::{
 /// With `forget=5000.0` what was learnt counts half after 5000 rewards, and no horizon is needed: the learner has no end. With
 /// `detect_changes=True` it also drops all that was learnt when newer releases contradict it.
 ///
-/// Where every arm has parameters of its own, `blocks=K` says so: `dimension` features belong to one of K blocks, its last `shared` ones to
+/// With parameters of its own for every arm, `blocks=K` says so: `dimension` features belong to one of K blocks, its last `shared` ones to
 /// parameters of all. Noise and work are then spent on the blocks and on nothing between them. Arms are `Arms(rows, blocks=...)` or a pair
 /// (blocks, rows).
 ///
@@ -74,7 +74,7 @@ use crate::{
 /// Shariff and Sheffet (2018) ran; `mode="printed"` has the first three with the constants of their text.
 ///
 /// Without `window` rewards are learnt as they come, and the guarantee rests on the condition that which rewards come, and when, depends on
-/// nobody's data: report 0 for somebody who did nothing, or `expire` the ticket at a time that does not depend on what they did.
+/// no person's data: report 0 for a person who did nothing, or `expire` the ticket at a time that does not depend on what they did.
 #[pyclass(module = "reticent", name = "JointBandit")]
 pub(crate) struct JointBandit {
     learner: Mine<Learner>,
@@ -201,7 +201,7 @@ impl JointBandit {
         Ok(made)
     }
 
-    /// The same bandit with these parameters on seeded simulation noise, which protects nobody: for experiments that give the same decisions
+    /// The same bandit with these parameters on seeded simulation noise, which protects no person: for experiments that give the same decisions
     /// each time.
     ///
     /// >>> import reticent
@@ -272,7 +272,7 @@ impl JointBandit {
     }
 
     /// Books `default_reward` for a decision whose reward has not come: for those who keep the time themselves, by a clock that depends on
-    /// nobody's data.
+    /// no person's data.
     fn expire(&mut self, ticket: &str) -> Answer<Observation> {
         let ticket = crate::decision::ticket(ticket)?;
         let seen = self.kept.durably(&mut self.learner, |learner| Ok(learner.expire(ticket)?))?;
@@ -340,7 +340,7 @@ impl JointBandit {
         Ok(releases)
     }
 
-    /// Gives up a decision that nobody saw; says whether it was waited for. With a window it contributes zeros when it closes.
+    /// Gives up a decision that no caller saw; says whether it was waited for. With a window it contributes zeros when it closes.
     fn dismiss(&mut self, ticket: &str) -> Answer<bool> {
         let ticket = crate::decision::ticket(ticket)?;
         self.kept.durably(&mut self.learner, |learner| Ok(learner.dismiss(ticket)))
@@ -352,7 +352,7 @@ impl JointBandit {
         tickets.map(|(ticket, time)| (ticket.to_string(), time)).collect()
     }
 
-    /// What may be promised of the whole run.
+    /// Guarantee of the whole run.
     #[getter]
     fn guarantee(&mut self) -> Answer<Guarantee> {
         let learner = self.learner.enter()?;
@@ -366,7 +366,7 @@ impl JointBandit {
         Ok(self.learner.enter()?.params().check()?.outlook()?.map(Outlook))
     }
 
-    /// After a warm start, what may be promised to somebody who took part in this bandit and in the one it began with.
+    /// After a warm start, what may be promised to a person who took part in this bandit and in the one it began with.
     #[getter]
     fn guarantee_of_both(&mut self) -> Answer<Option<Guarantee>> {
         let learner = self.learner.enter()?;
@@ -398,13 +398,13 @@ impl JointBandit {
         self.learner.read().changes()
     }
 
-    /// How many releases could not be turned into a policy, so that decisions went by the one that knows nothing.
+    /// Number of releases that could not be turned into a policy, so that decisions went by the one that knows nothing.
     #[getter]
     fn cold_releases(&self) -> u64 {
         self.learner.read().cold_releases()
     }
 
-    /// Releases made so far: what `load` may be told.
+    /// Releases made so far: what `load` takes as a check.
     #[getter]
     fn releases(&self) -> u64 {
         self.learner.read().releases()
@@ -438,7 +438,7 @@ impl JointBandit {
         self.learner.read().release().map(|release| message(py, release))
     }
 
-    /// What a later bandit may begin with (`warm_start`): the last release and what it cost. It holds nothing that was not released.
+    /// Knowledge that a later bandit may begin with (`warm_start`): the last release and its cost. It holds nothing that was not released.
     fn legacy<'py>(&mut self, py: Python<'py>) -> Answer<Bound<'py, PyBytes>> {
         Ok(PyBytes::new(py, &self.learner.enter()?.legacy()?.save()))
     }

@@ -64,7 +64,7 @@ impl Kept {
     }
 }
 
-/// What is saved beside the core's state.
+/// State saved beside the core's state.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Head {
     /// Copies that were made of this state.
@@ -88,7 +88,7 @@ pub(crate) fn resumed(
     Ok((resume(&state)?, copies))
 }
 
-/// What is done with a folder that is older than its log, by its word.
+/// Treatment of a folder that is older than its log, by its word.
 pub(crate) fn rollback_of(word: &str) -> Answer<Rollback> {
     match word {
         "refuse" => Ok(Rollback::Refuse),

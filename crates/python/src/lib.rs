@@ -16,9 +16,9 @@
 //! | `joint`, `kept` | the bandit with a trusted curator: in memory, in files |
 //! | `policy` | a released policy by itself |
 //! | `messages` | models, reports and batches |
-//! | `local`, `shuffle` | the two halves, and the shuffler between them |
-//! | `device` | a person's half from a loop's protocol, with its count of reports |
-//! | `feature_reward`, `online_ucb` | the two halves of bandits whose confidence set comes from an online learner |
+//! | `local`, `shuffle` | device and report server, and the shuffler between them |
+//! | `device` | a device from a loop's protocol, with its count of reports |
+//! | `feature_reward`, `online_ucb` | device and report server of bandits whose confidence set comes from an online learner |
 //! | `simulated` | the private learners on simulation noise |
 //! | `safe`, `online`, `convex` | safe coordinators, online learners, bandits over sets |
 //! | `lab`, `play`, `audit` | experiments, and Python environments and policies in the same runner and the same audit |

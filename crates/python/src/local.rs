@@ -1,4 +1,4 @@
-//! The bandit with nobody trusted: a person's half and a server's half.
+//! The bandit under local trust: a device and a report server.
 
 use std::path::PathBuf;
 
@@ -31,7 +31,7 @@ use crate::{
     whole,
 };
 
-/// What data are clipped to.
+/// Bounds that data are clipped to.
 pub(crate) fn bounds(
     dimension: usize,
     feature_bound: f64,
@@ -43,7 +43,7 @@ pub(crate) fn bounds(
     Ok(Bounds { feature_bound, rewards, intercept, unit_arms, ..Bounds::unit(dimension) })
 }
 
-/// What people and server agree on: bounds, levels of epsilon, and the randomiser, by default the best.
+/// Parameters that people and server agree on: bounds, levels of epsilon, and the randomiser, by default the best.
 ///
 /// >>> import numpy, reticent
 /// >>> plan = reticent.LocalPlan(dimension=2, epsilon=2.0, delta=1e-6, rewards=(0.0, 1.0))
@@ -112,12 +112,12 @@ impl LocalPlan {
         Ok(LocalPlan(py.detach(|| params.check())?))
     }
 
-    /// The noise against the signal of the reports of so many people.
+    /// The noise against the signal of the reports of this many people.
     fn outlook(&self, #[pyo3(from_py_with = whole::people)] people: u64) -> Outlook {
         Outlook(self.0.outlook(people))
     }
 
-    /// Why this randomiser: one sentence.
+    /// Reason why this randomiser: one sentence.
     #[getter]
     fn reason(&self) -> String {
         self.0.reason().into()
@@ -129,18 +129,18 @@ impl LocalPlan {
         crate::convert::plain(py, self.0.method())
     }
 
-    /// What a person who makes all their reports at this level may be promised.
+    /// Guarantee of a person who makes all their reports at this level.
     #[pyo3(signature = (level = 0))]
     fn guarantee(&self, #[pyo3(from_py_with = whole::level)] level: usize) -> Answer<Guarantee> {
         Ok(self.0.guarantee(level)?.into())
     }
 
-    /// What anybody may be promised, whatever levels they mix.
+    /// Guarantee of every person, at any mixture of levels.
     fn guarantee_of_anybody(&self) -> Answer<Guarantee> {
         Ok(self.0.guarantee_of_anybody()?.into())
     }
 
-    /// The half of a person who brings this level; `spent` is what the half said that they used before.
+    /// The device of a person who brings this level; `spent` is the record of the reports that they sent before.
     #[pyo3(signature = (level = 0, spent = None))]
     fn person(
         &self,
@@ -154,7 +154,7 @@ impl LocalPlan {
         }))
     }
 
-    /// A person's half on seeded simulation noise, which protects nobody: for experiments that give the same decisions each time.
+    /// A device on seeded simulation noise, which protects no person: for experiments that give the same decisions each time.
     #[pyo3(signature = (seed, level = 0))]
     fn simulated_person(
         &self,
@@ -164,7 +164,7 @@ impl LocalPlan {
         Ok(SimulatedPerson::of(self.0.person(level, FastNoise::seeded(seed))?))
     }
 
-    /// The server's half, before any report.
+    /// The report server, before any report.
     fn server(&self) -> Server {
         Server(self.0.server())
     }
@@ -186,14 +186,14 @@ impl LocalPlan {
 }
 
 impl Forked for CorePerson<SecureNoise> {
-    /// Two copies of one person's half would report twice as often as was promised: no copy goes on.
+    /// Two copies of one person's device would report twice as often as was promised: no copy goes on.
     fn forked(&mut self, _others: u64) -> reticent::Result<()> {
         let remedy = "its reports would be counted in each copy by itself: use it where it was made, or start it here by `plan.person(spent=person.spent)` and there no more";
         Err(reticent::Error::invalid("person", "a forked copy", remedy))
     }
 }
 
-/// The half on a person's device. It is not saved: store `spent`, and start it again with that.
+/// A person's device. It is not saved: store `spent`, and start it again with that.
 #[pyclass(module = "reticent", name = "Person")]
 pub(crate) struct Person {
     person: Mine<CorePerson<SecureNoise>>,
@@ -208,7 +208,7 @@ impl Person {
 
 #[pymethods]
 impl Person {
-    /// A person's half from the bytes of a loop's protocol, and nothing else: it makes vectors, chooses and reports.
+    /// A device from the bytes of a loop's protocol, and nothing else: it makes vectors, chooses and reports.
     ///
     /// `loop` is the name that was asked for: a protocol of another is refused. `ledger` is the file that counts reports, one for each service and loop,
     /// which all processes of an installation share. For simulations `in_memory=True` stands in its place: the count is lost with the object.
@@ -241,7 +241,7 @@ impl Person {
         Device::from_protocol(protocol, limits, level, Count::new(ledger, in_memory)?)
     }
 
-    /// A person's half of a loop with a shuffler, from the message of its plan of reports and what the server and the shuffler answer about
+    /// A device of a loop with a shuffler, from the message of its plan of reports and what the server and the shuffler answer about
     /// sealing (`GET /v1/loops/{loop}/sealing`).
     ///
     /// `loop` and `ledger` are as in `from_protocol`, and so are the limits: epsilon and delta of all reports together, by this device's own accountant, if half of
@@ -306,26 +306,26 @@ impl Person {
         self.person.read().reports_left()
     }
 
-    /// What was sent so far, for `plan.person(spent=...)` when the device starts again.
+    /// Reports sent until now, for `plan.person(spent=...)` when the device starts again.
     #[getter]
     fn spent<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.person.read().spent().save())
     }
 
-    /// How many reports were made from features or a reward outside their bounds, which were changed to fit. It stays on the device.
+    /// Number of reports that were made from features or a reward outside their bounds, which were changed to fit. It stays on the device.
     #[getter]
     fn clipped(&self) -> u64 {
         self.person.read().clipped()
     }
 
-    /// What this person may be promised of all their reports together: those made so far, and those left at this level.
+    /// Guarantee of all reports of this person together: those made so far, and those left at this level.
     #[getter]
     fn guarantee(&self) -> Answer<Guarantee> {
         Ok(self.person.read().guarantee()?.into())
     }
 }
 
-/// The server's half. It sees nothing that was not randomised on a device, so copies of it cost nobody anything.
+/// The report server. It sees nothing that was not randomised on a device, so copies of it cost no person anything.
 #[pyclass(module = "reticent", name = "Server")]
 pub(crate) struct Server(CoreServer);
 

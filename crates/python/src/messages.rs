@@ -17,7 +17,7 @@ use crate::{
     error::Answer,
 };
 
-/// What a server publishes: how to choose. `bytes(model)` travels, `Model(bytes)` reads it.
+/// Model that a server publishes: the way to choose. `bytes(model)` travels, `Model(bytes)` reads it.
 #[pyclass(frozen, eq, module = "reticent", name = "Model")]
 #[derive(PartialEq)]
 pub(crate) struct Model(pub(crate) CoreModel);
@@ -29,13 +29,13 @@ impl Model {
         Ok(Model(from_json(message)?))
     }
 
-    /// Which of the server's models this is, from 0.
+    /// Number of the model in the server's sequence, from 0.
     #[getter]
     fn sequence(&self) -> u64 {
         self.0.sequence()
     }
 
-    /// How many reports it was made from.
+    /// Number of reports it was made from.
     #[getter]
     fn reports(&self) -> u64 {
         self.0.reports()
@@ -66,7 +66,7 @@ impl Model {
     }
 }
 
-/// What a person sends: randomised numbers. `bytes(report)` travels, `Report(bytes)` reads it.
+/// Report of a person: randomised numbers. `bytes(report)` travels, `Report(bytes)` reads it.
 #[pyclass(frozen, eq, module = "reticent", name = "Report")]
 #[derive(PartialEq)]
 pub(crate) struct Report(pub(crate) CoreReport);
@@ -78,7 +78,7 @@ impl Report {
         Ok(Report(from_json(message)?))
     }
 
-    /// What the randomiser made.
+    /// Values that the randomiser made.
     #[getter]
     fn values(&self) -> Vec<f64> {
         self.0.values().to_vec()
@@ -148,7 +148,7 @@ pub(crate) fn with_report<T>(
     }
 }
 
-/// What became of a report or a batch, in a word.
+/// Outcome of a report or a batch, in a word.
 pub(crate) fn word(absorbed: Absorbed) -> String {
     match absorbed {
         Absorbed::Counted => "counted",

@@ -121,7 +121,7 @@ impl Randomizer {
     }
 }
 
-/// A learner without tuning parameters from gradients of unknown noise: everybody may protect theirs at their own level.
+/// A learner without tuning parameters from gradients of unknown noise: each person may protect theirs at their own level.
 ///
 /// >>> import numpy, reticent
 /// >>> learner = reticent.OnlineLearner(dimension=2, gradient_bound=1.0)
@@ -232,7 +232,7 @@ impl OnlineLearner {
 /// >>> model.partial_fit(X, y)
 /// >>> bool((numpy.sign(model.decision_function(X)) == y).mean() > 0.9)
 /// True
-/// >>> model.partial_fit(X, y, reticent.Randomizer.k_norm(3, epsilon=2.0, bound=1.0))   # everybody protected
+/// >>> model.partial_fit(X, y, reticent.Randomizer.k_norm(3, epsilon=2.0, bound=1.0))   # every person protected
 #[pyclass(module = "reticent", name = "LinearModel")]
 pub(crate) struct LinearModel(CoreModel);
 

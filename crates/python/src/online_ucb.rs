@@ -1,5 +1,5 @@
 //! Bandits under local privacy whose confidence sets come from an online learner: the servers of `kind = "online_ucb"`, `"anytime"` and
-//! `"combiner"`. They see nothing that was not randomised on a device, so copies of them cost nobody anything.
+//! `"combiner"`. They see nothing that was not randomised on a device, so copies of them cost no person anything.
 
 use numpy::{PyArray1, ToPyArray};
 use pyo3::{
@@ -25,7 +25,7 @@ use crate::{
     whole,
 };
 
-/// What the three servers are told alike, by the names of an experiment file.
+/// Parameters that the three servers share, by the names of an experiment file.
 struct Choices<'a, 'py> {
     dimension: usize,
     feature_bound: f64,
@@ -50,7 +50,7 @@ impl Choices<'_, '_> {
 }
 
 /// The calls that the three servers have alike. PyO3 has no classes with type parameters, so they are written out for each class; `$horizon` is how
-/// many reports it is told to expect, and `$server` makes it from its `$choices`.
+/// many reports it expects, and `$server` makes it from its `$choices`.
 macro_rules! server {
     ($class:ident($core:ident), ($($horizon:ident)?), $choices:ident => $server:expr) => {
         #[pymethods]
@@ -91,12 +91,12 @@ macro_rules! server {
                 Policy(self.0.policy().clone())
             }
 
-            /// A person's half, the same for all reports.
+            /// A device, the same for all reports.
             fn device(&self) -> FeatureReward {
                 FeatureReward(self.0.randomizer().clone())
             }
 
-            /// What every person who sends one report may be promised.
+            /// Guarantee of every person who sends one report.
             #[getter]
             fn guarantee(&self) -> Answer<Guarantee> {
                 Ok(self.0.guarantee()?.into())
@@ -207,7 +207,7 @@ impl Anytime {
     }
 }
 
-/// `OnlineUCB` where nobody knows how well features are spread: a bandit over servers that each guess it (paper 0, Algorithm 2).
+/// `OnlineUCB` where the spread of features is unknown: a bandit over servers that each guess it (paper 0, Algorithm 2).
 ///
 /// A person follows the policy of the server `current`, and their report is absorbed by that server:
 ///
@@ -246,7 +246,7 @@ impl Combiner {
         self.0.counts()
     }
 
-    /// Whether its theorem says nothing at this horizon, because every server is allowed the regret of the worst possible play.
+    /// Returns whether its theorem says nothing at this horizon, because every server is allowed the regret of the worst possible play.
     #[getter]
     fn vacuous(&self) -> bool {
         self.0.is_vacuous()

@@ -1,4 +1,4 @@
-//! Whether a plan can work: the noise of its releases against the signal of its people.
+//! Sample size estimate: the noise of a plan's releases against the signal of its people.
 
 use pyo3::prelude::*;
 use reticent::bandit::Outlook as CoreOutlook;
@@ -10,7 +10,7 @@ pub(crate) struct Outlook(pub(crate) CoreOutlook);
 
 #[pymethods]
 impl Outlook {
-    /// How many people there will be.
+    /// Number of people there will be.
     #[getter]
     fn people(&self) -> u64 {
         self.0.people

@@ -1,4 +1,4 @@
-//! Safe coordinators: the agent's half with its own noise, the coordinator's half with safety.
+//! Safe coordinators: the agent's part with its own noise, the coordinator's part with safety.
 
 use numpy::{PyArray1, ToPyArray};
 use pyo3::{
@@ -27,7 +27,7 @@ use crate::{
     whole::{self, Whole},
 };
 
-/// What leaves an agent. `bytes(report)` travels, `SafeReport(bytes)` reads it.
+/// Answer that leaves an agent. `bytes(report)` travels, `SafeReport(bytes)` reads it.
 #[pyclass(frozen, eq, module = "reticent", name = "SafeReport")]
 #[derive(PartialEq)]
 pub(crate) struct SafeReport(AgentReport);
@@ -45,7 +45,7 @@ impl SafeReport {
         self.0.ticket.number()
     }
 
-    /// Who answers.
+    /// Number of the agent.
     #[getter]
     fn agent(&self) -> usize {
         self.0.agent
@@ -100,13 +100,13 @@ impl SafeDecision {
         self.0.exploration
     }
 
-    /// How far the actions may be from the optimum: certified, not estimated.
+    /// Gap between the actions and the optimum: certified, not estimated.
     #[getter]
     fn gap(&self) -> f64 {
         self.0.gap()
     }
 
-    /// What the actions may be worth for the best parameters in the confidence sets.
+    /// Value of the actions for the best parameters in the confidence sets.
     #[getter]
     fn optimistic_value(&self) -> f64 {
         self.0.optimistic_value
@@ -118,7 +118,7 @@ impl SafeDecision {
         self.0.usage
     }
 
-    /// What the safety check did, as a dictionary.
+    /// Effect of the safety check, as a dictionary.
     #[getter]
     fn safety<'py>(&self, py: Python<'py>) -> Answer<Bound<'py, PyAny>> {
         plain(py, &self.0.safety)
@@ -137,7 +137,7 @@ impl Forked for CoreAgent<SecureNoise> {
     }
 }
 
-/// The agent's half: clips its response, randomises it, and keeps count.
+/// The agent's part: clips its response, randomises it, and keeps count.
 #[pyclass(module = "reticent", name = "Agent")]
 pub(crate) struct Agent(Mine<CoreAgent<SecureNoise>>);
 
@@ -158,7 +158,7 @@ impl Agent {
         self.0.read().answered()
     }
 
-    /// What the answers so far cost the agent as a person; `None` before the first, or without privacy.
+    /// Guarantee of the agent as a person, for the answers so far; `None` before the first, or without privacy.
     #[getter]
     fn guarantee(&self) -> Answer<Option<Guarantee>> {
         Ok(self.0.read().guarantee_so_far()?.map(Guarantee::from))
@@ -179,7 +179,7 @@ impl Agent {
     }
 }
 
-/// What a coordinator and its agents agree on: mean responses `y` must satisfy `rows @ y <= bounds` from the first round on.
+/// Parameters that a coordinator and its agents share: mean responses `y` must satisfy `rows @ y <= bounds` from the first round on.
 ///
 /// An agent is a dictionary: `dimension`, `parameter_bound`, `action_bound`, `response_noise`, `privacy` (None, or
 /// `{"epsilon": 2.0, "delta": 1e-5}`, with `"responses": n` for a budget of n answers together), and `lower`, `upper` if its
@@ -293,7 +293,7 @@ impl SafePlan {
         Ok(SafePlan(params.check()?))
     }
 
-    /// What may be promised of safety: `holds`, `sentence`, `failure`, `conditions`, `doubts`.
+    /// Guarantee of safety: `holds`, `sentence`, `failure`, `conditions`, `doubts`.
     #[getter]
     fn safety<'py>(&self, py: Python<'py>) -> Answer<Bound<'py, PyDict>> {
         let safety = self.0.safety();
@@ -306,7 +306,7 @@ impl SafePlan {
         Ok(dict)
     }
 
-    /// The weakest promise among agents for so many responses; `None` if one of them has no privacy.
+    /// The weakest promise among agents for this many responses; `None` if one of them has no privacy.
     #[pyo3(signature = (responses = 1))]
     fn guarantee(
         &self,
@@ -315,7 +315,7 @@ impl SafePlan {
         Ok(self.0.guarantee_of(responses)?.map(Guarantee::from))
     }
 
-    /// One agent's half.
+    /// One agent's part.
     fn agent(&self, #[pyo3(from_py_with = whole::index)] index: usize) -> Answer<Agent> {
         let Some(plan) = self.0.agents().get(index) else {
             let remedy = format!("give an agent below {}", self.0.agents().len());
@@ -324,7 +324,7 @@ impl SafePlan {
         Ok(Agent(Mine::new(plan.start(index, SecureNoise::from_system()?))))
     }
 
-    /// The coordinator's half.
+    /// The coordinator's part.
     fn coordinator(&self) -> Answer<Coordinator> {
         Ok(Coordinator(Mine::new(self.0.clone().start(SecureNoise::from_system()?))))
     }
@@ -336,7 +336,7 @@ impl Forked for CoreCoordinator<SecureNoise> {
     }
 }
 
-/// The coordinator's half: it sees private reports only, so copies of it cost nobody any privacy.
+/// The coordinator's part: it sees private reports only, so copies of it cost no person any privacy.
 #[pyclass(module = "reticent", name = "Coordinator")]
 pub(crate) struct Coordinator(Mine<CoreCoordinator<SecureNoise>>);
 
@@ -369,7 +369,7 @@ impl Coordinator {
         self.0.read().rounds()
     }
 
-    /// Decisions that are not answered by everybody.
+    /// Decisions that are not answered by all agents.
     #[getter]
     fn open_decisions(&self) -> usize {
         self.0.read().open_decisions()

@@ -1,4 +1,4 @@
-//! A person's half of a loop with a shuffler: reports are priced by the device's own accountant, counted on the disk, and sealed.
+//! A device of a loop with a shuffler: reports are priced by the device's own accountant, counted on the disk, and sealed.
 
 use pyo3::{prelude::*, types::PyBytes};
 use reticent::{device::Limits, noise::SecureNoise};
@@ -21,7 +21,7 @@ impl Forked for CoreDevice<SecureNoise> {
     }
 }
 
-/// The half of one installation in a loop with a shuffler, made by `Person.from_sealing`. Only sealed reports leave it.
+/// The device of one installation in a loop with a shuffler, made by `Person.from_sealing`. Only sealed reports leave it.
 #[pyclass(module = "reticent", name = "SealedDevice")]
 pub(crate) struct SealedDevice {
     device: Mine<CoreDevice<SecureNoise>>,

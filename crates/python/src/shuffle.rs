@@ -89,7 +89,7 @@ impl ShufflePlan {
         Ok(self.0.guarantee()?.into())
     }
 
-    /// The noise against the signal of the reports of so many people.
+    /// The noise against the signal of the reports of this many people.
     fn outlook(&self, #[pyo3(from_py_with = whole::people)] people: u64) -> Outlook {
         Outlook(self.0.outlook(people))
     }
@@ -110,7 +110,7 @@ impl ShufflePlan {
         }))
     }
 
-    /// A person's half on seeded simulation noise, which protects nobody: for experiments that give the same decisions each time.
+    /// A device on seeded simulation noise, which protects no person: for experiments that give the same decisions each time.
     fn simulated_person(
         &self,
         #[pyo3(from_py_with = whole::seed)] seed: u64,
@@ -118,7 +118,7 @@ impl ShufflePlan {
         Ok(SimulatedPerson::of(self.0.person(FastNoise::seeded(seed))?))
     }
 
-    /// The shuffler on seeded simulation noise, which protects nobody.
+    /// The shuffler on seeded simulation noise, which protects no person.
     fn simulated_shuffler(
         &self,
         #[pyo3(from_py_with = whole::seed)] seed: u64,
@@ -131,7 +131,7 @@ impl ShufflePlan {
         Ok(Shuffler(Mine::new(self.0.shuffler(SecureNoise::from_system()?)?)))
     }
 
-    /// The server's half.
+    /// The report server.
     fn server(&self) -> ShuffleServer {
         ShuffleServer(self.0.server())
     }
@@ -195,7 +195,7 @@ impl Shuffler {
     }
 }
 
-/// The server's half behind a shuffler.
+/// The report server behind a shuffler.
 #[pyclass(module = "reticent", name = "ShuffleServer")]
 pub(crate) struct ShuffleServer(CoreServer);
 

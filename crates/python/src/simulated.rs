@@ -1,4 +1,4 @@
-//! The curator's bandit, people's halves and the shuffler on simulation noise, which protects nobody.
+//! The central bandit, devices and the shuffler on simulation noise, which protects no person.
 
 use numpy::{PyArray1, ToPyArray};
 use pyo3::prelude::*;
@@ -19,7 +19,7 @@ use crate::{
     whole,
 };
 
-/// A `JointBandit` on seeded noise that protects nobody: made by `JointBandit.simulated`. It makes the decisions that a deployed one with
+/// A `JointBandit` on seeded noise that protects no person: made by `JointBandit.simulated`. It makes the decisions that a deployed one with
 /// the same parameters would make under the same noise, and those of an experiment.
 #[pyclass(module = "reticent.lab", name = "SimulatedBandit")]
 pub(crate) struct SimulatedBandit {
@@ -63,7 +63,7 @@ impl SimulatedBandit {
         Ok(self.learner.tick()?)
     }
 
-    /// The guarantee of the deployed bandit, marked as simulated: seeded noise protects nobody.
+    /// The guarantee of the deployed bandit, marked as simulated: seeded noise protects no person.
     #[getter]
     fn guarantee(&self) -> Answer<Guarantee> {
         Ok(self.learner.guarantee()?.into())
@@ -90,7 +90,7 @@ impl SimulatedBandit {
     }
 }
 
-/// A person's half on seeded noise that protects nobody: made by `LocalPlan.simulated_person` and `ShufflePlan.simulated_person`.
+/// A device on seeded noise that protects no person: made by `LocalPlan.simulated_person` and `ShufflePlan.simulated_person`.
 #[pyclass(module = "reticent.lab", name = "SimulatedPerson")]
 pub(crate) struct SimulatedPerson {
     person: Person<FastNoise>,
@@ -126,14 +126,14 @@ impl SimulatedPerson {
         Ok(Report(self.person.report_in_block(model, block, &entries(&features), reward)?))
     }
 
-    /// The guarantee of a person's own half, marked as simulated.
+    /// The guarantee of a person's own device, marked as simulated.
     #[getter]
     fn guarantee(&self) -> Answer<Guarantee> {
         Ok(self.person.guarantee()?.into())
     }
 }
 
-/// A shuffler on seeded noise that protects nobody: made by `ShufflePlan.simulated_shuffler`.
+/// A shuffler on seeded noise that protects no person: made by `ShufflePlan.simulated_shuffler`.
 #[pyclass(module = "reticent.lab", name = "SimulatedShuffler")]
 pub(crate) struct SimulatedShuffler(pub(crate) Shuffler<FastNoise>);
 

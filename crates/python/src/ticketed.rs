@@ -19,7 +19,7 @@ pub(crate) trait Plain: Sized {
     /// The kind of its saved state with open decisions.
     const KIND: Kind;
 
-    /// What features and rewards are clipped to.
+    /// Bounds that features and rewards are clipped to.
     fn bounds(&self) -> &Bounds;
 
     /// The choice of the decision of this number, and its probability.
@@ -35,7 +35,7 @@ pub(crate) trait Plain: Sized {
     fn load(bytes: &[u8]) -> Result<Self>;
 }
 
-/// What is saved beside the core's states.
+/// State saved beside the core's state.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Head {
     /// The number of the next decision.
@@ -132,7 +132,7 @@ impl<L: Plain + Send> Ticketed<L> {
     pub(crate) fn load(state: &[u8]) -> Answer<Self> {
         let (Head { next }, [learner, open]) = unpack(L::KIND, state)?;
         if next >= 1 << 62 {
-            let remedy = "no learner has made so many: restore another copy";
+            let remedy = "no learner has made this many: restore another copy";
             return Err(Failure::invalid("saved decisions", next, remedy));
         }
         let mut learner = Ticketed::after(L::load(&learner)?, next);

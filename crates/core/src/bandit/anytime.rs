@@ -70,7 +70,7 @@ impl AnytimeParams {
     }
 }
 
-/// The server's half of the anytime variant.
+/// The report server of the anytime variant.
 #[derive(Debug, Clone)]
 pub struct Anytime {
     params: AnytimeParams,
@@ -93,7 +93,7 @@ impl Anytime {
         &self.params
     }
 
-    /// The person's half.
+    /// The device.
     pub fn randomizer(&self) -> &FeatureReward {
         self.current.randomizer()
     }

@@ -162,7 +162,7 @@ fn every_kept_entry_has_noise_of_its_own_whichever_block_is_told() {
         let mut all = Vec::new();
         for seed in 0..300 {
             let (noise, exact) = noise_of(structure, seed as usize % structure.blocks, 99 + seed);
-            // No number for what is zero for everybody: not the square of all parameters.
+            // No number for what is zero for all people: not the square of all parameters.
             assert_eq!(noise.len(), kept + structure.blocks * p + s);
             // Exact sums are zero outside the block and the shared part.
             let told = triangle(4) + 4;
@@ -176,7 +176,7 @@ fn every_kept_entry_has_noise_of_its_own_whichever_block_is_told() {
             let next = (entry + 1) % all[0].len();
             assert!(!check::mean_alarm(all.iter().map(|n| n[entry] * n[next]), 0.0, 1.0));
         }
-        // Planted: noise on the block that was told and no other, which tells which it was.
+        // Planted: noise on the named block and no other, which reveals the block.
         let last = structure.blocks * (triangle(4) - triangle(s)) - 1;
         let told = |seed: usize| seed % structure.blocks == structure.blocks - 1;
         let leaky = all.iter().enumerate();
@@ -185,7 +185,7 @@ fn every_kept_entry_has_noise_of_its_own_whichever_block_is_told() {
     }
 }
 
-/// A layout that kept only the blocks that were told would show them in the size of what is released or stored.
+/// A layout that kept only the blocks that were named would reveal them in the size of what is released or stored.
 #[test]
 fn what_is_released_has_one_size_whichever_block_is_told() {
     let sizes = |block: usize| {

@@ -1,4 +1,4 @@
-//! The combiner: when nobody knows lambda, a bandit over servers that each guess it.
+//! The combiner: for an unknown lambda, a bandit over servers that each guess it.
 //!
 //! ```text
 //! base 1: anytime OnlineUCB;   base i = 2 ... M: OnlineUCB with lambda_i = 2^-(i-2) / d, a constant width times lambda_2 / lambda_i
@@ -232,7 +232,7 @@ fn best(scores: &[f64], bases: &[Base]) -> usize {
     left.reduce(|best, i| if scores[i] > scores[best] { i } else { best }).unwrap_or(0)
 }
 
-/// The server's half of the combiner.
+/// The report server of the combiner.
 #[derive(Debug, Clone)]
 pub struct Combiner {
     params: CombinerParams,
@@ -262,7 +262,7 @@ impl Combiner {
         self.current
     }
 
-    /// The person's half.
+    /// The device.
     pub fn randomizer(&self) -> &FeatureReward {
         self.bases[0].server.randomizer()
     }

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Thompson sampling proper draws a parameter for each decision, and the probability of an action is an integral without closed form. Here the
-//! draws belong to the policy: the probability of an action is a count, which anybody who has the policy can repeat to the last bit, and the
+//! draws belong to the policy: the probability of an action is a count, which any party who has the policy can repeat to the last bit, and the
 //! action that was played has at least 1/M. The law of one decision, given the sums, is that of Thompson sampling; decisions between two
 //! releases share the draws.
 //!
@@ -113,13 +113,13 @@ impl Ensemble {
         self.minimum_probability
     }
 
-    /// The share of decisions that is uniform: K f, or all where K arms cannot all have the floor. Nobody is refused: how many arms a person has
+    /// The share of decisions that is uniform: K f, or all where K arms cannot all have the floor. No person is refused: how many arms a person has
     /// is their data.
     fn uniform_share(&self, arms: usize) -> f64 {
         (self.minimum_probability * arms as f64).min(1.0)
     }
 
-    /// An error if so many arms, a number that is public, cannot all have the floor.
+    /// An error if this many arms, a number that is public, cannot all have the floor.
     pub(super) fn check_arms(&self, arms: usize) -> Result<()> {
         let remedy = format_args!("there are {arms} arms: give at most {}", 1.0 / arms as f64);
         let refused = self.minimum_probability * arms as f64 > 1.0;
@@ -290,7 +290,7 @@ mod tests {
         for floor in [-0.1, f64::NAN, 1.5] {
             assert!(Ensemble::new(64, floor).is_err());
         }
-        // Four arms cannot all have 0.3: nobody is refused, and every arm has a quarter.
+        // Four arms cannot all have 0.3: no person is refused, and every arm has a quarter.
         let crowded = policy(64, 0.3);
         assert_eq!(crowded.probabilities(&arms()).unwrap(), [0.25; 4]);
         assert!((0..100).all(|word| crowded.choose(&arms(), word).unwrap() < 4));

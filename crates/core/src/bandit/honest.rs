@@ -1,7 +1,7 @@
 //! No reader refuses what an honest device sends, whatever the data, the draw and the parameters that were accepted.
 //!
 //! A refusal delays a batch or loses a report; where it depends on a person's data it tells about them. So parameters over which a
-//! device could make a report that some reader refuses must be refused themselves, before anybody reports.
+//! device could make a report that some reader refuses must be refused themselves, before the first report.
 
 use proptest::prelude::*;
 use serde::{Serialize, de::DeserializeOwned};
@@ -109,7 +109,7 @@ proptest! {
         let plan = match params.check() {
             Ok(plan) => plan,
             Err(error) => {
-                // A refused plan hurts nobody; but one report a person is always possible.
+                // A refused plan hurts no person; but one report a person is always possible.
                 prop_assert!(params.contributions_per_person > 1, "{}", error);
                 return Ok(());
             }

@@ -106,7 +106,7 @@ pub struct JointLinUcb<N> {
     open: OpenDecisions<i32>,
 }
 
-/// Prints nobody's features: a log line must not undo the noise.
+/// Prints no person's features: a log line must not undo the noise.
 impl<N> std::fmt::Debug for JointLinUcb<N> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter
@@ -132,7 +132,7 @@ impl<N: Noise> JointLinUcb<N> {
         JointLinUcb { curator, state, open }
     }
 
-    /// Chooses an arm for the next person, at the time of the last call that told one. An error changes nothing.
+    /// Chooses an arm for the next person, at the time of the last call that gave one. An error changes nothing.
     ///
     /// Arms above the feature bound are scaled to it before they are compared, so what is chosen is what is learnt from.
     pub fn decide(&mut self, arms: &Arms) -> Result<Decision> {
@@ -178,7 +178,7 @@ impl<N: Noise> JointLinUcb<N> {
     }
 
     /// Books the default reward for a decision whose reward has not come: for callers who keep the time themselves, by a clock
-    /// that depends on nobody's data. With a window it only says that no reward will come.
+    /// that depends on no person's data. With a window it only says that no reward will come.
     pub fn expire(&mut self, ticket: Ticket) -> Result<Observation> {
         self.answer(ticket, Answer::Reward(self.params().default_reward), false)
     }
@@ -254,7 +254,7 @@ impl<N: Noise> JointLinUcb<N> {
         Ok(released)
     }
 
-    /// Gives up a decision that nobody saw; says whether it was waited for. Without a window it contributes nothing; with one it
+    /// Gives up a decision that no caller saw; says whether it was waited for. Without a window it contributes nothing; with one it
     /// contributes zeros when it closes, so that nothing else moves.
     pub fn dismiss(&mut self, ticket: Ticket) -> bool {
         match self.params().window {

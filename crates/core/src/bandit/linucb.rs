@@ -72,9 +72,9 @@ pub struct LinUcbParams {
     /// Seed of the public randomness of the `thompson` rule: give another number to every learner.
     #[serde(default)]
     pub seed: u64,
-    /// Forget everything after every so many rewards; the failure probability of a certified rule is then that of one life.
+    /// Forget everything after a fixed number of rewards; the failure probability of a certified rule is then that of one life.
     pub restart_every: Option<u64>,
-    /// Half-life in rewards: what was learnt counts half after so many. The schedule has constant gaps then.
+    /// Half-life in rewards: what was learnt counts half after this number. The schedule has constant gaps then.
     pub forget: Option<f64>,
 }
 

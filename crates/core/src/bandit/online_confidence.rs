@@ -2,7 +2,7 @@
 //!
 //! Reports are `x~ = x + eta`, `y~ = <x, theta*> + z` with `eta ~ N(0, sigma^2 I)` and z centred and
 //! `sqrt(R^2 + sigma^2)`-sub-Gaussian. The learner's theta_t lies in a ball of radius D, theta* in one of radius S <= D,
-//! `e_t = theta_t - theta*`, and what the learner is told is
+//! `e_t = theta_t - theta*`, and the learner's observation is
 //!
 //! ```text
 //! g_t = 2 x~ (<x~, theta_t> - y~) - 2 (sigma^2 - Delta^2) theta_t,

@@ -83,7 +83,7 @@ pub struct Assumptions {
 /// let mut server = OnlineUcbParams::new(randomizer, 1000).check()?;
 /// println!("{}", server.guarantee()?);
 ///
-/// // The person's half: the published policy, the own arms and reward, the own noise.
+/// // The device: the published policy, the own arms and reward, the own noise.
 /// let mut noise = SecureNoise::from_system()?;
 /// let arms = Arms::from_rows(2, &[[1.0, 0.0], [0.0, 1.0]])?;
 /// let arm = server.policy().choose(&arms, 0)?;
@@ -271,7 +271,7 @@ impl Learner {
         }
     }
 
-    /// Makes a learner that was read whole, if it was told what `fresh` was told; returns the rounds it has seen.
+    /// Makes a learner that was read whole, if its parameters are those of `fresh`; returns the rounds it has seen.
     pub(super) fn revive(&mut self, fresh: &Learner) -> Result<u64> {
         match (self, fresh) {
             (Learner::Maler(maler), Learner::Maler(fresh)) if maler.params() == fresh.params() => {
@@ -292,7 +292,7 @@ impl Learner {
     }
 }
 
-/// The server's half of OnlineUCB: absorbs reports, publishes policies.
+/// The report server of OnlineUCB: absorbs reports, publishes policies.
 #[derive(Debug, Clone)]
 pub struct OnlineUcb {
     params: OnlineUcbParams,
@@ -317,7 +317,7 @@ impl OnlineUcb {
         &self.params
     }
 
-    /// The person's half.
+    /// The device.
     pub fn randomizer(&self) -> &FeatureReward {
         &self.randomizer
     }

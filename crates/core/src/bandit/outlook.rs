@@ -182,7 +182,7 @@ fn loss(size: Size, people: u64, useful: u64, square: f64, linear: f64) -> f64 {
 }
 
 impl LocalPlan {
-    /// The noise against the signal after reports of so many people.
+    /// The noise against the signal after reports of this many people.
     pub fn outlook(&self, people: u64) -> Outlook {
         let noise = 1.0 / self.reports().information().sqrt();
         Outlook::of_reports(Size::of(&self.reports().params().bounds), people, noise)
@@ -190,7 +190,7 @@ impl LocalPlan {
 }
 
 impl ShufflePlan {
-    /// The noise against the signal after reports of so many people.
+    /// The noise against the signal after reports of this many people.
     pub fn outlook(&self, people: u64) -> Outlook {
         self.local().outlook(people)
     }

@@ -6,7 +6,7 @@
 //!
 //! A life begins when a learner is started, loaded, forked or copied; each draws a key of its own from the system, which is never
 //! saved. So a ticket of a life that crashed is not valid in the next one, although numbers are given out again there: its reward is
-//! refused and never booked on somebody else's features. A ticket is not guessed with probability above 2^-64 a try. Whether a ticket
+//! refused and never booked on another party's features. A ticket is not guessed with probability above 2^-64 a try. Whether a ticket
 //! that is no longer open was given out in this life can be recomputed, so closed decisions cost no memory.
 //!
 //! Features of open decisions lie in one flat buffer whose places are used again. Numbers grow, so a queue of places in their order finds

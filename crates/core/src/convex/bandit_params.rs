@@ -122,7 +122,7 @@ pub struct PrivateBanditParams {
     /// A curator's noise of this size in place of what the budget needs; the guarantee is that of the noise.
     pub calibration: Option<Calibration>,
     /// With given noise in a tree, releases of fewer nodes than this get the noise of the missing ones afterwards, so that all have the
-    /// same law. It protects nobody.
+    /// same law. It protects no person.
     pub padding: Option<u32>,
     /// Claim that the guarantee is compared with: `paper` mode.
     pub claim: Option<Claim>,
@@ -367,7 +367,7 @@ impl PrivateBanditParams {
     }
 }
 
-/// The law of a dummy noise: added after the release, so it protects nobody and needs no grid.
+/// The law of a dummy noise: added after the release, so it protects no person and needs no grid.
 pub(super) enum Padding {
     Gaussian(f64),
     Laplace(f64),

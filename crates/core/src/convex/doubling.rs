@@ -29,7 +29,7 @@ type Numbers = (PrivateBanditParams, u32, u64, u64, BanditCounts);
 /// Epochs that are checked, and hence promised, before the start.
 const EPOCHS: u32 = 24;
 
-/// A private bandit that nobody has to tell when it ends.
+/// A private bandit with an unknown horizon.
 pub struct DoublingBandit<O, N> {
     params: PrivateBanditParams,
     epoch: u32,

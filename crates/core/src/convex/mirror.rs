@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::{DecisionSet, Descent, LinearOracle, Mixture, conditional_gradient::descend};
 use crate::{Error, Result, error::positive, refuse_if};
 
-/// The largest entry of a dual vector that is told from infinity.
+/// The largest entry of a dual vector that is distinguished from infinity.
 const LARGEST: f64 = 1e150;
 
 /// Mirror map, and the way it is computed.

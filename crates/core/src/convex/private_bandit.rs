@@ -49,7 +49,7 @@ const CORNER_TOLERANCE: f64 = 1e-8;
 const CORNER_CALLS: u64 = 100_000;
 
 /// Ticket for `observe`, so that values may come late, in any order, or never. Their presence and time are public: they must depend
-/// on nobody's data, or the guarantee does not hold.
+/// on no person's data, or the guarantee does not hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct PlayTicket(pub(super) u64);
 
@@ -92,7 +92,7 @@ pub struct BanditCounts {
     /// Values learnt.
     pub rounds: u64,
     /// Values outside their range. An exact count of people's data, which no noise protects: for the curator's eyes, not to be
-    /// published. Always 0 under local protection, where nobody may know: each device hears of its own values.
+    /// published. Always 0 under local protection, where no other party may know: each device hears of its own values.
     pub clipped: u64,
     /// Mean squared distance between the vertex played and the smoothed point, 0 for points: times the squared Lipschitz
     /// constant, at most what playing vertices adds to the variance of a value.
@@ -124,7 +124,7 @@ impl BanditCounts {
 pub struct PrivateBandit<O, N> {
     set: DecisionSet<O>,
     aggregate: Aggregate<N>,
-    /// Draws directions and vertices, which everybody sees.
+    /// Draws directions and vertices, which are public.
     public: N,
     /// For playing vertices: an orthonormal basis with the mixtures of `c + r b` and `c - r b`.
     corners: Vec<(Vec<f64>, [Mixture; 2])>,
@@ -215,7 +215,7 @@ impl<O: LinearOracle> Prepared<O> {
         Ok(Prepared { set, corners, state, engine })
     }
 
-    /// On a source of noise, and another one for what everybody sees.
+    /// On a source of noise, and another one for public draws.
     pub(super) fn begin<N: Noise>(self, (noise, public): (N, N)) -> PrivateBandit<O, N> {
         let Prepared { set, corners, state, engine } = self;
         let aggregate = engine.start(state.estimates, noise);

@@ -4,7 +4,7 @@
 //! gradient estimate of a round:  (n' / zeta) (v - b) u,   v in [low, high] the clipped value, u public, |u| = 1
 //! ```
 //!
-//! **Sensitivity.** Directions are drawn independently of the losses and taken to be known to everybody. Replacing one
+//! **Sensitivity.** Directions are drawn independently of the losses and taken to be public. Replacing one
 //! loss changes one clipped value, hence the sum of all estimates by `(n' / zeta) |v - v'| |u| <= Delta = n' (high - low) /
 //! zeta`, whatever the batch: with a range of [0, L D] that is `n' L D / zeta`, and Lemma 5.3 is not needed. Measured from
 //! the middle of the range, every estimate has length at most Delta / 2, so the running sum of vectors of that bound
@@ -46,7 +46,7 @@ pub enum Protection {
         /// Requested epsilon.
         epsilon: f64,
     },
-    /// Nobody: each value gets Laplace noise before it leaves the person. delta = 0.
+    /// No trusted party: each value gets Laplace noise before it leaves the person. delta = 0.
     Local {
         /// Requested epsilon.
         epsilon: f64,

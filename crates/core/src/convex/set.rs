@@ -114,7 +114,7 @@ impl TryFrom<(Vec<f64>, f64, f64, Hull)> for Shape {
 }
 
 impl Shape {
-    /// A shape somebody vouches for: `diameter` is at least the true one, and the ball of radius `inradius`
+    /// A shape the caller vouches for: `diameter` is at least the true one, and the ball of radius `inradius`
     /// around `centre` within `hull` lies inside.
     pub fn new(centre: Vec<f64>, diameter: f64, inradius: f64, hull: Hull) -> Result<Self> {
         hull.check()?;

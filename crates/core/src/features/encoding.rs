@@ -31,7 +31,7 @@ pub enum Encoding {
     Range(f64, f64),
     /// One of these words.
     Categories(Vec<String>),
-    /// Any word, of a vocabulary that nobody lists. Words in one bucket are one to the learner.
+    /// Any word, of a vocabulary that is not listed. Words in one bucket are one to the learner.
     Hash {
         /// Number of coordinates.
         buckets: u32,

@@ -1,4 +1,4 @@
-//! Records from JSON by little code, for halves that are downloaded with a page: what is read is what `serde_json` reads.
+//! Records from JSON by little code, for device code that a page downloads: what is read is what `serde_json` reads.
 
 use super::{MOST_NESTING, Map, Value};
 use crate::{Error, Result, special::decimal};

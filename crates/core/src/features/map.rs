@@ -1,4 +1,4 @@
-//! Values by name in one sorted list, for halves that are downloaded: a B-tree is a tenth of their code, and records are small.
+//! Values by name in one sorted list, for device code that a page downloads: a B-tree is a tenth of their code, and records are small.
 
 use std::fmt;
 

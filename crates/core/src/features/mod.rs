@@ -3,8 +3,8 @@
 //! | file | what it is |
 //! | --- | --- |
 //! | `value` | what a record holds: JSON, CSV cells, nested objects by path |
-//! | `map` | values by name in a sorted list, for halves that are downloaded |
-//! | `json` | the same from JSON by little code, for halves that are downloaded |
+//! | `map` | values by name in a sorted list, for device code that a page downloads |
+//! | `json` | the same from JSON by little code, for device code that a page downloads |
 //! | `encoding` | one feature as one coordinate: ranges, categories, hashed words |
 //! | `params`, `plan` | the rule as a file writes it, and checked; vectors and their names |
 //! | `projection` | a public random projection to fewer coordinates |
@@ -30,7 +30,7 @@
 //!
 //! **Public.** Ranges, words, buckets, weights and the projection come from the parameters alone and must not be taken from the data that a
 //! guarantee protects. Given them, a vector depends on its own record only. No record fails: a refusal would be seen by others and would depend on
-//! somebody's data.
+//! a person's data.
 //!
 //! **Bits.** Only `+ - * /` and `sqrt` of doubles, in a stated order, and integer hashes: the same bits on every platform. `vectors/features.json`
 //! has vectors made by another program in another language.

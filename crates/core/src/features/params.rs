@@ -14,7 +14,7 @@ pub const WIDEST: usize = 1 << 20;
 /// Coordinates of a vector, at most: a learner keeps a matrix of their square.
 pub const MOST_DIMENSION: usize = 1 << 12;
 
-/// The rule from records to vectors: public, and the same for everybody.
+/// The rule from records to vectors: public, and the same for all people.
 ///
 /// ```toml
 /// [context]                          # what is not listed is not looked at

@@ -77,7 +77,7 @@ impl FeaturesPlan {
         self.constant
     }
 
-    /// The hash of the rule, for halves of a protocol that must share it.
+    /// The hash of the rule, for the parties of a protocol that must share it.
     pub fn hash(&self) -> u64 {
         hash::of_params("features 1", &self.params)
     }

@@ -9,7 +9,7 @@
 //!
 //! The signs of coordinate j of x are the bits, lowest first, of the outputs `j m, j m + 1, ..., j m + m - 1` of SplitMix64 from the
 //! state `seed`, with `m = ceil(k / 64)`; a bit of 1 is a plus. They can be computed one column at a time, so no matrix is stored. The seed is public and
-//! part of the rule: it protects nobody, and nobody's data may decide it.
+//! part of the rule: it protects no person, and no person's data may decide it.
 
 use serde::{Deserialize, Serialize};
 

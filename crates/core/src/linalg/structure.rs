@@ -6,7 +6,7 @@
 //! ```
 //!
 //! An arm is the vector x of length `K p + s` with z in block k, u at the end and zeros elsewhere. Two blocks never meet in `x x^T`, so the
-//! entries of `sum x x^T` between them are zero for everybody, publicly: they are neither kept nor released, and cost no noise and no work.
+//! entries of `sum x x^T` between them are zero for all people, publicly: they are neither kept nor released, and cost no noise and no work.
 //!
 //! Kept are, in this order,
 //!
@@ -69,7 +69,7 @@ impl Structure {
     /// Every arm touches all parameters.
     pub const DENSE: Structure = Structure { blocks: 1, shared: 0 };
 
-    /// A block of parameters for each of so many arms, and nothing shared.
+    /// A block of parameters for each of this many arms, and nothing shared.
     pub const fn blocks(blocks: usize) -> Self {
         Structure { blocks, shared: 0 }
     }
@@ -112,7 +112,7 @@ impl Structure {
         Ok(Layout::new(dimension, *self).embed(block, entries))
     }
 
-    /// Number of parameters, for arms of so many features.
+    /// Number of parameters, for arms of this many features.
     pub fn parameters(&self, dimension: usize) -> usize {
         Layout::new(dimension, *self).vector()
     }

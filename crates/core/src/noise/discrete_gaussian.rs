@@ -62,7 +62,7 @@ const CEILINGS: [f64; 8] = {
     ceilings
 };
 
-/// Parts of a block, told apart by the leading bits of the word that an offset is made from.
+/// Parts of a block, distinguished by the leading bits of the word that an offset is made from.
 const PARTS: usize = 16;
 /// Brackets hold for this sigma and larger ones, where the rounding of block length and offset hardly moves `|z| / sigma`.
 const LEAST_BRACKETED: u64 = 1 << 20;

@@ -1,6 +1,6 @@
 //! The cryptographic generator for noise that protects people: ChaCha20 (RFC 8439) keyed by the operating system.
 //!
-//! There is no constructor from a seed, because anybody who knows the seed can subtract the noise. **The key is never stored.** The saved
+//! There is no constructor from a seed, because any party who knows the seed can subtract the noise. **The key is never stored.** The saved
 //! form of a generator is empty, and a restored generator draws under a new key from the operating system. A stored key would repeat the
 //! same noise on other data after a restored backup, a cloned machine or a promoted standby, and the difference of two releases would show
 //! the data; with new keys even an unnoticed copy costs at most `sqrt 2 mu` (`release/stream.rs` has the proof).

@@ -29,7 +29,7 @@ pub trait Noise {
     /// Forgets everything that could repeat earlier draws, those of a copy of this generator included.
     fn refresh(&mut self) -> crate::Result<()>;
 
-    /// Called by learners and persons' halves before every release, and to be called before a randomiser is used by hand: noise that protects people is drawn under a new key, so that a cloned process or machine draws
+    /// Called by learners and devices before every release, and to be called before a randomiser is used by hand: noise that protects people is drawn under a new key, so that a cloned process or machine draws
     /// different noise from its original; simulation noise continues unchanged, so that a run can be repeated.
     #[inline]
     fn rekey(&mut self) -> crate::Result<()> {

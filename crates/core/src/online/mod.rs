@@ -48,7 +48,7 @@ pub use signed_log::{LARGEST_PREDICTION, SignedLog};
 
 use crate::Result;
 
-/// A learner that predicts a point of a ball and is told the loss's gradient there.
+/// A learner that predicts a point of a ball and observes the loss's gradient there.
 ///
 /// [`OnlineUcb`](crate::bandit) works with any such learner.
 pub trait BallLearner {

@@ -70,7 +70,7 @@ impl Exponent {
         self.top + libm::log(integral) + libm::log(unit)
     }
 
-    /// `(-2A, 1)`; a tiny A is replaced by 1e-200 and put back as a factor, for there `1 - e^{-2uA}` is `2uA`.
+    /// `(-2A, 1)`; a tiny A is replaced by 1e-200 and restored as a factor, for there `1 - e^{-2uA}` is `2uA`.
     fn odd_part(&self) -> (f64, f64) {
         if self.a < 1e-200 { (-2e-200, self.a * 1e200) } else { (-2.0 * self.a, 1.0) }
     }

@@ -42,7 +42,7 @@ pub struct Guarantee {
     /// The epsilon that holds with delta = 0, where there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pure_epsilon: Option<f64>,
-    /// The run used seeded noise, which protects nobody.
+    /// The run used seeded noise, which protects no person.
     simulated: bool,
     conditions: Vec<String>,
     warnings: Vec<String>,
@@ -154,7 +154,7 @@ impl Guarantee {
         self
     }
 
-    /// Puts what somebody claims of the mechanism beside what holds, and marks the guarantee as that of their constants.
+    /// Puts a claim about the mechanism beside what holds, and marks the guarantee as that of their constants.
     pub fn with_claim(mut self, claim: &Claim) -> Result<Self> {
         claim.check()?;
         let Claim { epsilon, delta, source } = claim.clone();

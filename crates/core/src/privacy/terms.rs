@@ -21,7 +21,7 @@ pub enum TrustModel {
     Joint,
     /// A shuffler breaks the link between people and weakly randomised reports.
     Shuffle,
-    /// Nobody: each report is randomised before it leaves the person.
+    /// No trusted party: each report is randomised before it leaves the person.
     Local,
 }
 
@@ -55,7 +55,7 @@ pub enum Mode {
     /// Calibrated by the accountant: what is requested is what holds.
     #[default]
     Exact,
-    /// Constants given by somebody who makes a [`Claim`] for them, as a publication does; for reproduction.
+    /// Constants given by a person who makes a [`Claim`] for them, as a publication does; for reproduction.
     Paper,
 }
 
@@ -92,7 +92,7 @@ impl Claim {
     pub fn check(&self) -> Result<()> {
         not_negative("claimed epsilon", self.epsilon)?;
         probability("claimed delta", self.delta)?;
-        // It is printed in certificates, and may come from somebody else's message.
+        // It is printed in certificates, and may come from another party's message.
         let refused = self.source.len() > 200 || self.source.chars().any(char::is_control);
         let remedy = "give one line of at most 200 bytes";
         refuse_if(refused, "source of the claim", self.source.len(), remedy)?;
@@ -100,7 +100,7 @@ impl Claim {
     }
 }
 
-/// Refuses a delta that nobody may ask for. Noise that is given with a claim is priced at whatever delta the claim is made for.
+/// Refuses a delta that is not accepted. Noise that is given with a claim is priced at whatever delta the claim is made for.
 pub(crate) fn check_delta(delta: f64, noise_is_given: bool, claim: Option<&Claim>) -> Result<()> {
     claim.map_or(Ok(()), Claim::check)?;
     match noise_is_given && claim.is_some() {

@@ -12,7 +12,7 @@
 //! that, unless it is given; the guarantee is that of the noise in either case.
 //!
 //! It is [`AdditivePair`] in the units of the data. Rewards are always measured from the middle of their range, since a public constant
-//! can be taken off before the noise and put back after it, which is post-processing.
+//! can be taken off before the noise and added after it, which is post-processing.
 
 use serde::{Deserialize, Serialize};
 
@@ -100,7 +100,7 @@ impl FeatureRewardParams {
     }
 }
 
-/// The person's half: a calibrated randomiser of features and reward.
+/// The device: a calibrated randomiser of features and reward.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FeatureReward {
     params: FeatureRewardParams,

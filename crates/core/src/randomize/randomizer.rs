@@ -7,7 +7,7 @@ use crate::{
     privacy::{Event, Guarantee, TrustModel},
 };
 
-/// A local randomiser of gradients. People may use different ones, at different levels, and tell nobody which.
+/// A local randomiser of gradients. People may use different ones, at different levels, and keep their choice to themselves.
 pub trait Randomizer {
     /// The gradient, clipped, plus noise: what may leave the person's device.
     fn report<N: Noise + ?Sized>(

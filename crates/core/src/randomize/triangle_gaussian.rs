@@ -7,7 +7,7 @@
 //! **Joint sensitivity.** With `|x| <= 1`, `|y| <= 1` the triangle moves by `(F^2 + G^2)/2`, where F is the Frobenius norm of
 //! `x x^T - x' x'^T` and `G <= F` that of its diagonal. With `p, q, a` as in `gram_gaussian`, the pair moves by at most
 //! `p^2 + q^2 - 2a^2 + p + q + 2a <= 4 + 2a - 2a^2 <= 4.5`: the sensitivity is `sqrt 4.5`, attained by `x = (c, s)`,
-//! `x' = (s, c)` with `2cs = 1/2` and opposite rewards; in one dimension it is a bound that nobody attains. Signs are free, so rewards in [0, 1] do no better: take -x'.
+//! `x' = (s, c)` with `2cs = 1/2` and opposite rewards; in one dimension it is a bound that is not attained. Signs are free, so rewards in [0, 1] do no better: take -x'.
 //!
 //! GOE noise of the same deviation off the diagonal costs 2 in place of 2.12 and disturbs the matrix as a whole
 //! hardly more, which is why nothing but the comparison uses this one.

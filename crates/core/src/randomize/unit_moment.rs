@@ -4,7 +4,7 @@
 //! V = PrivUnit(x z),   estimate of x z: V / m        d dimensions in place of d(d+1)/2 + d
 //! ```
 //!
-//! In an exploration phase people draw their arm from a law that does not depend on anybody's data. Then `E x x^T = Sigma` is
+//! In an exploration phase people draw their arm from a law that does not depend on any person's data. Then `E x x^T = Sigma` is
 //! public, nothing about it needs to be reported, and `Sigma^-1 mean(x z)` estimates the parameter.
 
 use super::{Correlation, Interaction, Precision, PrivUnit, second_moment::on_the_sphere};

@@ -14,7 +14,7 @@
 //! **The axis.** `u u^T` is that of -u too. [`UnitPair::of_axis`] draws V near u or near -u, a fair coin says which: for the same epsilon `s_2` is larger, so that the noise is 3.5 times less at d = 5 and
 //! epsilon 1, 1.43 times at 4, 1.20 times at 8 (a test states it).
 //!
-//! **Intercept.** A last feature that is the same for everybody needs no hiding. With `x = (v, c)` only v is sent, stretched to
+//! **Intercept.** A last feature that is the same for all people needs no hiding. With `x = (v, c)` only v is sent, stretched to
 //! the unit ball: D is d, and a larger share of u is about the person. `x x^T` and `x z` then also contain `c v` and `c z`, which
 //! the first moment `V/m` estimates with less noise.
 

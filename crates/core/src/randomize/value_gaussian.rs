@@ -85,7 +85,7 @@ pub struct ValueGaussian {
 }
 
 impl ValueGaussian {
-    /// Numbers clipped to `[low, high]`, with (epsilon, delta) for so many reports of one person together.
+    /// Numbers clipped to `[low, high]`, with (epsilon, delta) for this many reports of one person together.
     pub fn new(low: f64, high: f64, epsilon: f64, delta: f64, reports: u64) -> Result<Self> {
         refuse_if(reports == 0, "reports", 0, "give a whole number above 0")?;
         let reports = reports as f64;

@@ -25,7 +25,7 @@
 //!
 //! **Blocks** (`structure`). A person of a block contributes the vector x with zeros outside the block and the shared part: a person of the
 //! domain, of the same norm, so the proof holds as it stands, whichever blocks x and x' are in. Entries between two blocks are zero for
-//! everybody and are left out: they add nothing to the distance. Which block a person's data went to is theirs to hide: every
+//! all people and are left out: they add nothing to the distance. Which block a person's data went to is theirs to hide: every
 //! release has noise on the kept entries of all blocks. With blocks of one parameter each a is 0 for people of two blocks, which gives
 //! `1 + 2r`; two of one block are on a line, and its other candidate is below 1, so the square is the larger of `1 + 2r` and `4r`.
 

@@ -28,7 +28,7 @@
 //! **Rounding.** The deficit of a buffer obeys `e(t+1) < q e(t) + 1` unit, so it stays below `1/(1 - q)` units however long the stream is. The
 //! output takes `sum_i w_i e_i < sum_i w_i / (1 - q_i) = C(1) - 1`, about `(1 - g)^(-1/2)` units, and one unit more per buffer. What does grow is
 //! the number of rounded and noisy entries. It is priced for [`STEPS`] = 2^32 steps: rounding then costs 5e-8 of mu at 152 coordinates, and
-//! after so many steps the stream is over.
+//! after this many steps the stream is over.
 //!
 //! **Exact data** are in two places: the contributions since the last release, and the buffers of C, which are sums without noise that forget
 //! at the rates of its poles. Both are in a saved state and nowhere else, and leave only as `round(C x) + z`. B works on that, so the sum that is
@@ -78,7 +78,7 @@ impl HalfLife {
         -libm::expm1(-std::f64::consts::LN_2 / self.steps)
     }
 
-    /// `g^steps`: what a contribution counts after so many steps.
+    /// `g^steps`: what a contribution counts after this many steps.
     pub(crate) fn kept_after(&self, steps: u64) -> f64 {
         libm::exp2(-(steps as f64) / self.steps)
     }

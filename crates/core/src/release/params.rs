@@ -140,7 +140,7 @@ impl PrivateSumParams {
         self.factorized(horizon, half_life.remembered(), factor, self.contributions_per_person)
     }
 
-    /// Number of releases in so many rounds.
+    /// Number of releases in this many rounds.
     fn steps(&self, horizon: u64) -> Result<u64> {
         let steps = self.schedule.releases(horizon);
         if steps > 0 {
@@ -306,7 +306,7 @@ impl PrivateSumParams {
     }
 }
 
-/// Contributions that a stream by the clock has room for at least, since nobody counts them: a month of the fastest service. With the noise of
+/// Contributions that a stream by the clock has room for at least, since they are not counted: a month of the fastest service. With the noise of
 /// epsilon = 1 there is room for 2^43.
 const MOST_BY_THE_CLOCK: u64 = 1 << 36;
 

@@ -54,7 +54,7 @@ impl RandomizedSums {
         self.deviations_after(self.schedule.round_of(step))
     }
 
-    /// Deviations of the sums of so many contributions.
+    /// Deviations of the sums of this many contributions.
     pub(super) fn deviations_after(&self, round: u64) -> Vec<f64> {
         let root = (round as f64).sqrt();
         self.each.iter().map(|deviation| deviation * root).collect()

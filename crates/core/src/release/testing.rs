@@ -33,7 +33,7 @@ impl Noise for Silent {
     }
 }
 
-/// Seeded bits (SplitMix64); draws are exact, repeatable and copyable, hence protect nobody.
+/// Seeded bits (SplitMix64); draws are exact, repeatable and copyable, hence protect no person.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Seeded(pub(crate) u64);
 

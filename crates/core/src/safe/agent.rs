@@ -1,4 +1,4 @@
-//! The agent's half: an observed response is clipped, randomised on a grid, and only then leaves.
+//! The agent's part: an observed response is clipped, randomised on a grid, and only then leaves.
 //!
 //! ```text
 //! response y -> clip to [lower, upper], discrete Gaussian on a grid (ValueGaussian) -> report u
@@ -136,7 +136,7 @@ pub(super) fn within_reason(field: &'static str, value: f64) -> Result<f64> {
     Err(Error::invalid(field, value, "choose units in which it lies between 1e-100 and 1e100"))
 }
 
-/// A checked agent: what both halves agree on. Written down as its parameters, and checked again when it is read.
+/// A checked agent: what device and report server agree on. Written down as its parameters, and checked again when it is read.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "AgentParams", into = "AgentParams")]
 pub struct AgentPlan {
@@ -159,7 +159,7 @@ impl From<AgentPlan> for AgentParams {
 }
 
 impl AgentPlan {
-    /// Starts the agent's half on a source of noise.
+    /// Starts the agent's part on a source of noise.
     pub fn start<N: Noise>(&self, index: usize, noise: N) -> Agent<N> {
         Agent { state: State { plan: self.clone(), index, answered: 0, clipped: 0, noise } }
     }
@@ -260,7 +260,7 @@ impl wire::Message for AgentReport {
     const KIND: wire::Kind = wire::kinds::AGENT_REPORT;
 }
 
-/// The agent's half, with its own noise.
+/// The agent's part, with its own noise.
 ///
 /// ```
 /// use reticent::{noise::SecureNoise, safe::{AgentParams, ResponsePrivacy, Ticket}};
@@ -289,7 +289,7 @@ struct State<N> {
     noise: N,
 }
 
-/// Prints no generator: it could be told what noise comes next.
+/// Prints no generator: it would reveal the next noise.
 impl<N> std::fmt::Debug for Agent<N> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let State { plan, index, answered, .. } = &self.state;

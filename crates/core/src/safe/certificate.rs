@@ -3,7 +3,7 @@
 //! **Clipping.** A response that is clipped is biased towards the range, the estimate with it, and a confidence set around a biased estimate
 //! proves nothing. So the range an agent clips to must be what Y allows on its axis, and six deviations of the response's own noise
 //! on either side: two responses in a billion are clipped then, if the noise is Gaussian. Where responses cannot leave a narrower
-//! range in the first place nothing is clipped either, but nobody here can know that: it is a doubt, and it names the agent.
+//! range in the first place nothing is clipped either, but the program cannot know that: it is a doubt, and it names the agent.
 
 use std::fmt;
 

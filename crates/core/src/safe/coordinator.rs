@@ -33,7 +33,7 @@ pub use params::{CoordinatorParams, CoordinatorPlan, Rule};
 const ROUNDING: f64 = 1e-12;
 
 impl CoordinatorPlan {
-    /// Starts with no reports; `noise` is for first directions and exploration only and protects nobody.
+    /// Starts with no reports; `noise` is for first directions and exploration only and protects no person.
     pub fn start<N: Noise>(self, mut noise: N) -> Coordinator<N> {
         let params = self.params.clone();
         let mut estimate = |agent: &AgentParams| {
@@ -122,13 +122,13 @@ impl Decision {
 struct State<N> {
     params: CoordinatorParams,
     estimates: Vec<Estimate>,
-    /// Actions not answered by everybody yet; an agent's is taken out when it has answered.
+    /// Actions not answered by all agents yet; an agent's is taken out when it has answered.
     open: BTreeMap<u64, Vec<Option<Vec<f64>>>>,
     next: u64,
     noise: N,
 }
 
-/// The coordinator's half.
+/// The coordinator's part.
 #[derive(Debug)]
 pub struct Coordinator<N> {
     state: State<N>,
@@ -277,7 +277,7 @@ impl<N: Noise> Coordinator<N> {
         Ok(())
     }
 
-    /// From here on first directions and exploration come from a new key. They protect nobody.
+    /// From here on first directions and exploration come from a new key. They protect no person.
     pub fn refresh_noise(&mut self) -> Result<()> {
         self.state.noise.refresh()
     }
@@ -287,7 +287,7 @@ impl<N: Noise> Coordinator<N> {
         self.state.open.remove(&ticket.0).is_some()
     }
 
-    /// Decisions that are not answered by everybody.
+    /// Decisions that are not answered by all agents.
     pub fn open_decisions(&self) -> usize {
         self.state.open.len()
     }

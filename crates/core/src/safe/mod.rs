@@ -7,13 +7,13 @@
 //! | file | what it is |
 //! | --- | --- |
 //! | `sharpness`, `projection`, [`Simplex`] | how much of Y uncertainty takes away, with closed forms for the paper's simplex |
-//! | `agent` | the agent's half: a randomiser, a count of answers, reports |
+//! | `agent` | the agent's part: a randomiser, a count of answers, reports |
 //! | `estimate` | the coordinator's knowledge of one agent, and the confidence widths |
 //! | `reach`, `trust_region` | what an action can be, as estimate and uncertainty |
 //! | `optimum`, `columns` | the exact optimistic choice, with a certificate |
 //! | `directional` | ROFUL's choice |
 //! | `exploration` | actions that are safe whatever the parameters are |
-//! | `coordinator` | the coordinator's half |
+//! | `coordinator` | the coordinator's part |
 //! | `certificate` | what may be promised of safety, and what stands against it |
 //! | `monitor` | true safety, in a simulation |
 

@@ -1,4 +1,4 @@
-//! A choice of forms as cases: which form is meant is told first, and then only that form's complaints are heard.
+//! A choice of forms as cases: the form that is meant is found first, and then only that form's complaints are heard.
 //!
 //! Of a value that fits none of `anyOf` a validator says just that, for the whole value: one misspelt key marks a whole table. With `if` and `then` it
 //! names the key. Editors complete from `anyOf` and look into no `then`, so the forms stay there, beside one that takes everything.
@@ -73,7 +73,7 @@ impl Cases {
         })
     }
 
-    /// Words, values of one type each, and tables that are told by their kind or by their only key.
+    /// Words, values of one type each, and tables that are distinguished by their kind or by their only key.
     fn cases(&self, forms: &[Value], place: &str) -> Option<Map<String, Value>> {
         let (mut words, mut types, mut cases) = (Vec::new(), Vec::new(), Vec::new());
         let (mut marks, mut tables) = (Marks::default(), Vec::new());

@@ -7,7 +7,7 @@
 //! A kind is a name and the version of that kind, "linucb 1" ([`STATES`](super::STATES)). A state with a source of noise in it names that too,
 //! "shuffler 1 on ChaCha20", so that simulation noise is never resumed as secure noise.
 //!
-//! The checksum ([`hash`] of everything before it) detects accidents, not attackers. Anybody who can read a state can read the noise in it,
+//! The checksum ([`hash`] of everything before it) detects accidents, not attackers. Any party who can read a state can read the noise in it,
 //! so the file needs the same protection as the raw data.
 
 use serde::{Serialize, de::DeserializeOwned};

@@ -159,7 +159,7 @@ fn header<'de, A: MapAccess<'de>>(
     Ok(Ok(()))
 }
 
-/// The beginning of a text that somebody else wrote.
+/// The beginning of a text that another party wrote.
 fn short(text: &str) -> String {
     text.chars().take(40).collect()
 }

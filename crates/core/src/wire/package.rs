@@ -27,7 +27,7 @@ pub fn pack(kind: Kind, own: &impl Serialize, learners: &[&[u8]]) -> Vec<u8> {
     save(kind, &(own, learners) as &Package)
 }
 
-/// Reads what [`pack`] wrote under the same kind with so many learners.
+/// Reads what [`pack`] wrote under the same kind with this many learners.
 pub fn unpack<T: DeserializeOwned, const N: usize>(
     kind: Kind,
     bytes: &[u8],

@@ -1,4 +1,4 @@
-//! JSON as `serde_json` writes it, by code that is small: for halves that are downloaded with a page.
+//! JSON as `serde_json` writes it, by code that is small: for device code that a page downloads.
 
 use std::fmt::Write;
 

@@ -1,23 +1,23 @@
 """Good decisions from people's data without learning the people's data.
 
     JointBandit                         a contextual bandit with a trusted curator; JointBandit.open keeps it in files
-    LocalPlan -> Person, Server         the same with nobody trusted: devices and a server with messages between them
-    Person.from_protocol -> Device, Choice              a person's half of a loop of the service, from one public message
+    LocalPlan -> Person, Server         the same without a trusted party: devices and a server with messages between them
+    Person.from_protocol -> Device, Choice              a device of a loop of the service, from one public message
     Person.from_sealing -> SealedDevice                 the same in a loop with a shuffler: reports leave it sealed
     ShufflePlan -> Person, Shuffler, ShuffleServer      the same behind a shuffler
     Features                            one public rule from records to vectors of norm at most 1
     LinUCB                              the same without privacy, to compare with
-    OnlineUCB, Anytime, Combiner, FeatureReward         nobody trusted, with an online learner at the server; the device's part
+    OnlineUCB, Anytime, Combiner, FeatureReward         local trust, with an online learner at the server; the device's part
     OnlineLinUCB                        its confidence set without privacy
     SafePlan -> Agent, Coordinator      many agents inside a set of safe responses
     OnlineLearner, LinearModel, Randomizer              learning from gradients that people protect at their own levels
-    ConvexBandit, LocalValue            slates, routes, assignments; the device's part if nobody is trusted
+    ConvexBandit, LocalValue            slates, routes, assignments; the device's part under local trust
     Client                              a client of the service: rank, reward, activate, and devices
     reticent.privacy                    events, accountant, calculator, noise
     reticent.lab                        experiments, papers, sweeps on a cluster
 
 Learners `decide` and `observe`; a ticket joins the two. Rewards may come late and in any order, but a missing reward is data too: report 0 for
-somebody who did nothing, or give a `window` after which the default reward counts. Every learner has a `guarantee` that an accountant
+a person who did nothing, or give a `window` after which the default reward counts. Every learner has a `guarantee` that an accountant
 computed. Errors are `ReticentError`, and change nothing.
 """
 

@@ -82,7 +82,7 @@ class _Unsent:
 
 
 def _parts(waiting: list[tuple[Path, bytes]], most: int) -> list[list[tuple[Path, bytes]]]:
-    """Reports of one request each: so many at most, and no more bytes than a service takes, but one at least."""
+    """Reports of one request each: at most a fixed number, and no more bytes than a service takes, but one at least."""
     parts: list[list[tuple[Path, bytes]]] = []
     size = 0
     for one in waiting:
@@ -138,7 +138,7 @@ class ServiceDevice:
         self._has_model = True
 
     def choose(self, context: Mapping[str, Any], actions: Sequence[Mapping[str, Any]]) -> ServiceChoice:
-        """Which action to take, by the model; the first one, with `fallback`, if there is no model yet. Nobody learns which.
+        """Which action to take, by the model; the first one, with `fallback`, if there is no model yet. The choice stays on the device.
 
         Actions are records of features, or `{"id": ..., "features": {...}}`.
         """

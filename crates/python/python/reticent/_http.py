@@ -74,7 +74,7 @@ class ServiceError(ReticentError):
 
     @property
     def value(self) -> str:
-        """What was given, or a description of it where it may be somebody's data."""
+        """What was given, or a description of it where it may be a person's data."""
         return self.problem.value
 
     @property

@@ -223,7 +223,7 @@ def _read(found: Answer) -> RankAnswer:
 
 
 def _written(value: dict[str, Any]) -> bytes:
-    """As JSON. The encoder's own errors may hold somebody's data."""
+    """As JSON. The encoder's own errors may hold a person's data."""
     try:
         return json.dumps(value, allow_nan=False, default=_plain).encode()
     except (TypeError, ValueError, RecursionError):

@@ -64,7 +64,7 @@ pub(super) struct Stream<'a> {
     pub(super) half_life: HalfLife,
     /// B.
     pub(super) reward_bound: f64,
-    /// The deviations of release number so many.
+    /// The deviations of the release of this number.
     pub(super) deviations: &'a dyn Fn(u64) -> Result<Vec<f64>>,
 }
 

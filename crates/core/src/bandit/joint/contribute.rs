@@ -57,7 +57,7 @@ impl<N: Noise> Curator<N> {
         self.sum.clipper().clip_in_block(block, features, reward)
     }
 
-    /// Takes a contribution of zeros, which somebody with such features could have made: for a person whose data cannot be used, so
+    /// Takes a contribution of zeros, which a person with such features could have made: for a person whose data cannot be used, so
     /// that nothing shows it.
     pub fn pass(&mut self) -> Result<bool> {
         let nothing = vec![0.0; self.state.params.bounds.dimension];

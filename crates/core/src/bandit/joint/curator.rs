@@ -11,11 +11,11 @@
 //! **Centring.** Where all arms share a constant feature ([`Bounds::intercept`](crate::randomize::Bounds)) the centre of the rewards is
 //! taken off before they are summed: half the range, half the noise. Clipping comes after it, so privacy does not depend on it.
 //!
-//! **Restarts.** A curator that forgets begins a new stream of releases with new noise after every so many contributions. Every
+//! **Restarts.** A curator that forgets begins a new stream of releases with new noise after a fixed number of contributions. Every
 //! contribution goes into exactly one stream. Replace one interaction: streams before the one it goes into have the same law; that one is
 //! differentially private with its curve, whatever was released before (its noise is fresh, so earlier releases are constants to it);
 //! what comes after is a function of releases and of other people's data. So the guarantee of one interaction is that of one stream,
-//! however many there are (parallel composition, adaptively). Somebody who takes part more than once may be in several streams, whose
+//! however many there are (parallel composition, adaptively). A person who takes part more than once may be in several streams, whose
 //! events compose: restarts are for one contribution a person. What a warm start brought is forgotten with the first stream, but whoever
 //! took part in the earlier learner and in this one did so for ever: certificates go on naming it.
 //!
@@ -129,7 +129,7 @@ impl<N: Noise> Curator<N> {
     /// Randomness for [`Curator::choose`] in the decision of this number, to be stored with it: a new random word where there is an ensemble, and
     /// the number itself where it only breaks ties.
     ///
-    /// It is drawn anew for each decision, so that nobody who can choose when to ask can choose the member, and never by the generator of the
+    /// It is drawn anew for each decision, so that a caller who chooses when to ask cannot choose the member, and never by the generator of the
     /// noise that protects people: whoever sees decisions sees something of it.
     pub fn randomness(&mut self, number: u64) -> Result<u64> {
         match self.state.policy.ensemble() {
@@ -424,13 +424,13 @@ impl<N: Noise> Curator<N> {
         self.sum.event()
     }
 
-    /// After a warm start from what was released about people, what each of the learners before this one has told about somebody who took part in
+    /// After a warm start from what was released about people, what each of the learners before this one has revealed about a person who took part in
     /// it; the earliest first.
     pub fn earlier_events(&self) -> Vec<Event> {
         self.state.legacy.as_ref().map_or_else(Vec::new, Legacy::events)
     }
 
-    /// Returns whether the learners before this one are `earlier` and those before that: whoever counts what `earlier` has told, with what it began with, has
+    /// Returns whether the learners before this one are `earlier` and those before that: whoever counts what `earlier` has revealed, with what it began with, has
     /// then counted them all. It must promise what the last of them promised, with at least as many replays charged.
     pub fn began_with(&self, earlier: &Self) -> bool {
         let Some((last, before)) = self.learners_before().split_last() else { return false };
@@ -452,7 +452,7 @@ impl<N: Noise> Curator<N> {
         }
     }
 
-    /// After a warm start, what may be promised to somebody who took part in this learner and in the one it began with.
+    /// After a warm start, what may be promised to a person who took part in this learner and in the one it began with.
     pub fn guarantee_of_both(&self) -> Result<Option<Guarantee>> {
         let State { params, legacy: Some(legacy), .. } = &self.state else { return Ok(None) };
         if legacy.is_public() {

@@ -5,10 +5,10 @@
 //! confidence set for Gaussian noise holds for the people of all learners; alpha is split over one more release, the first one's.
 //!
 //! **Guarantee.** People of an earlier learner are protected by its guarantee, because all that comes after is post-processing of its
-//! releases; people of the later one by the later one's. Somebody who took part in several has told each, and the events compose:
-//! [`Curator::guarantee_of_both`](super::Curator::guarantee_of_both). No noise is drawn again or used twice, so many learners may begin with the same legacy.
+//! releases; people of the later one by the later one's. A person who took part in several has contributed to each, and the events compose:
+//! [`Curator::guarantee_of_both`](super::Curator::guarantee_of_both). No noise is drawn again or used twice, so any number of learners may begin with the same legacy.
 //!
-//! **A public prior** ([`Legacy::public`]) is sums of examples that are nobody's data: without noise, without an earlier learner, without a cost.
+//! **A public prior** ([`Legacy::public`]) is sums of examples that are no person's data: without noise, without an earlier learner, without a cost.
 
 use serde::{Deserialize, Serialize};
 
@@ -75,7 +75,7 @@ impl Earlier {
         self.promise.after(self.replays)
     }
 
-    /// Returns whether a learner with this promise, charged for so many replays, has told at least as much.
+    /// Returns whether a learner with this promise, charged for this many replays, has revealed at least as much.
     pub(super) fn is_covered_by(&self, promise: &Promise, replays: u64) -> bool {
         self.secure && self.promise == *promise && self.replays <= replays
     }
@@ -96,7 +96,7 @@ impl Earlier {
 
 impl Legacy {
     /// A learner's last release, after those it began with: the sums `release`, with those of a legacy that is still in use; `earlier` learners are named even where their sums are no longer used:
-    /// what they told about their people is still told.
+    /// what they revealed about their people stays revealed.
     pub(super) fn new(
         release: &Release,
         learner: Earlier,
@@ -146,13 +146,13 @@ impl Legacy {
         Ok(legacy)
     }
 
-    /// The same with its learners left out, as nobody should write it.
+    /// The same with its learners left out, which is a planted mistake.
     #[cfg(test)]
     pub(super) fn without_learners(&self) -> Self {
         Legacy { learners: Vec::new(), ..self.clone() }
     }
 
-    /// Returns whether it holds nobody's data.
+    /// Returns whether it holds no person's data.
     pub fn is_public(&self) -> bool {
         self.learners.is_empty()
     }

@@ -42,7 +42,7 @@ pub struct JointParams {
     pub epsilon: f64,
     /// Requested delta.
     pub delta: f64,
-    /// Rewards the learner will see at most, by the clock its ticks, or `None` if nobody knows. A learner that forgets needs none: it learns for
+    /// Rewards the learner will see at most, by the clock its ticks, or `None` if it is unknown. A learner that forgets needs none: it learns for
     /// 2^32 releases.
     pub horizon: Option<u64>,
     /// Number of times one person takes part at most.
@@ -54,10 +54,10 @@ pub struct JointParams {
     pub mechanism: Option<Mechanism>,
     /// Schedule on which sums are released and the policy learns.
     pub schedule: Schedule,
-    /// Forget everything after every so many contributions, at no cost in privacy: for rewards whose law changes. There is no end then; a
+    /// Forget everything after a fixed number of contributions, at no cost in privacy: for rewards whose law changes. There is no end then; a
     /// horizon is only what the failure probability of a certified rule is shared over.
     pub restart_every: Option<u64>,
-    /// Half-life in contributions, by the clock in ticks: what was learnt counts half after so many. For rewards whose law changes, and for
+    /// Half-life in contributions, by the clock in ticks: what was learnt counts half after this number. For rewards whose law changes, and for
     /// learners without an end; the schedule has constant gaps then ([`JointParams::forgetting`]). What a warm start brought is forgotten at
     /// the same rate.
     pub forget: Option<f64>,
@@ -131,7 +131,7 @@ impl JointParams {
             ..PrivateSumParams::new(self.domain(), lifetime, self.calibration.unwrap_or(budget))
         };
         let releases = lifetime.map(|rounds| self.schedule.releases(rounds).max(1));
-        // The failure probability is for all streams of the horizon together, or for each if nobody knows how many there are.
+        // The failure probability is for all streams of the horizon together, or for each if it is unknown how many there are.
         let streams = match (self.restart_every, self.horizon) {
             (Some(every), Some(horizon)) => horizon.div_ceil(every),
             _ => 1,
@@ -213,7 +213,7 @@ impl JointParams {
         if let (Schedule::Clock, Some(RewardWindow::Decisions(decisions))) =
             (self.schedule, self.window)
         {
-            // Neighbours may differ in whether somebody came. Without one decision every later one would close one decision later, some of
+            // Neighbours may differ in whether a person came. Without one decision every later one would close one decision later, some of
             // them in another tick, and no sensitivity bounds how many.
             let remedy = "with releases by the clock decisions must close by the clock too: give `clock`, or leave the window out";
             return Err(Error::invalid("window", format!("{decisions} decisions"), remedy));

@@ -11,7 +11,7 @@
 //! e(n)^2 = (s_1^2 d + 1) d/n          reports of deviation s_1 each
 //! ```
 //!
-//! and the default is reports if their `sum_n min(e(n)^2, 1/q)` over the horizon is smaller by 1 % or more. All of it is computed from parameters, before anybody
+//! and the default is reports if their `sum_n min(e(n)^2, 1/q)` over the horizon is smaller by 1 % or more. All of it is computed from parameters, before any person
 //! takes part, and only under the rule `tuned`, where it was measured. The crossing is at epsilon 8 to 16 for five parameters and 20,000 people; at small budgets a stream is better by far, and at
 //! epsilon 1000 neither has noise that matters.
 

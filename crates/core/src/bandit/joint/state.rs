@@ -14,7 +14,7 @@ use crate::{Error, Result, bandit::Answer, noise::Noise, refuse_if, wire};
 pub(super) struct State {
     /// Number of them; the number of the next one, which also breaks ties.
     pub(super) decisions: u64,
-    /// The latest time the caller told.
+    /// The latest time of the caller.
     pub(super) clock: u64,
 }
 

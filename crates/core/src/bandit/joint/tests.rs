@@ -59,7 +59,7 @@ fn given_noise_has_the_guarantee_of_the_noise() {
     assert!(guarantee.claimed().unwrap().holds());
     let false_claim = state(&given(1.0, 1e-6));
     assert!(!false_claim.claimed().unwrap().holds() && false_claim.epsilon() > 10.0);
-    // A delta that nobody may ask for is stated where it is claimed, and refused where it is asked for.
+    // A delta that is not accepted is stated where it is claimed, and refused where it is asked for.
     let generous = given(100.0, 0.5);
     assert_eq!(state(&generous).delta(), 0.5);
     for (field, bad) in [
@@ -340,7 +340,7 @@ fn rewards_are_centred_where_arms_share_a_constant() {
         *params.check().unwrap().plan.deviations(1).unwrap().last().unwrap()
     };
     assert!((deviation(plain) / deviation(centred) - 2.0).abs() < 1e-9);
-    // Nobody is ever rewarded by the first arm and everybody by the second: their bounds are near 0 and 1 less the centre.
+    // No person is ever rewarded by the first arm and every person by the second: their bounds are near 0 and 1 less the centre.
     let params = JointParams::new(centred, 1e3, 1e-6, Some(20_000));
     let mut learner = params.check().unwrap().curator(Seeded(4));
     let arms = [[constant, 0.0, constant], [0.0, constant, constant]];

@@ -2,7 +2,7 @@
 //!
 //! **Why a window.** Releases come after certain numbers of contributions. If clicks are reported and silence is not, a click is a
 //! contribution and silence is none: after 63 contributions one person's click causes release 64 to be made and their silence does
-//! not, which anybody sees who sees the model change. No noise on the contents of a release hides when it is made.
+//! not, which every reader of the model sees. No noise on the contents of a release hides when it is made.
 //!
 //! **Claim.** With a window, at which call each decision contributes, and at which call each release is made, is a function of the sequence
 //! of calls to `decide` and `close_before` (and of the times they are given) alone.

@@ -1,4 +1,4 @@
-//! The linear bandit under local differential privacy: two halves with a message between them, as it is deployed.
+//! The linear bandit under local differential privacy: device and report server with a message between them, as it is deployed.
 //!
 //! ```text
 //! server: publish -> Model -> person: choose an arm, clip, randomise -> Report -> server: absorb -> publish ...
@@ -6,13 +6,13 @@
 //!
 //! | file | what it is |
 //! | --- | --- |
-//! | `params` | what both halves agree on |
+//! | `params` | what device and report server agree on |
 //! | `model` | what the server publishes |
-//! | `person` | how a person's half ([`Person`](crate::randomize::Person)) chooses by a model and reports under it |
+//! | `person` | how a device ([`Person`](crate::randomize::Person)) chooses by a model and reports under it |
 //! | `inbox` | every report is counted once |
 //! | `server`, `sums` | the half that sums reports and publishes models |
 //!
-//! **Guarantee.** Everything the server and everybody else ever sees of a person is their reports, each randomised before it
+//! **Guarantee.** Everything the server and everyone else ever sees of a person is their reports, each randomised before it
 //! leaves; the arm itself stays on the device. A report is private whatever model the person saw, however old, and whatever
 //! becomes of the report: late, lost or read twice. The guarantee is per person, for the
 //! levels the person's reports were made at.

@@ -45,7 +45,7 @@ pub struct LocalParams {
     /// Reports made under a model more than this many models old are refused: names of older reports need not be kept.
     #[serde(default = "window")]
     pub late_models: u64,
-    /// Forget everything after every so many reports: for rewards whose law changes. Reports made under a model from before a restart are
+    /// Forget everything after a fixed number of reports: for rewards whose law changes. Reports made under a model from before a restart are
     /// late after it. Each report is private by itself, whatever becomes of it. The failure probability of a certified rule is that of the
     /// time between two restarts.
     #[serde(default)]
@@ -181,13 +181,13 @@ impl LocalPlan {
         LocalPlan { inner: Arc::new(Agreement { reports, ..(*self.inner).clone() }) }
     }
 
-    /// The server's half, before any report.
+    /// The report server, before any report.
     pub fn server(&self) -> Server {
         Server::new(self.clone())
     }
 }
 
-/// A server knows what a device knows: method, events, guarantees, and how a person's half is made.
+/// A server knows what a device knows: method, events, guarantees, and how a device is made.
 impl std::ops::Deref for LocalPlan {
     type Target = ReportPlan;
 

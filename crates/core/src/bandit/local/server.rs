@@ -1,4 +1,4 @@
-//! The server's half: absorb reports, publish models.
+//! The report server: absorb reports, publish models.
 //!
 //! Late, lost and duplicated reports: see `inbox`.
 
@@ -20,7 +20,7 @@ use crate::{
     wire,
 };
 
-/// The server's half of the protocol. It sees nothing that was not randomised on a device.
+/// The report server of the protocol. It sees nothing that was not randomised on a device.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Server {
     plan: LocalPlan,
@@ -278,7 +278,7 @@ impl Server {
         Ok(bounds.centre() + bounds.half_range() * z)
     }
 
-    /// The whole state. There is no secret in it, but whoever changes it changes what people are told to do.
+    /// The whole state. There is no secret in it, but whoever changes it changes what people are asked to do.
     pub fn save(&self) -> Vec<u8> {
         wire::save(wire::kinds::LOCAL_SERVER, &(&self.plan.inner.params, &self.state))
     }

@@ -1,4 +1,4 @@
-//! Sums of reports: the aggregator of a server that trusts nobody and whom nobody trusts.
+//! Sums of reports: the aggregator of a server without trust in either direction.
 //!
 //! ```text
 //! G~ = sum w (x x^T + noise),   u~ = sum w (x z + noise)

@@ -185,7 +185,7 @@ fn bad_reports_and_parameters_are_named_and_change_nothing() {
         &[1.0, 0.0][..],
         &[f64::NAN, 0.0, 0.0],
         &[0.0, 0.0, f64::INFINITY],
-        // A forged report that no device makes would outweigh everybody else's.
+        // A forged report that no device makes would outweigh all others'.
         &[1.001 * largest, 0.0, 0.0],
         &[0.0, 0.0, -1.001 * largest],
     ] {

@@ -100,7 +100,7 @@ pub enum Rule {
         #[serde(default = "thompson_members")]
         #[cfg_attr(feature = "schema", schemars(with = "Count"))]
         members: u32,
-        /// No arm is played with less than this probability. Where so many arms cannot all have it, all are equally likely: a refusal would
+        /// No arm is played with less than this probability. Where this many arms cannot all have it, all are equally likely: a refusal would
         /// tell the number of a person's arms.
         #[serde(default)]
         #[cfg_attr(feature = "schema", schemars(with = "Share"))]
@@ -117,7 +117,7 @@ pub enum Rule {
         #[cfg_attr(feature = "schema", schemars(with = "NotNegative"))]
         width: f64,
     },
-    /// Proposition 4 of Shariff and Sheffet (2018), from bounds on the noise that somebody has proved, in the units of the sums.
+    /// Proposition 4 of Shariff and Sheffet (2018), from bounds on the noise that have a proof, in the units of the sums.
     Regularized {
         /// The bounds.
         regularizer: Regularizer,
@@ -199,7 +199,7 @@ impl Rule {
         matches!(self, Rule::Thompson { .. })
     }
 
-    /// An error if so many arms cannot all have the `minimum_probability`.
+    /// An error if this many arms cannot all have the `minimum_probability`.
     pub fn check_arms(&self, arms: usize) -> Result<()> {
         self.ensemble().map_or(Ok(()), |ensemble| ensemble.check_arms(arms))
     }
@@ -386,7 +386,7 @@ impl RulePlan {
         self
     }
 
-    /// The same for one of so many streams, whose failures add up.
+    /// The same for one of this many streams, whose failures add up.
     pub(super) fn shared_by(mut self, streams: u64) -> Self {
         self.failure_probability /= streams.max(1) as f64;
         self

@@ -7,10 +7,10 @@
 //! | file | what it is |
 //! | --- | --- |
 //! | `params` | calibration through the shuffler, and the guarantee with the trust it needs |
-//! | `confirm` | what reports by somebody else's plan tell, for the accountant of the person who makes them |
+//! | `confirm` | what reports by another party's plan tell, for the accountant of the person who makes them |
 //! | `shuffler` | the component that breaks the link: batches, a uniform permutation, no names, no slots |
 //! | `repeats` | which reports have come before, by their contents |
-//! | `server` | the server's half: every batch once |
+//! | `server` | the report server: every batch once |
 //!
 //! SDP-LinUCB of Chowdhury and Zhou, "Shuffle Private Linear Contextual Bandits" (2022), in both its forms, around the same
 //! protocol as [`super::local`] and the same policy. *Amplified*: pure local reports, permuted; the accountant's numeric

@@ -95,7 +95,7 @@ impl ShuffleParams {
         }
     }
 
-    /// A batch that suits so many rounds, found by simulation: `sqrt(8 n / epsilon) exp(-epsilon / (d - 1))` reports, at most n/16.
+    /// A batch that suits this many rounds, found by simulation: `sqrt(8 n / epsilon) exp(-epsilon / (d - 1))` reports, at most n/16.
     ///
     /// A batch costs noise once and rounds of waiting in proportion to its size, so small budgets want large batches. The angle between a
     /// vector and what PrivUnit reports of it falls as `exp(-epsilon / (d - 1))`: where it is small there is nothing to gain from a batch.
@@ -113,7 +113,7 @@ impl ShuffleParams {
         (suited as u64).clamp(1, 1 << 24)
     }
 
-    /// The batch as it is given, or else the one that suits so many rounds, if their number is known; refuses one that they cannot fill.
+    /// The batch as it is given, or else the one that suits this many rounds, if their number is known; refuses one that they cannot fill.
     pub fn batch_or_suited(
         batch: Option<u64>,
         dimension: usize,
@@ -275,7 +275,7 @@ impl ShufflePlan {
         &self.local.randomizers()[0]
     }
 
-    /// A person's half: the same as without a shuffler, with weaker noise.
+    /// A device: the same as without a shuffler, with weaker noise.
     pub fn person<N: Noise>(&self, noise: N) -> Result<Person<N>> {
         self.local.person(0, noise)
     }
@@ -338,7 +338,7 @@ impl ShufflePlan {
         Ok(Shuffler::new(protocol, self.params.batch, handing, bits, noise))
     }
 
-    /// The server's half.
+    /// The report server.
     pub fn server(&self) -> ShuffleServer {
         ShuffleServer::new(self.local.server(), self.params.batch, self.params.aggregation)
     }

@@ -1,6 +1,6 @@
 //! Record of the reports that the shuffler has seen: each leaves once.
 //!
-//! A report that left in two batches would be what the two have in common: it would be told from the others, and in sums its noise would
+//! A report that left in two batches would be what the two have in common: it could be distinguished from the others, and in sums its noise would
 //! be averaged less. The network may deliver a report twice, and a device that sends again may have drawn a new name for it.
 //!
 //! **By contents.** A report is recognised by what the randomiser made. Two people's honest reports are equal with a chance of at most
@@ -9,7 +9,7 @@
 //!
 //! **By contents and name.** Reports of few values (PrivUnit in two or three dimensions, or at a large epsilon) are often equal. To drop one of them
 //! would bias what is learnt, and the delay of its batch would show that two people's reports are equal. So only a report that comes
-//! again under its own name is dropped. A copy under another name cannot be told from another person who drew the same: it counts twice.
+//! again under its own name is dropped. A copy under another name cannot be distinguished from that of another person who drew the same: it counts twice.
 //! No nonce helps, for whoever can put another name on a report can put another nonce in it.
 //!
 //! **What remains** in both cases is a person on the way who reads a report, and sends it again with its contents changed a little. They have seen
@@ -17,7 +17,7 @@
 //! and authenticated senders would do better.
 //!
 //! Reports are kept as the values of two polynomials over the integers mod `2^61 - 1` at secret random points: two different reports of n words agree
-//! with a chance of at most `(n 2^-61)^2`, for anybody who does not know the points.
+//! with a chance of at most `(n 2^-61)^2`, for any party who does not know the points.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -27,7 +27,7 @@ use crate::{Result, noise::Noise, randomize::Report, refuse_if};
 
 /// Number of reports remembered.
 pub(super) const MEMORY: usize = 1 << 20;
-/// From so many bits on reports are recognised by their contents.
+/// From this many bits on reports are recognised by their contents.
 const ENOUGH_BITS: f64 = 84.0;
 /// The modulus, a Mersenne prime.
 const PRIME: u64 = (1 << 61) - 1;
@@ -49,7 +49,7 @@ pub(super) fn by_contents(bits: f64) -> bool {
 }
 
 impl Repeats {
-    /// An empty memory for reports of so many bits.
+    /// An empty memory for reports of this many bits.
     pub(super) fn new<N: Noise>(bits: f64, noise: &mut N) -> Self {
         let points = [0; 2].map(|_: u64| 1 + noise.below(PRIME - 1));
         let (seen, order) = (BTreeSet::new(), VecDeque::new());

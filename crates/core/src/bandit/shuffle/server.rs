@@ -1,4 +1,4 @@
-//! The server's half behind a shuffler: absorbs batches, each once, and publishes models.
+//! The report server behind a shuffler: absorbs batches, each once, and publishes models.
 //!
 //! Batches are numbered. The server keeps the number below which all have come, and those above it that have come early:
 //! memory grows with gaps, not with time.
@@ -12,7 +12,7 @@ use crate::{
     refuse_if, wire,
 };
 
-/// The server's half of the shuffle protocol.
+/// The report server of the shuffle protocol.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ShuffleServer {
     server: Server,
@@ -63,7 +63,7 @@ impl ShuffleServer {
     }
 
     /// Takes in the reports of a batch that the shuffler could not read, once: what the devices made, as the server opened it. Those that no device
-    /// of this protocol makes are left out, because nobody could refuse them earlier; the second number says how many. Whether as many were
+    /// of this protocol makes are left out, because they could not be refused earlier; the second number says how many. Whether as many were
     /// sealed as a batch has is for the caller to check.
     pub fn absorb_opened(&mut self, number: u64, reports: &[Vec<f64>]) -> (Absorbed, u64) {
         if self.knows(number) {

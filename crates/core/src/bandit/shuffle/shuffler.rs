@@ -122,7 +122,7 @@ impl Handing {
         }
     }
 
-    /// Refuses what no device of this protocol makes: it would spoil the batch for everybody in it.
+    /// Refuses what no device of this protocol makes: it would spoil the batch for all people in it.
     pub(super) fn check(
         &self,
         level: Option<u16>,
@@ -159,7 +159,7 @@ impl Handing {
     }
 }
 
-/// Reports that can be summed stay below so many grid units, whatever is clipped and drawn: what doubles hold exactly.
+/// Reports that can be summed stay below this many grid units, whatever is clipped and drawn: what doubles hold exactly.
 const MOST_UNITS: f64 = 9_007_199_254_740_992.0;
 
 /// The component between people and server. Run it where the server cannot look inside.

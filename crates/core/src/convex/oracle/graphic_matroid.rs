@@ -20,7 +20,7 @@ use crate::{
     refuse_if,
 };
 
-/// Blocks of up to so many vertices have all their constraints looked at.
+/// Blocks of up to this many vertices have all their constraints looked at.
 const MOST_VERTICES: usize = 16;
 
 /// The oracle of the spanning trees of a graph.

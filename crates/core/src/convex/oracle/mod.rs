@@ -50,7 +50,7 @@ const MOST: usize = 1 << 12;
 /// Vertices and edges of a graph, whose hull takes cubic time.
 const MOST_IN_GRAPH: usize = 1 << 10;
 
-/// `count` if there is anything to choose from, and not more than anybody can hold.
+/// `count` if there is anything to choose from, and not more than memory can hold.
 fn between(field: &'static str, count: usize, least: usize, most: usize) -> Result<usize> {
     let remedy = format_args!("give {least} to {most}");
     refuse_if(!(least..=most).contains(&count), field, count, remedy)?;

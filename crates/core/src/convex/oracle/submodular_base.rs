@@ -18,7 +18,7 @@ use crate::{
     special::square,
 };
 
-/// Functions on up to so many elements are looked at on every set.
+/// Functions on up to this many elements are looked at on every set.
 const MOST_ELEMENTS: usize = 14;
 
 /// The oracle of a base polytope.

@@ -403,7 +403,7 @@ fn other_maps_run_where_their_sets_allow() {
     assert!(bandit.point()[0] > 0.8, "{:?}", bandit.point());
 }
 
-/// Points are shown to everybody: the generator that protects people is where it was, however many are played.
+/// Points are public: the generator that protects people is where it was, however many are played.
 #[test]
 fn directions_do_not_come_from_the_generator_that_protects_people() {
     for protection in [Protection::None, Protection::central(1.0, 1e-6)] {

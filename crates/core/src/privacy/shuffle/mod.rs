@@ -108,7 +108,7 @@ pub(super) struct Crowd {
 }
 
 impl Crowd {
-    /// The crowd of a shuffled event, in at most so many groups of clone counts.
+    /// The crowd of a shuffled event, in at most this many groups of clone counts.
     pub(super) fn of_event(event: &Event, most_groups: usize) -> Result<Self> {
         match *event {
             Event::Shuffled { epsilon, people, binary } => {

@@ -80,7 +80,7 @@ impl Antipodal {
         }
     }
 
-    /// lambda and 1 - lambda with so many points in the differences and elsewhere.
+    /// lambda and 1 - lambda with this many points in the differences and elsewhere.
     fn lambda(&self, differences: u64, elsewhere: u64) -> (f64, f64) {
         let (ours, rest) = (differences as f64 * self.inner, elsewhere as f64 * self.elsewhere);
         (ours / (ours + rest), rest / (ours + rest))
@@ -228,7 +228,7 @@ mod tests {
         }
     }
 
-    /// PrivUnit itself, with three disjoint caps: the person reports about the first or the second, everybody else about the third.
+    /// PrivUnit itself, with three disjoint caps: the person reports about the first or the second, everyone else about the third.
     #[test]
     fn a_real_batch_stays_below_and_a_larger_blanket_does_not_cover_it() {
         let mut uncovered = 0;

@@ -183,7 +183,7 @@ fn bad_input_is_refused() {
 
 #[test]
 fn a_crowd_of_one_is_the_local_randomiser_at_every_level() {
-    // With nobody to hide among, delta is a (1 - e^(epsilon - epsilon_0)); tanh(epsilon_0/2) is 1 from 37 on.
+    // Without others to hide among, delta is a (1 - e^(epsilon - epsilon_0)); tanh(epsilon_0/2) is 1 from 37 on.
     for epsilon_local in [0.5_f64, 5.0, 30.0, 40.0, 100.0, 700.0] {
         for below in [1e-6, 0.01, 1.0, 0.4 * epsilon_local] {
             let epsilon = (epsilon_local - below).max(0.0);

@@ -1,4 +1,4 @@
-//! One person's half of the local and of the shuffle protocol, made from public parameters alone: clip, randomise, send, keep count.
+//! One person's device of the local and of the shuffle protocol, made from public parameters alone: clip, randomise, send, keep count.
 //!
 //! | file | what it is |
 //! | --- | --- |
@@ -26,7 +26,7 @@ pub use spent::Spent;
 
 use crate::{Result, noise::Noise, privacy::Guarantee, refuse_if};
 
-/// One person's half, with a generator of its own.
+/// One person's device, with a generator of its own.
 #[derive(Debug)]
 pub struct Person<N> {
     plan: ReportPlan,

@@ -22,7 +22,7 @@ use crate::{
 const MOST_FEATURES: usize = 1 << 10;
 /// Levels of epsilon, at most.
 const MOST_LEVELS: usize = 1024;
-/// Entries of the reports of all levels together, at most: parameters may come from somebody else's message.
+/// Entries of the reports of all levels together, at most: parameters may come from another party's message.
 const MOST_ENTRIES: usize = 1 << 24;
 
 /// Epsilons that people bring.
@@ -189,14 +189,14 @@ impl ReportParams {
     }
 }
 
-/// A hash of what both halves must agree on, so that a foreign report is refused and not misread.
+/// A hash of what device and report server must agree on, so that a foreign report is refused and not misread.
 fn fingerprint(params: &ReportParams, method: &Method) -> u64 {
     let ReportParams { bounds, levels, delta, contributions_per_person, calibration, .. } = params;
     let agreed = (bounds, levels, delta, contributions_per_person, calibration, method);
     hash::of_params("local protocol 1", &agreed)
 }
 
-/// Checked parameters of reports: what a person's half is made from. Written down as its parameters, and checked again when it is read.
+/// Checked parameters of reports: what a device is made from. Written down as its parameters, and checked again when it is read.
 ///
 /// A copy costs nothing: every person of a simulation may have one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -56,7 +56,7 @@ impl Report {
         Report { protocol, model, id, level, features, values }
     }
 
-    /// The message of [`to_json`](wire::to_json), by code that is small: for halves that are downloaded, whose size counts. It has the same bytes, but for
+    /// The message of [`to_json`](wire::to_json), by code that is small: for device code that a page downloads, whose size counts. It has the same bytes, but for
     /// numbers midway between two shortest forms, of which either may be written.
     pub fn to_json_in_little_code(&self) -> String {
         let mut writer = wire::Writer::message(<Report as wire::Message>::KIND);

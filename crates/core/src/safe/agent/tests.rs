@@ -113,7 +113,7 @@ fn a_guarantee_says_what_it_rests_on() {
     assert!(agent.guarantee_so_far().unwrap().is_none());
     agent.report(Ticket::first(), 0.1).unwrap();
     let guarantee = agent.guarantee_so_far().unwrap().unwrap();
-    // Seeded noise protects nobody, and says so.
+    // Seeded noise protects no person, and says so.
     assert!(guarantee.warnings().iter().any(|warning| warning.contains("simulation")));
     for words in ["resumed", "does not depend on the response", "clipped"] {
         assert!(guarantee.conditions().iter().any(|c| c.contains(words)), "{words}");

@@ -122,7 +122,7 @@ impl CoordinatorPlan {
         &self.certificate
     }
 
-    /// The agents' halves, ready to start.
+    /// The agents' parts, ready to start.
     pub fn agents(&self) -> &[AgentPlan] {
         &self.agents
     }

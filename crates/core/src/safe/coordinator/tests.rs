@@ -345,7 +345,7 @@ fn bad_parameters_are_refused_by_name() {
         CoordinatorParams { polytope: touching.clone(), exploration: 9, ..good.clone() },
         "exploration",
     );
-    // Without exploration a wall through the origin is allowed; nobody is moved against it.
+    // Without exploration a wall through the origin is allowed; no agent is moved against it.
     let mut coordinator =
         CoordinatorParams { polytope: touching, ..good }.check().unwrap().start(Seeded(2));
     assert!(coordinator.decide().unwrap().actions[0].iter().all(|&x| x.abs() < 1e-9));

@@ -1,4 +1,4 @@
-//! The optimum against an interior-point solver that nobody here wrote.
+//! The optimum against an interior-point solver that is not of this project.
 //!
 //! **What is handed to it.** In the eigenbasis of `G^-1` (eigenvalues `g_i`, theta^ with coordinates `t_i`) the hull of an agent's
 //! reachable (p, s) is conic: `p = sum t_i x_i`, `s^2 <= beta^2 sum g_i q_i`, `x_i^2 <= q_i`, `sum q_i <= K^2` from above (for

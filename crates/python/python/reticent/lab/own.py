@@ -172,7 +172,7 @@ def audit(
     samples         runs of each of the two worlds; by default enough to refute the guarantee
 
     The replaced people are the first one, some drawn at random from all rounds, and those whom a screening suspects; the table and the field
-    `positions` of every audit name their rounds. An adversary sees the choices made for everybody after that person, and the exceptions of the
+    `positions` of every audit name their rounds. An adversary sees the choices made for all people after that person, and the exceptions of the
     policy. `violated`: the guarantee is false, with a false-alarm rate of 1e-6. `consistent`: these attacks do not refute it, which proves
     nothing. `vacuous`: choices never depended on data in this audit, so nothing was tested; give more rounds.
 

@@ -70,7 +70,7 @@ class Algorithm:
         return numpy.array(self._over_trials[2], dtype=bool)
 
 
-_SIMULATION = "* simulation: seeded noise protects nobody; the same run on secure noise would have this guarantee"
+_SIMULATION = "* simulation: seeded noise protects no person; the same run on secure noise would have this guarantee"
 
 
 _STATED = "# stated, not checked: nothing shows that the policy does what this number is the price of; lab.audit can refute it"
@@ -151,7 +151,7 @@ class Results:
 
     @property
     def guarantees(self) -> dict[str, dict | None]:
-        """The guarantees by name; None for algorithms without one. If `simulated` is true, the noise was seeded and protected nobody."""
+        """The guarantees by name; None for algorithms without one. If `simulated` is true, the noise was seeded and protected no person."""
         return {algorithm.name: algorithm.guarantee for algorithm in self.algorithms}
 
     @property

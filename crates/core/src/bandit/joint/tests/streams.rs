@@ -116,7 +116,7 @@ fn a_warm_start_knows_what_the_earlier_learner_released_and_both_are_certified()
     assert!((guarantee.epsilon() - 8.0).abs() < 1e-6);
     assert!(guarantee.conditions().iter().any(|c| c.contains("an earlier learner released")));
     let both = warm.guarantee_of_both().unwrap().unwrap();
-    // It rests on what each of the two rests on, and simulated noise protects nobody.
+    // It rests on what each of the two rests on, and simulated noise protects no person.
     let conditions = both.conditions().join(" ");
     assert!(conditions.contains("in the earlier learner: which rewards come"), "{conditions}");
     assert!(conditions.contains("finite numbers"), "{conditions}");

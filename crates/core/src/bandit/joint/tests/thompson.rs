@@ -82,7 +82,7 @@ fn a_decision_without_randomness_is_not_counted() {
     assert_eq!((learner.decisions(), learner.open_decisions()), (2, 2));
 }
 
-/// Anybody with the released policy, the arms and the stored word repeats the decision and its probability.
+/// Any party with the released policy, the arms and the stored word repeats the decision and its probability.
 #[test]
 fn a_decision_follows_from_policy_arms_and_randomness() {
     let mut learner = start(drawing());
@@ -133,7 +133,7 @@ fn bad_parameters_are_refused_by_name() {
     assert!(error.contains("members is 0") && error.contains("power of two"), "{error}");
     let error = refused(64, 1.5);
     assert!(error.contains("minimum_probability is 1.5"), "{error}");
-    // How many arms somebody has is their data: a floor above 1/K refuses nobody, and all arms are equally likely.
+    // The number of a person's arms is their data: a floor above 1/K refuses no person, and all arms are equally likely.
     let rule = Rule::Thompson { ridge: 3.0, width: 0.5, members: 64, minimum_probability: 0.4 };
     let mut learner = start(JointParams { rule, ..params() });
     let decision = learner.decide(&arms()).unwrap();

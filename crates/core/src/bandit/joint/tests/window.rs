@@ -36,7 +36,7 @@ fn with_a_window_nobody_sees_who_clicked_and_without_one_everybody_does() {
         let params = windowed(window);
         let times = released(&params, clicks);
         assert!(times.len() > 5);
-        // Everybody in turn, so that a difference which lasts for one decision meets a release.
+        // Each person in turn, so that a difference which lasts for one decision meets a release.
         for who in 30..160 {
             assert_eq!(times, released(&params, flipped(who)), "{window:?}, person {who}");
         }
@@ -138,7 +138,7 @@ fn after_the_horizon_decisions_go_on_by_a_frozen_model() {
     }
 }
 
-/// Noise that protects people needs a new key of the system before each release; this one has none while it is told so.
+/// Noise that protects people needs a new key of the system before each release; this one has none while its flag says so.
 struct Dry<'a>(Seeded, &'a std::cell::Cell<bool>);
 
 impl Noise for Dry<'_> {

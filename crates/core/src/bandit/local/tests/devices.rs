@@ -1,4 +1,4 @@
-//! The person's half: what it counts, clips and promises.
+//! The device: what it counts, clips and promises.
 
 use super::*;
 

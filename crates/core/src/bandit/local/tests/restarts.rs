@@ -1,4 +1,4 @@
-//! A server that forgets everything after every so many reports.
+//! A server that forgets everything after a fixed number of reports.
 
 use super::*;
 
@@ -23,7 +23,7 @@ fn a_restarted_server_has_forgotten_and_refuses_reports_on_models_from_before() 
         assert_eq!(server.absorb(&report(&plan, &model, seed)).unwrap(), Absorbed::TooLate);
     }
     assert_eq!(server, before);
-    // What it publishes now is what a server publishes that nobody has reported to.
+    // What it publishes now is what a server publishes before any report.
     let fresh = server.publish().unwrap();
     assert_eq!(fresh.guide(), plan.server().publish().unwrap().guide());
     assert_eq!((fresh.sequence(), fresh.reports()), (1, 0));

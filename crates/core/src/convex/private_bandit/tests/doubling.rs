@@ -71,7 +71,7 @@ fn a_doubling_learner_takes_reports_that_were_protected_where_they_arose() {
     assert_eq!(bandit.counts().rounds, 200);
     let guarantee = bandit.guarantee().unwrap();
     assert!(guarantee.conditions().iter().any(|c| c.contains("where they arise")));
-    // Counts of clipped values are nobody's business.
+    // Counts of clipped values are private.
     assert!(!format!("{bandit:?}").contains("clipped"));
 }
 

@@ -62,7 +62,7 @@ fn ticks_are_for_clocks_and_parts_may_come_in_any_order() {
     let mut counted = start(&vector(10), Seeded(1));
     let mut nothing = ContributionSums::new(*counted.clipper());
     assert!(counted.tick(&mut nothing).unwrap_err().to_string().contains("`schedule` = clock"));
-    // Nobody counts contributions, so the sums have room for all that could ever come.
+    // Contributions are not counted, so the sums have room for all that could ever come.
     let refusal = |sigma: f64| {
         let calibration = Calibration::Sigma(sigma);
         let fine = PrivateSumParams { calibration, ..clocked(Mechanism::default(), 1) };
