@@ -23,8 +23,8 @@ use crate::{
     convert::text,
     error::{Answer, Failure},
     guarantee::Guarantee,
+    integers::WholeNumber,
     play::{chosen, opened},
-    whole::Whole,
 };
 
 /// A Python policy, called from threads without the interpreter's lock: with `decide` and tickets, or with `choose` and rounds.
@@ -118,7 +118,8 @@ pub(crate) fn audit_policies(
     options: (Bound<'_, PyAny>, Bound<'_, PyAny>, f64),
 ) -> Answer<(String, String)> {
     let (samples, seed, confidence) = options;
-    let (samples, seed) = (Whole::read("samples", &samples)?, Whole::read("seed", &seed)?);
+    let (samples, seed) =
+        (WholeNumber::read("samples", &samples)?, WholeNumber::read("seed", &seed)?);
     let options = AuditOptions { samples, seed, confidence, ..AuditOptions::default() };
     options.check()?;
     let (people, others) = (steps(&people)?, steps(&others)?);

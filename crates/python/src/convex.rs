@@ -20,9 +20,9 @@ use crate::{
     convert::{message, parameter, parameter_or, read_message, restored},
     decision::Observation,
     error::{Answer, Failure},
+    fork_guard::{ForkGuarded, Forked},
     guarantee::{Guarantee, beside},
-    mine::{Forked, Mine},
-    whole,
+    integers,
 };
 
 type Bandit = PrivateBandit<Box<dyn LinearOracle + Send + Sync>, SecureNoise>;
@@ -165,7 +165,7 @@ impl LocalValue {
 /// Observation(clipped=False, released=False)
 #[pyclass(module = "reticent", name = "ConvexBandit")]
 pub(crate) struct ConvexBandit {
-    bandit: Mine<Bandit>,
+    bandit: ForkGuarded<Bandit>,
     set: SetToml,
 }
 
@@ -179,16 +179,16 @@ impl ConvexBandit {
         py: Python<'_>,
         set: &Bound<'_, PyDict>,
         lipschitz: f64,
-        #[pyo3(from_py_with = whole::horizon)] horizon: u64,
+        #[pyo3(from_py_with = integers::horizon)] horizon: u64,
         epsilon: Option<f64>,
         delta: Option<f64>,
         local: bool,
-        #[pyo3(from_py_with = whole::contributions_per_person)] contributions_per_person: u64,
+        #[pyo3(from_py_with = integers::contributions_per_person)] contributions_per_person: u64,
         values: Option<(f64, f64)>,
         play: Option<&Bound<'_, PyAny>>,
         territory: Option<&Bound<'_, PyAny>>,
         map: Option<&Bound<'_, PyAny>>,
-        #[pyo3(from_py_with = whole::batch)] batch: Option<u64>,
+        #[pyo3(from_py_with = integers::batch)] batch: Option<u64>,
         smoothing: Option<f64>,
         step: Option<f64>,
         antithetic: bool,
@@ -229,7 +229,7 @@ impl ConvexBandit {
         let lines = &set;
         let bandit =
             py.detach(|| params.check(lines.build()?)?.start(SecureNoise::from_system()?))?;
-        Ok(ConvexBandit { bandit: Mine::new(bandit), set })
+        Ok(ConvexBandit { bandit: ForkGuarded::new(bandit), set })
     }
 
     /// The next point to play.
@@ -242,7 +242,7 @@ impl ConvexBandit {
     fn observe(
         &mut self,
         py: Python<'_>,
-        #[pyo3(from_py_with = whole::ticket)] ticket: u64,
+        #[pyo3(from_py_with = integers::ticket)] ticket: u64,
         value: f64,
     ) -> Answer<Observation> {
         let bandit = self.bandit.enter()?;
@@ -253,7 +253,7 @@ impl ConvexBandit {
     /// Learns a value that `LocalValue.report` protected on a person's device, once: the report or its bytes.
     fn absorb(
         &mut self,
-        #[pyo3(from_py_with = whole::ticket)] ticket: u64,
+        #[pyo3(from_py_with = integers::ticket)] ticket: u64,
         report: &Bound<'_, PyAny>,
     ) -> Answer<Observation> {
         let report = match report.cast::<ValueReport>() {
@@ -284,7 +284,7 @@ impl ConvexBandit {
     }
 
     /// Gives up waiting for a value; says whether it was waited for.
-    fn dismiss(&mut self, #[pyo3(from_py_with = whole::ticket)] ticket: u64) -> Answer<bool> {
+    fn dismiss(&mut self, #[pyo3(from_py_with = integers::ticket)] ticket: u64) -> Answer<bool> {
         Ok(self.bandit.enter()?.dismiss(PlayTicket::numbered(ticket)))
     }
 
@@ -331,24 +331,24 @@ impl ConvexBandit {
     #[pyo3(signature = (state, releases_made, decisions_made))]
     fn load(
         state: &[u8],
-        #[pyo3(from_py_with = whole::releases_made)] releases_made: u64,
-        #[pyo3(from_py_with = whole::decisions_made)] decisions_made: u64,
+        #[pyo3(from_py_with = integers::releases_made)] releases_made: u64,
+        #[pyo3(from_py_with = integers::decisions_made)] decisions_made: u64,
     ) -> Answer<Self> {
         let (Head { copies, set }, [state]) = unpack(PYTHON_CONVEX, state)?;
         let bandit = PrivateBandit::resume(&state, releases_made, decisions_made, set.build()?)?;
-        Ok(ConvexBandit { bandit: Mine::copied(bandit, copies), set })
+        Ok(ConvexBandit { bandit: ForkGuarded::copied(bandit, copies), set })
     }
 
     /// A copy beside the original, with fresh noise and the charge for all that are there.
     #[staticmethod]
     fn _copy(
         state: &[u8],
-        #[pyo3(from_py_with = whole::decisions)] decisions: u64,
+        #[pyo3(from_py_with = integers::decisions)] decisions: u64,
     ) -> Answer<Self> {
         let (Head { copies, set }, [state]) = unpack(PYTHON_CONVEX, state)?;
         let mut bandit = PrivateBandit::resume(&state, 0, decisions, set.build()?)?;
         bandit.forked(copies)?;
-        Ok(ConvexBandit { bandit: Mine::new(bandit), set })
+        Ok(ConvexBandit { bandit: ForkGuarded::new(bandit), set })
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Answer<Bound<'py, PyTuple>> {

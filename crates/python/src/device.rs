@@ -20,9 +20,9 @@ use crate::{
     convert::message,
     error::{Answer, Failure},
     features::records,
+    fork_guard::{ForkGuarded, Forked},
+    integers,
     messages::{self, Report},
-    mine::{Forked, Mine},
-    whole,
 };
 
 /// A choice that waits for its reward. `bytes(choice)` is kept on the device, `Choice(bytes)` reads it: it holds the person's raw features.
@@ -102,7 +102,7 @@ impl Count {
 /// The device of one installation, made by `Person.from_protocol`. Only reports leave it.
 #[pyclass(module = "reticent", name = "Device")]
 pub(crate) struct Device {
-    device: Mine<CoreDevice<SecureNoise>>,
+    device: ForkGuarded<CoreDevice<SecureNoise>>,
     count: Count,
 }
 
@@ -117,7 +117,7 @@ impl Device {
         let protocol: ProtocolPlan = from_json(protocol)?;
         let level = level.unwrap_or_else(|| protocol.params().report.levels.most_private());
         let device = CoreDevice::new(protocol, limits, level, SecureNoise::from_system()?)?;
-        Ok(Device { device: Mine::new(device), count })
+        Ok(Device { device: ForkGuarded::new(device), count })
     }
 
     fn ledger_at(&self, seconds: Option<u64>) -> Answer<Ledger> {
@@ -139,7 +139,7 @@ impl Device {
     }
 
     /// Reports from now on are made at this level. The choice of a level must not depend on what the reports would say.
-    fn set_level(&mut self, #[pyo3(from_py_with = whole::level)] level: usize) -> Answer<()> {
+    fn set_level(&mut self, #[pyo3(from_py_with = integers::level)] level: usize) -> Answer<()> {
         Ok(self.device.enter()?.set_level(level)?)
     }
 
@@ -157,7 +157,7 @@ impl Device {
         &mut self,
         choice: &Choice,
         reward: f64,
-        #[pyo3(from_py_with = whole::now)] now: Option<u64>,
+        #[pyo3(from_py_with = integers::now)] now: Option<u64>,
     ) -> Answer<Report> {
         let (seconds, device) = (moment(now)?, self.device.enter()?);
         match &mut self.count {
@@ -174,7 +174,7 @@ impl Device {
 
     /// Reports that may still be made in this period.
     #[pyo3(signature = (*, now = None))]
-    fn reports_left(&self, #[pyo3(from_py_with = whole::now)] now: Option<u64>) -> Answer<u64> {
+    fn reports_left(&self, #[pyo3(from_py_with = integers::now)] now: Option<u64>) -> Answer<u64> {
         Ok(self.ledger_at(now)?.left())
     }
 

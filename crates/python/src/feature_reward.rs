@@ -22,7 +22,7 @@ use crate::{
     convert::{Vector, entries, message, parameter_or, read_message, restored},
     error::Answer,
     guarantee::Guarantee,
-    whole,
+    integers,
 };
 
 /// Features and reward of one person with noise. `bytes(report)` travels, `FeatureRewardReport(bytes)` reads it.
@@ -86,7 +86,7 @@ impl FeatureReward {
     #[new]
     #[pyo3(signature = (dimension, epsilon, delta, *, feature_bound = 1.0, rewards = (-1.0, 1.0), mode = None))]
     fn new(
-        #[pyo3(from_py_with = whole::dimension)] dimension: usize,
+        #[pyo3(from_py_with = integers::dimension)] dimension: usize,
         epsilon: f64,
         delta: f64,
         feature_bound: f64,
@@ -107,7 +107,7 @@ impl FeatureReward {
     }
 
     /// The same on seeded simulation noise, which protects no person: for experiments that give the same decisions each time.
-    fn simulated(&self, #[pyo3(from_py_with = whole::seed)] seed: u64) -> SimulatedDevices {
+    fn simulated(&self, #[pyo3(from_py_with = integers::seed)] seed: u64) -> SimulatedDevices {
         SimulatedDevices { randomizer: self.0.clone(), noise: FastNoise::seeded(seed) }
     }
 

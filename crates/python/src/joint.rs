@@ -30,13 +30,13 @@ use crate::{
     convert::{Vector, entries, message, parameter, parameter_or, restored},
     decision::{Chosen, Decision, Many, Observation, observe_many},
     error::{Answer, Failure},
+    fork_guard::{ForkGuarded, Forked},
     guarantee::{Guarantee, beside},
-    kept::{Files, Kept, Learner, opened, resumed, rollback_of, saved},
-    mine::{Forked, Mine},
+    integers,
+    joint_storage::{Files, Kept, Learner, opened, resumed, rollback_of, saved},
     outlook::Outlook,
     policy::Policy,
     simulated::SimulatedBandit,
-    whole,
 };
 
 /// A contextual linear bandit that is jointly differentially private: a trusted curator sees rewards, everyone else only what may
@@ -77,7 +77,7 @@ use crate::{
 /// no person's data: report 0 for a person who did nothing, or `expire` the ticket at a time that does not depend on what they did.
 #[pyclass(module = "reticent", name = "JointBandit")]
 pub(crate) struct JointBandit {
-    learner: Mine<Learner>,
+    learner: ForkGuarded<Learner>,
     kept: Kept,
     place: Option<Arms>,
 }
@@ -91,27 +91,27 @@ impl JointBandit {
     #[allow(clippy::too_many_arguments, reason = "keywords of one Python call")]
     fn new(
         py: Python<'_>,
-        #[pyo3(from_py_with = whole::dimension)] dimension: usize,
+        #[pyo3(from_py_with = integers::dimension)] dimension: usize,
         epsilon: f64,
         delta: f64,
-        #[pyo3(from_py_with = whole::horizon)] horizon: Option<u64>,
+        #[pyo3(from_py_with = integers::horizon)] horizon: Option<u64>,
         feature_bound: f64,
         rewards: (f64, f64),
         intercept: Option<&Bound<'_, PyAny>>,
         unit_arms: bool,
         rule: Option<&Bound<'_, PyAny>>,
-        #[pyo3(from_py_with = whole::contributions_per_person)] contributions_per_person: u64,
+        #[pyo3(from_py_with = integers::contributions_per_person)] contributions_per_person: u64,
         mechanism: Option<&Bound<'_, PyAny>>,
         schedule: Option<&Bound<'_, PyAny>>,
-        #[pyo3(from_py_with = whole::restart_every)] restart_every: Option<u64>,
+        #[pyo3(from_py_with = integers::restart_every)] restart_every: Option<u64>,
         forget: Option<f64>,
         detect_changes: bool,
         mode: Option<&Bound<'_, PyAny>>,
         window: Option<&Bound<'_, PyAny>>,
         default_reward: Option<f64>,
         warm_start: Option<&[u8]>,
-        #[pyo3(from_py_with = whole::blocks)] blocks: usize,
-        #[pyo3(from_py_with = whole::shared)] shared: usize,
+        #[pyo3(from_py_with = integers::blocks)] blocks: usize,
+        #[pyo3(from_py_with = integers::shared)] shared: usize,
     ) -> Answer<Self> {
         let (structure, intercept) =
             (Structure { blocks, shared }, crate::convert::intercept(intercept)?);
@@ -161,7 +161,7 @@ impl JointBandit {
                 Some(legacy) => plan.start_from(legacy, noise),
             }
         })?;
-        Ok(JointBandit { learner: Mine::new(learner), kept: Kept::Memory, place: None })
+        Ok(JointBandit { learner: ForkGuarded::new(learner), kept: Kept::Memory, place: None })
     }
 
     /// A bandit in files: goes on with the one in this folder, or begins one with these parameters of `JointBandit`. A release is used when
@@ -194,9 +194,9 @@ impl JointBandit {
             let options = Options { log, rollback };
             let (journal, found) = opened(&folder, &options, bandit.learner.enter()?)?;
             if let Some(found) = found {
-                bandit.learner = Mine::new(found);
+                bandit.learner = ForkGuarded::new(found);
             }
-            bandit.kept = Kept::Files(Mine::new(Files(journal)));
+            bandit.kept = Kept::Files(ForkGuarded::new(Files(journal)));
         }
         Ok(made)
     }
@@ -212,7 +212,7 @@ impl JointBandit {
     #[pyo3(signature = (seed, **parameters))]
     fn simulated<'py>(
         py: Python<'py>,
-        #[pyo3(from_py_with = whole::seed)] seed: u64,
+        #[pyo3(from_py_with = integers::seed)] seed: u64,
         parameters: Option<&Bound<'py, PyDict>>,
     ) -> Answer<SimulatedBandit> {
         let made = py.get_type::<JointBandit>().call((), parameters)?;
@@ -251,7 +251,7 @@ impl JointBandit {
     fn decide(
         &mut self,
         arms: &Bound<'_, PyAny>,
-        #[pyo3(from_py_with = whole::now)] now: Option<u64>,
+        #[pyo3(from_py_with = integers::now)] now: Option<u64>,
     ) -> Answer<Decision> {
         let place = &mut self.place;
         let decision = self.kept.durably(&mut self.learner, |learner| {
@@ -281,7 +281,7 @@ impl JointBandit {
 
     /// Closes, in order, all decisions made before a time of your own public clock: each contributes its reward or `default_reward`.
     /// Says how many were closed.
-    fn close_before(&mut self, #[pyo3(from_py_with = whole::time)] time: u64) -> Answer<u64> {
+    fn close_before(&mut self, #[pyo3(from_py_with = integers::time)] time: u64) -> Answer<u64> {
         let mut decisions = 0;
         loop {
             // In files every release on the way is on disk before the next one is made.
@@ -307,7 +307,7 @@ impl JointBandit {
         &mut self,
         py: Python<'py>,
         arms: &Bound<'py, PyAny>,
-        #[pyo3(from_py_with = whole::people)] people: Option<usize>,
+        #[pyo3(from_py_with = integers::people)] people: Option<usize>,
     ) -> Answer<Chosen<'py>> {
         let decide = |bandit: &mut Self, arms: &Arms| {
             let decision =
@@ -462,14 +462,18 @@ impl JointBandit {
     #[pyo3(signature = (state, releases_made, charged_before = None))]
     fn load(
         state: &[u8],
-        #[pyo3(from_py_with = whole::releases_made)] releases_made: u64,
-        #[pyo3(from_py_with = whole::charged_before)] charged_before: Option<u64>,
+        #[pyo3(from_py_with = integers::releases_made)] releases_made: u64,
+        #[pyo3(from_py_with = integers::charged_before)] charged_before: Option<u64>,
     ) -> Answer<Self> {
         let (learner, copies) = resumed(state, |state| match charged_before {
             None => Learner::resume(state, releases_made),
             Some(before) => Learner::resume_charged(state, releases_made, before),
         })?;
-        Ok(JointBandit { learner: Mine::copied(learner, copies), kept: Kept::Memory, place: None })
+        Ok(JointBandit {
+            learner: ForkGuarded::copied(learner, copies),
+            kept: Kept::Memory,
+            place: None,
+        })
     }
 
     /// A copy beside the original, with fresh noise and the charge for all that are there.
@@ -477,7 +481,7 @@ impl JointBandit {
     fn _copy(state: &[u8]) -> Answer<Self> {
         let (mut learner, copies) = resumed(state, |state| Learner::resume(state, 0))?;
         learner.forked(copies)?;
-        Ok(JointBandit { learner: Mine::new(learner), kept: Kept::Memory, place: None })
+        Ok(JointBandit { learner: ForkGuarded::new(learner), kept: Kept::Memory, place: None })
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Answer<Bound<'py, PyTuple>> {

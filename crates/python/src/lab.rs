@@ -21,7 +21,7 @@ use crate::{
     convert::{parameter, plain},
     error::{Answer, Failure},
     guarantee::Guarantee,
-    whole,
+    integers,
 };
 
 /// The interval at which signals are checked.
@@ -51,7 +51,7 @@ pub(crate) fn run<'py>(
     text: &str,
     folder: PathBuf,
     overrides: Vec<String>,
-    #[pyo3(from_py_with = whole::shard)] shard: Option<(usize, usize)>,
+    #[pyo3(from_py_with = integers::shard)] shard: Option<(usize, usize)>,
     keep_going: bool,
     progress: Option<Bound<'py, PyAny>>,
     base: Option<PathBuf>,

@@ -5,15 +5,15 @@
 //! | file | what it is |
 //! | --- | --- |
 //! | `error` | exceptions, with the core's messages |
-//! | `convert`, `whole` | numpy arrays as slices; dictionaries as the core's parameters; whole numbers by the names of their arguments |
-//! | `mine` | detection of forks, so that a forked child never draws its parent's noise |
+//! | `convert`, `integers` | numpy arrays as slices; dictionaries as the core's parameters; whole numbers by the names of their arguments |
+//! | `fork_guard` | detection of forks, so that a forked child never draws its parent's noise |
 //! | `arms` | decision sets, built once or filled from an array |
 //! | `features` | one public rule from records to arms |
 //! | `guarantee`, `privacy` | guarantees; events, accountant, calculator, noise |
 //! | `decision` | decisions, rewards and tickets, one by one and in batches |
 //! | `outlook` | whether a plan can work |
-//! | `ticketed`, `linucb`, `online_linucb`, `plain` | bandits without privacy, the tickets of their decisions, and their common calls |
-//! | `joint`, `kept` | the bandit with a trusted curator: in memory, in files |
+//! | `ticketed`, `linucb`, `online_linucb`, `nonprivate` | bandits without privacy, the tickets of their decisions, and their common calls |
+//! | `joint`, `joint_storage` | the bandit with a trusted curator: in memory, in files |
 //! | `policy` | a released policy by itself |
 //! | `messages` | models, reports and batches |
 //! | `local`, `shuffle` | device and report server, and the shuffler between them |
@@ -32,19 +32,20 @@ mod device;
 mod error;
 mod feature_reward;
 mod features;
+mod fork_guard;
 mod guarantee;
+mod integers;
 mod joint;
-mod kept;
+mod joint_storage;
 mod lab;
 mod linucb;
 mod local;
 mod messages;
-mod mine;
+mod nonprivate;
 mod online;
 mod online_linucb;
 mod online_ucb;
 mod outlook;
-mod plain;
 mod play;
 mod policy;
 mod privacy;
@@ -53,7 +54,6 @@ mod sealed;
 mod shuffle;
 mod simulated;
 mod ticketed;
-mod whole;
 
 /// The compiled part of `reticent`; import `reticent` instead.
 #[pyo3::pymodule]
@@ -69,13 +69,13 @@ mod _core {
         device::{Choice, Device},
         feature_reward::{FeatureReward, FeatureRewardReport, SimulatedDevices},
         features::Features,
+        fork_guard::{_forked, _forking},
         guarantee::Guarantee,
         joint::JointBandit,
         lab::{_over_trials, certify, merge, paper_experiments, reproduce, run, to_toml},
         linucb::LinUcb,
         local::{LocalPlan, Person, Server},
         messages::{Batch, Model, Report},
-        mine::{_forked, _forking},
         online::{LinearModel, OnlineLearner, Randomizer},
         online_linucb::OnlineLinUcb,
         online_ucb::{Anytime, Combiner, OnlineUcb},
@@ -95,7 +95,7 @@ mod _core {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        mine::notice();
+        fork_guard::notice();
         if let Some(commit) = option_env!("RETICENT_COMMIT") {
             reticent_lab::built_from(commit);
         }

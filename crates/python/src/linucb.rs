@@ -13,8 +13,8 @@ use crate::{
     convert::parameter_or,
     decision::Observation,
     error::Answer,
+    integers,
     ticketed::{Plain, Ticketed},
-    whole,
 };
 
 /// LinUCB without any privacy, with the same calls as the private bandits.
@@ -79,17 +79,17 @@ impl LinUcb {
     #[pyo3(signature = (dimension, *, feature_bound = 1.0, rewards = (-1.0, 1.0), intercept = None, rule = None, regularizer = None, restart_every = None, forget = None, seed = None, blocks = 1, shared = 0))]
     #[allow(clippy::too_many_arguments, reason = "keywords of one Python call")]
     fn new(
-        #[pyo3(from_py_with = whole::dimension)] dimension: usize,
+        #[pyo3(from_py_with = integers::dimension)] dimension: usize,
         feature_bound: f64,
         rewards: (f64, f64),
         intercept: Option<&Bound<'_, PyAny>>,
         rule: Option<&Bound<'_, PyAny>>,
         regularizer: Option<f64>,
-        #[pyo3(from_py_with = whole::restart_every)] restart_every: Option<u64>,
+        #[pyo3(from_py_with = integers::restart_every)] restart_every: Option<u64>,
         forget: Option<f64>,
-        #[pyo3(from_py_with = whole::seed)] seed: Option<u64>,
-        #[pyo3(from_py_with = whole::blocks)] blocks: usize,
-        #[pyo3(from_py_with = whole::shared)] shared: usize,
+        #[pyo3(from_py_with = integers::seed)] seed: Option<u64>,
+        #[pyo3(from_py_with = integers::blocks)] blocks: usize,
+        #[pyo3(from_py_with = integers::shared)] shared: usize,
     ) -> Answer<Self> {
         let (structure, intercept) =
             (Structure { blocks, shared }, crate::convert::intercept(intercept)?);

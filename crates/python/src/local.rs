@@ -22,13 +22,13 @@ use crate::{
     convert::{Vector, entries, parameter, parameter_or},
     device::{Count, Device},
     error::{Answer, Failure},
+    fork_guard::{ForkGuarded, Forked},
     guarantee::Guarantee,
+    integers,
     messages::{self, Model, Report, with_report, word},
-    mine::{Forked, Mine},
     outlook::Outlook,
     sealed::SealedDevice,
     simulated::SimulatedPerson,
-    whole,
 };
 
 /// Bounds that data are clipped to.
@@ -70,7 +70,7 @@ impl LocalPlan {
     #[allow(clippy::too_many_arguments, reason = "keywords of one Python call")]
     fn new(
         py: Python<'_>,
-        #[pyo3(from_py_with = whole::dimension)] dimension: usize,
+        #[pyo3(from_py_with = integers::dimension)] dimension: usize,
         epsilon: &Bound<'_, PyAny>,
         delta: f64,
         feature_bound: f64,
@@ -79,13 +79,13 @@ impl LocalPlan {
         unit_arms: bool,
         public_arms: bool,
         shares: Option<Vec<f64>>,
-        #[pyo3(from_py_with = whole::contributions_per_person)] contributions_per_person: u64,
+        #[pyo3(from_py_with = integers::contributions_per_person)] contributions_per_person: u64,
         method: Option<&Bound<'_, PyAny>>,
         rule: Option<&Bound<'_, PyAny>>,
-        #[pyo3(from_py_with = whole::late_models)] late_models: u64,
-        #[pyo3(from_py_with = whole::restart_every)] restart_every: Option<u64>,
-        #[pyo3(from_py_with = whole::blocks)] blocks: usize,
-        #[pyo3(from_py_with = whole::shared)] shared: usize,
+        #[pyo3(from_py_with = integers::late_models)] late_models: u64,
+        #[pyo3(from_py_with = integers::restart_every)] restart_every: Option<u64>,
+        #[pyo3(from_py_with = integers::blocks)] blocks: usize,
+        #[pyo3(from_py_with = integers::shared)] shared: usize,
     ) -> Answer<Self> {
         let epsilons: Vec<f64> = match epsilon.extract::<f64>() {
             Ok(epsilon) => vec![epsilon],
@@ -113,7 +113,7 @@ impl LocalPlan {
     }
 
     /// The noise against the signal of the reports of this many people.
-    fn outlook(&self, #[pyo3(from_py_with = whole::people)] people: u64) -> Outlook {
+    fn outlook(&self, #[pyo3(from_py_with = integers::people)] people: u64) -> Outlook {
         Outlook(self.0.outlook(people))
     }
 
@@ -131,7 +131,7 @@ impl LocalPlan {
 
     /// Guarantee of a person who makes all their reports at this level.
     #[pyo3(signature = (level = 0))]
-    fn guarantee(&self, #[pyo3(from_py_with = whole::level)] level: usize) -> Answer<Guarantee> {
+    fn guarantee(&self, #[pyo3(from_py_with = integers::level)] level: usize) -> Answer<Guarantee> {
         Ok(self.0.guarantee(level)?.into())
     }
 
@@ -144,7 +144,7 @@ impl LocalPlan {
     #[pyo3(signature = (level = 0, spent = None))]
     fn person(
         &self,
-        #[pyo3(from_py_with = whole::level)] level: usize,
+        #[pyo3(from_py_with = integers::level)] level: usize,
         spent: Option<&[u8]>,
     ) -> Answer<Person> {
         let noise = SecureNoise::from_system()?;
@@ -158,8 +158,8 @@ impl LocalPlan {
     #[pyo3(signature = (seed, level = 0))]
     fn simulated_person(
         &self,
-        #[pyo3(from_py_with = whole::seed)] seed: u64,
-        #[pyo3(from_py_with = whole::level)] level: usize,
+        #[pyo3(from_py_with = integers::seed)] seed: u64,
+        #[pyo3(from_py_with = integers::level)] level: usize,
     ) -> Answer<SimulatedPerson> {
         Ok(SimulatedPerson::of(self.0.person(level, FastNoise::seeded(seed))?))
     }
@@ -196,13 +196,13 @@ impl Forked for CorePerson<SecureNoise> {
 /// A person's device. It is not saved: store `spent`, and start it again with that.
 #[pyclass(module = "reticent", name = "Person")]
 pub(crate) struct Person {
-    person: Mine<CorePerson<SecureNoise>>,
+    person: ForkGuarded<CorePerson<SecureNoise>>,
     place: Option<Arms>,
 }
 
 impl Person {
     pub(crate) fn of(person: CorePerson<SecureNoise>) -> Self {
-        Person { person: Mine::new(person), place: None }
+        Person { person: ForkGuarded::new(person), place: None }
     }
 }
 
@@ -225,11 +225,11 @@ impl Person {
         r#loop: String,
         ledger: Option<PathBuf>,
         in_memory: bool,
-        #[pyo3(from_py_with = whole::level)] level: Option<usize>,
+        #[pyo3(from_py_with = integers::level)] level: Option<usize>,
         most_epsilon: f64,
         most_delta: f64,
-        #[pyo3(from_py_with = whole::most_reports)] most_reports: u64,
-        #[pyo3(from_py_with = whole::shortest_period)] shortest_period: u64,
+        #[pyo3(from_py_with = integers::most_reports)] most_reports: u64,
+        #[pyo3(from_py_with = integers::shortest_period)] shortest_period: u64,
     ) -> Answer<Device> {
         let limits = Limits {
             name: r#loop,
@@ -261,8 +261,8 @@ impl Person {
         in_memory: bool,
         most_epsilon: f64,
         most_delta: f64,
-        #[pyo3(from_py_with = whole::most_reports)] most_reports: u64,
-        #[pyo3(from_py_with = whole::shortest_period)] shortest_period: u64,
+        #[pyo3(from_py_with = integers::most_reports)] most_reports: u64,
+        #[pyo3(from_py_with = integers::shortest_period)] shortest_period: u64,
     ) -> Answer<SealedDevice> {
         let limits = Limits {
             name: r#loop,
@@ -292,7 +292,7 @@ impl Person {
         model: &Bound<'_, PyAny>,
         features: Vector<'_>,
         reward: f64,
-        #[pyo3(from_py_with = whole::block)] block: usize,
+        #[pyo3(from_py_with = integers::block)] block: usize,
     ) -> Answer<Report> {
         let mut read = None;
         let model = messages::model(model, &mut read)?;
@@ -373,7 +373,7 @@ impl Server {
     fn expected_reward(
         &self,
         features: Vector<'_>,
-        #[pyo3(from_py_with = whole::block)] block: usize,
+        #[pyo3(from_py_with = integers::block)] block: usize,
     ) -> Answer<f64> {
         Ok(self.0.expected_reward_in_block(block, &entries(&features))?)
     }

@@ -19,7 +19,7 @@ use crate::{
     convert::{Matrix, Vector, entries, parameter, parameter_or},
     error::{Answer, Failure},
     guarantee::Guarantee,
-    whole,
+    integers,
 };
 
 /// The randomiser on a person's device: clips a gradient and adds exact noise, under a new key from the system for every call.
@@ -67,7 +67,7 @@ impl Randomizer {
     /// For gradients clipped to Euclidean norm `bound`; epsilon-DP.
     #[staticmethod]
     fn k_norm(
-        #[pyo3(from_py_with = whole::dimension)] dimension: usize,
+        #[pyo3(from_py_with = integers::dimension)] dimension: usize,
         epsilon: f64,
         bound: f64,
     ) -> Answer<Self> {
@@ -83,7 +83,7 @@ impl Randomizer {
     /// For gradients clipped to l1 norm `bound`: few large entries.
     #[staticmethod]
     fn l1(
-        #[pyo3(from_py_with = whole::dimension)] dimension: usize,
+        #[pyo3(from_py_with = integers::dimension)] dimension: usize,
         epsilon: f64,
         bound: f64,
     ) -> Answer<Self> {
@@ -115,7 +115,7 @@ impl Randomizer {
     fn guarantee(
         &self,
         delta: f64,
-        #[pyo3(from_py_with = whole::reports)] reports: u64,
+        #[pyo3(from_py_with = integers::reports)] reports: u64,
     ) -> Answer<Guarantee> {
         Ok(each!(&self.0, one => one.guarantee_of_person(reports, delta))?.into())
     }
@@ -147,7 +147,7 @@ impl OnlineLearner {
     #[new]
     #[pyo3(signature = (dimension, gradient_bound, method = None))]
     fn new(
-        #[pyo3(from_py_with = whole::dimension)] dimension: usize,
+        #[pyo3(from_py_with = integers::dimension)] dimension: usize,
         gradient_bound: f64,
         method: Option<&Bound<'_, PyAny>>,
     ) -> Answer<Self> {
@@ -241,7 +241,7 @@ impl LinearModel {
     #[new]
     #[pyo3(signature = (dimension, gradient_bound, loss, method = None))]
     fn new(
-        #[pyo3(from_py_with = whole::dimension)] dimension: usize,
+        #[pyo3(from_py_with = integers::dimension)] dimension: usize,
         gradient_bound: f64,
         loss: &Bound<'_, PyAny>,
         method: Option<&Bound<'_, PyAny>>,

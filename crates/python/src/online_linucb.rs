@@ -12,8 +12,8 @@ use crate::{
     convert::parameter_or,
     decision::Observation,
     error::Answer,
+    integers,
     ticketed::{Plain, Ticketed},
-    whole,
 };
 
 /// LinUCB without privacy, with the confidence set that an online learner's regret gives (paper 0, Algorithm 4): it shows what that costs beside
@@ -63,8 +63,8 @@ impl OnlineLinUcb {
         failure_probability = 0.01, learner = None, width = None, step = None))]
     #[allow(clippy::too_many_arguments, reason = "keywords of one Python call")]
     fn new(
-        #[pyo3(from_py_with = whole::dimension)] dimension: usize,
-        #[pyo3(from_py_with = whole::horizon)] horizon: u64,
+        #[pyo3(from_py_with = integers::dimension)] dimension: usize,
+        #[pyo3(from_py_with = integers::horizon)] horizon: u64,
         feature_bound: f64,
         rewards: (f64, f64),
         parameter_bound: f64,

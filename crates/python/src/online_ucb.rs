@@ -21,8 +21,8 @@ use crate::{
     error::Answer,
     feature_reward::{FeatureReward, values},
     guarantee::Guarantee,
+    integers,
     policy::Policy,
-    whole,
 };
 
 /// Parameters that the three servers share, by the names of an experiment file.
@@ -60,10 +60,10 @@ macro_rules! server {
                 width = None, gradient_bound = None, step = None, exp_concave = None, mode = None))]
             #[allow(clippy::too_many_arguments, reason = "keywords of one Python call")]
             fn new(
-                #[pyo3(from_py_with = whole::dimension)] dimension: usize,
+                #[pyo3(from_py_with = integers::dimension)] dimension: usize,
                 epsilon: f64,
                 delta: f64,
-                $(#[pyo3(from_py_with = whole::$horizon)] $horizon: u64,)?
+                $(#[pyo3(from_py_with = integers::$horizon)] $horizon: u64,)?
                 feature_bound: f64,
                 rewards: (f64, f64),
                 learner: Option<&Bound<'_, PyAny>>,
@@ -234,7 +234,7 @@ impl Combiner {
     /// Learns from the report of a person who followed the policy of the server `base`: see `OnlineUCB.absorb`.
     fn absorb(
         &mut self,
-        #[pyo3(from_py_with = whole::base)] base: usize,
+        #[pyo3(from_py_with = integers::base)] base: usize,
         report: &Bound<'_, PyAny>,
     ) -> Answer<()> {
         Ok(self.0.absorb(base, &values(report)?)?)

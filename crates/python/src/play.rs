@@ -19,7 +19,7 @@ use crate::{
     convert::{Vector, entries, parameter_or},
     decision::{Decision, Observation},
     error::{Answer, Failure},
-    whole,
+    integers,
 };
 
 /// Rounds between checks of signals.
@@ -46,12 +46,12 @@ impl Environment {
     #[staticmethod]
     #[pyo3(signature = (dimension, arms, gap = 0.0, fresh_arms = true, rewards = None, seed = 0))]
     fn gap(
-        #[pyo3(from_py_with = whole::dimension)] dimension: usize,
-        #[pyo3(from_py_with = whole::arms)] arms: usize,
+        #[pyo3(from_py_with = integers::dimension)] dimension: usize,
+        #[pyo3(from_py_with = integers::arms)] arms: usize,
         gap: f64,
         fresh_arms: bool,
         rewards: Option<&Bound<'_, PyAny>>,
-        #[pyo3(from_py_with = whole::seed)] seed: u64,
+        #[pyo3(from_py_with = integers::seed)] seed: u64,
     ) -> Answer<Self> {
         let defaults = GapParams::new(dimension, arms);
         let rewards = parameter_or("rewards", rewards, defaults.rewards)?;
@@ -64,7 +64,7 @@ impl Environment {
     #[staticmethod]
     #[pyo3(signature = (seed = 0, **parameters))]
     fn sphere(
-        #[pyo3(from_py_with = whole::seed)] seed: u64,
+        #[pyo3(from_py_with = integers::seed)] seed: u64,
         parameters: Option<&Bound<'_, PyAny>>,
     ) -> Answer<Self> {
         let params: SphereParams = parameter_or("sphere", parameters, SphereParams::published())?;
@@ -85,7 +85,7 @@ impl Environment {
     }
 
     /// A reward of one arm of this round.
-    fn reward(&mut self, #[pyo3(from_py_with = whole::arm)] arm: usize) -> Answer<f64> {
+    fn reward(&mut self, #[pyo3(from_py_with = integers::arm)] arm: usize) -> Answer<f64> {
         if !self.opened || arm >= self.arms {
             let remedy = format!("open a round with arms(), and give an arm below {}", self.arms);
             return Err(Failure::invalid("arm", arm, remedy));
@@ -293,10 +293,10 @@ pub(crate) fn play_trial<'py>(
     py: Python<'py>,
     environment: &Bound<'py, PyAny>,
     policy: &Bound<'py, PyAny>,
-    #[pyo3(from_py_with = whole::rounds)] rounds: u64,
+    #[pyo3(from_py_with = integers::rounds)] rounds: u64,
     delay: f64,
     lost: f64,
-    #[pyo3(from_py_with = whole::seed)] seed: u64,
+    #[pyo3(from_py_with = integers::seed)] seed: u64,
 ) -> Answer<Curve<'py>> {
     if rounds == 0 {
         return Err(Failure::invalid("rounds", 0, "give a whole number above 0"));

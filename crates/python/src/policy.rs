@@ -39,7 +39,7 @@ impl Policy {
         &self,
         arms: &Bound<'_, PyAny>,
         feature_bound: f64,
-        #[pyo3(from_py_with = whole::randomness)] randomness: Option<u64>,
+        #[pyo3(from_py_with = integers::randomness)] randomness: Option<u64>,
     ) -> Answer<usize> {
         let randomness = match randomness {
             Some(randomness) => randomness,

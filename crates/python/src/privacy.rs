@@ -19,7 +19,7 @@ use crate::{
     convert::{parameter, plain, text},
     error::{Answer, Failure},
     guarantee::Guarantee,
-    whole::{self, Whole},
+    integers::{self, WholeNumber},
 };
 
 /// One release, or several put together, as seen by one person. `a + b` is both events one after the other, `a * 30` is the event thirty
@@ -55,7 +55,7 @@ impl Event {
     /// A discrete Gaussian on one integer.
     #[staticmethod]
     fn discrete_gaussian(
-        #[pyo3(from_py_with = whole::sensitivity)] sensitivity: u64,
+        #[pyo3(from_py_with = integers::sensitivity)] sensitivity: u64,
         sigma: f64,
     ) -> Answer<Self> {
         checked(CoreEvent::DiscreteGaussian { sensitivity, sigma })
@@ -70,7 +70,7 @@ impl Event {
     /// Discrete Laplace noise on one integer.
     #[staticmethod]
     fn discrete_laplace(
-        #[pyo3(from_py_with = whole::sensitivity)] sensitivity: u64,
+        #[pyo3(from_py_with = integers::sensitivity)] sensitivity: u64,
         scale: f64,
     ) -> Answer<Self> {
         checked(CoreEvent::DiscreteLaplace { sensitivity, scale })
@@ -79,7 +79,7 @@ impl Event {
     /// Randomised response among `categories`.
     #[staticmethod]
     fn randomized_response(
-        #[pyo3(from_py_with = whole::categories)] categories: u64,
+        #[pyo3(from_py_with = integers::categories)] categories: u64,
         epsilon: f64,
     ) -> Answer<Self> {
         checked(CoreEvent::RandomizedResponse { categories, epsilon })
@@ -102,7 +102,7 @@ impl Event {
     #[pyo3(signature = (epsilon, people, binary = false))]
     fn shuffled(
         epsilon: f64,
-        #[pyo3(from_py_with = whole::people)] people: u64,
+        #[pyo3(from_py_with = integers::people)] people: u64,
         binary: bool,
     ) -> Answer<Self> {
         checked(CoreEvent::Shuffled { epsilon, people, binary })
@@ -170,7 +170,7 @@ impl Accountant {
     fn spend(
         &mut self,
         event: &Event,
-        #[pyo3(from_py_with = whole::times)] times: u64,
+        #[pyo3(from_py_with = integers::times)] times: u64,
     ) -> Answer<()> {
         let event = match times {
             1 => event.0.clone(),
@@ -231,7 +231,7 @@ pub(crate) fn sigma(
     epsilon: f64,
     delta: f64,
     sensitivity: f64,
-    #[pyo3(from_py_with = whole::compose)] compose: u64,
+    #[pyo3(from_py_with = integers::compose)] compose: u64,
 ) -> Answer<f64> {
     Ok(gaussian::sigma(epsilon, delta, sensitivity, compose)?)
 }
@@ -247,7 +247,7 @@ pub(crate) fn delta(
     sigma: f64,
     epsilon: f64,
     sensitivity: f64,
-    #[pyo3(from_py_with = whole::compose)] compose: u64,
+    #[pyo3(from_py_with = integers::compose)] compose: u64,
 ) -> Answer<f64> {
     Ok(gaussian::delta(epsilon, gaussian::mu_of(sensitivity, sigma, compose)?)?)
 }
@@ -263,7 +263,7 @@ pub(crate) fn epsilon(
     sigma: f64,
     delta: f64,
     sensitivity: f64,
-    #[pyo3(from_py_with = whole::compose)] compose: u64,
+    #[pyo3(from_py_with = integers::compose)] compose: u64,
 ) -> Answer<f64> {
     Ok(gaussian::epsilon(delta, gaussian::mu_of(sensitivity, sigma, compose)?)?)
 }
@@ -274,7 +274,7 @@ pub(crate) fn epsilon(
 pub(crate) fn shuffle_epsilon(
     py: Python<'_>,
     epsilon_local: f64,
-    #[pyo3(from_py_with = whole::n)] n: u64,
+    #[pyo3(from_py_with = integers::n)] n: u64,
     delta: f64,
     binary: bool,
 ) -> Answer<f64> {
@@ -310,8 +310,8 @@ fn draws<'py>(
 #[pyo3(signature = (sigma, size = None))]
 pub(crate) fn discrete_gaussian<'py>(
     py: Python<'py>,
-    #[pyo3(from_py_with = whole::sigma)] sigma: u64,
-    #[pyo3(from_py_with = whole::size)] size: Option<usize>,
+    #[pyo3(from_py_with = integers::sigma)] sigma: u64,
+    #[pyo3(from_py_with = integers::size)] size: Option<usize>,
 ) -> Answer<Bound<'py, PyAny>> {
     let law = DiscreteGaussian::new(sigma)?;
     let mut noise = SecureNoise::from_system()?;
@@ -326,9 +326,9 @@ pub(crate) fn discrete_gaussian<'py>(
 #[pyo3(signature = (numerator, denominator = 1, size = None))]
 pub(crate) fn discrete_laplace<'py>(
     py: Python<'py>,
-    #[pyo3(from_py_with = whole::numerator)] numerator: u64,
-    #[pyo3(from_py_with = whole::denominator)] denominator: u64,
-    #[pyo3(from_py_with = whole::size)] size: Option<usize>,
+    #[pyo3(from_py_with = integers::numerator)] numerator: u64,
+    #[pyo3(from_py_with = integers::denominator)] denominator: u64,
+    #[pyo3(from_py_with = integers::size)] size: Option<usize>,
 ) -> Answer<Bound<'py, PyAny>> {
     let law = DiscreteLaplace::new(numerator, denominator)?;
     let mut noise = SecureNoise::from_system()?;

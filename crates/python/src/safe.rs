@@ -22,9 +22,9 @@ use crate::{
         Matrix, Vector, entries, message, parameter, parameter_or, plain, read_message, rows,
     },
     error::{Answer, Failure},
+    fork_guard::{ForkGuarded, Forked},
     guarantee::Guarantee,
-    mine::{Forked, Mine},
-    whole::{self, Whole},
+    integers::{self, WholeNumber},
 };
 
 /// Answer that leaves an agent. `bytes(report)` travels, `SafeReport(bytes)` reads it.
@@ -139,14 +139,14 @@ impl Forked for CoreAgent<SecureNoise> {
 
 /// The agent's part: clips its response, randomises it, and keeps count.
 #[pyclass(module = "reticent", name = "Agent")]
-pub(crate) struct Agent(Mine<CoreAgent<SecureNoise>>);
+pub(crate) struct Agent(ForkGuarded<CoreAgent<SecureNoise>>);
 
 #[pymethods]
 impl Agent {
     /// Randomises the response to a decision.
     fn report(
         &mut self,
-        #[pyo3(from_py_with = whole::ticket)] ticket: u64,
+        #[pyo3(from_py_with = integers::ticket)] ticket: u64,
         response: f64,
     ) -> Answer<SafeReport> {
         Ok(SafeReport(self.0.enter()?.report(Ticket::numbered(ticket), response)?))
@@ -173,9 +173,9 @@ impl Agent {
     #[staticmethod]
     fn load(
         state: &[u8],
-        #[pyo3(from_py_with = whole::answers_given)] answers_given: u64,
+        #[pyo3(from_py_with = integers::answers_given)] answers_given: u64,
     ) -> Answer<Self> {
-        Ok(Agent(Mine::new(CoreAgent::resume(state, answers_given)?)))
+        Ok(Agent(ForkGuarded::new(CoreAgent::resume(state, answers_given)?)))
     }
 }
 
@@ -241,7 +241,7 @@ fn agent(polytope: &Polytope, axis: usize, given: &Bound<'_, PyDict>) -> Answer<
         needs("action_bound")?.extract()?,
         needs("response_noise")?.extract()?,
     );
-    let dimension = Whole::read("dimension", &needs("dimension")?)?;
+    let dimension = WholeNumber::read("dimension", &needs("dimension")?)?;
     let mut params = AgentParams::on_axis(polytope, axis, dimension, sizes, privacy)?;
     if let Some(lower) = given.get_item("lower")? {
         params.lower = lower.extract()?;
@@ -267,7 +267,7 @@ impl SafePlan {
         confidence: Option<&Bound<'_, PyAny>>,
         regularizer: f64,
         failure: f64,
-        #[pyo3(from_py_with = whole::exploration)] exploration: u64,
+        #[pyo3(from_py_with = integers::exploration)] exploration: u64,
         parameter_ball: bool,
     ) -> Answer<Self> {
         let polytope = Polytope::new(&crate::safe::rows(&rows), &entries(&bounds))?;
@@ -310,23 +310,23 @@ impl SafePlan {
     #[pyo3(signature = (responses = 1))]
     fn guarantee(
         &self,
-        #[pyo3(from_py_with = whole::responses)] responses: u64,
+        #[pyo3(from_py_with = integers::responses)] responses: u64,
     ) -> Answer<Option<Guarantee>> {
         Ok(self.0.guarantee_of(responses)?.map(Guarantee::from))
     }
 
     /// One agent's part.
-    fn agent(&self, #[pyo3(from_py_with = whole::index)] index: usize) -> Answer<Agent> {
+    fn agent(&self, #[pyo3(from_py_with = integers::index)] index: usize) -> Answer<Agent> {
         let Some(plan) = self.0.agents().get(index) else {
             let remedy = format!("give an agent below {}", self.0.agents().len());
             return Err(Failure::invalid("agent", index, remedy));
         };
-        Ok(Agent(Mine::new(plan.start(index, SecureNoise::from_system()?))))
+        Ok(Agent(ForkGuarded::new(plan.start(index, SecureNoise::from_system()?))))
     }
 
     /// The coordinator's part.
     fn coordinator(&self) -> Answer<Coordinator> {
-        Ok(Coordinator(Mine::new(self.0.clone().start(SecureNoise::from_system()?))))
+        Ok(Coordinator(ForkGuarded::new(self.0.clone().start(SecureNoise::from_system()?))))
     }
 }
 
@@ -338,7 +338,7 @@ impl Forked for CoreCoordinator<SecureNoise> {
 
 /// The coordinator's part: it sees private reports only, so copies of it cost no person any privacy.
 #[pyclass(module = "reticent", name = "Coordinator")]
-pub(crate) struct Coordinator(Mine<CoreCoordinator<SecureNoise>>);
+pub(crate) struct Coordinator(ForkGuarded<CoreCoordinator<SecureNoise>>);
 
 #[pymethods]
 impl Coordinator {
@@ -359,7 +359,7 @@ impl Coordinator {
     }
 
     /// Gives up waiting for a decision's missing reports; says whether any were waited for.
-    fn dismiss(&mut self, #[pyo3(from_py_with = whole::ticket)] ticket: u64) -> Answer<bool> {
+    fn dismiss(&mut self, #[pyo3(from_py_with = integers::ticket)] ticket: u64) -> Answer<bool> {
         Ok(self.0.enter()?.dismiss(Ticket::numbered(ticket)))
     }
 
@@ -379,7 +379,7 @@ impl Coordinator {
     fn estimate<'py>(
         &self,
         py: Python<'py>,
-        #[pyo3(from_py_with = whole::agent)] agent: usize,
+        #[pyo3(from_py_with = integers::agent)] agent: usize,
     ) -> Answer<(Bound<'py, PyArray1<f64>>, f64)> {
         let coordinator = self.0.read();
         let estimate = coordinator.estimate(agent).ok_or_else(|| {
@@ -398,9 +398,9 @@ impl Coordinator {
     #[staticmethod]
     fn load(
         state: &[u8],
-        #[pyo3(from_py_with = whole::decisions_made)] decisions_made: u64,
+        #[pyo3(from_py_with = integers::decisions_made)] decisions_made: u64,
     ) -> Answer<Self> {
-        Ok(Coordinator(Mine::new(CoreCoordinator::resume(state, decisions_made)?)))
+        Ok(Coordinator(ForkGuarded::new(CoreCoordinator::resume(state, decisions_made)?)))
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Answer<Bound<'py, PyTuple>> {

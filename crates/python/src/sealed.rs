@@ -8,9 +8,8 @@ use crate::{
     device::{Choice, Count, moment},
     error::Answer,
     features::records,
-    messages,
-    mine::{Forked, Mine},
-    whole,
+    fork_guard::{ForkGuarded, Forked},
+    integers, messages,
 };
 
 impl Forked for CoreDevice<SecureNoise> {
@@ -24,7 +23,7 @@ impl Forked for CoreDevice<SecureNoise> {
 /// The device of one installation in a loop with a shuffler, made by `Person.from_sealing`. Only sealed reports leave it.
 #[pyclass(module = "reticent", name = "SealedDevice")]
 pub(crate) struct SealedDevice {
-    device: Mine<CoreDevice<SecureNoise>>,
+    device: ForkGuarded<CoreDevice<SecureNoise>>,
     count: Count,
 }
 
@@ -39,7 +38,7 @@ impl SealedDevice {
         let noise = SecureNoise::from_system()?;
         // Pricing takes a while.
         let device = py.detach(|| CoreDevice::new(plan, sealing, limits, noise))?;
-        Ok(SealedDevice { device: Mine::new(device), count })
+        Ok(SealedDevice { device: ForkGuarded::new(device), count })
     }
 }
 
@@ -67,7 +66,7 @@ impl SealedDevice {
         py: Python<'py>,
         choice: &Choice,
         reward: f64,
-        #[pyo3(from_py_with = whole::now)] now: Option<u64>,
+        #[pyo3(from_py_with = integers::now)] now: Option<u64>,
     ) -> Answer<Bound<'py, PyBytes>> {
         let (seconds, device) = (moment(now)?, self.device.enter()?);
         let sealed = match &mut self.count {
@@ -86,7 +85,7 @@ impl SealedDevice {
 
     /// Reports that may still be made.
     #[pyo3(signature = (*, now = None))]
-    fn reports_left(&self, #[pyo3(from_py_with = whole::now)] now: Option<u64>) -> Answer<u64> {
+    fn reports_left(&self, #[pyo3(from_py_with = integers::now)] now: Option<u64>) -> Answer<u64> {
         let stored = self.count.read()?;
         Ok(self.device.read().ledger(stored.as_ref(), moment(now)?)?.left())
     }

@@ -19,13 +19,13 @@ use crate::{
     convert::restored,
     convert::{parameter, parameter_or, read_message},
     error::Answer,
+    fork_guard::{ForkGuarded, Forked},
     guarantee::Guarantee,
+    integers,
     local::{Person, bounds},
     messages::{Batch, Model, with_report, word},
-    mine::{Forked, Mine},
     outlook::Outlook,
     simulated::{SimulatedPerson, SimulatedShuffler},
-    whole,
 };
 
 /// The parameters that people, shuffler and server share: (epsilon, delta) of the shuffler's output. `aggregation` is "sum" or "permute", by
@@ -53,18 +53,18 @@ impl ShufflePlan {
     #[allow(clippy::too_many_arguments, reason = "keywords of one Python call")]
     fn new(
         py: Python<'_>,
-        #[pyo3(from_py_with = whole::dimension)] dimension: usize,
+        #[pyo3(from_py_with = integers::dimension)] dimension: usize,
         epsilon: f64,
         delta: f64,
-        #[pyo3(from_py_with = whole::batch)] batch: Option<u64>,
+        #[pyo3(from_py_with = integers::batch)] batch: Option<u64>,
         aggregation: Option<&Bound<'_, PyAny>>,
-        #[pyo3(from_py_with = whole::horizon)] horizon: Option<u64>,
+        #[pyo3(from_py_with = integers::horizon)] horizon: Option<u64>,
         feature_bound: f64,
         rewards: (f64, f64),
         intercept: Option<&Bound<'_, PyAny>>,
         unit_arms: bool,
-        #[pyo3(from_py_with = whole::honest)] honest: Option<u64>,
-        #[pyo3(from_py_with = whole::contributions_per_person)] contributions_per_person: u64,
+        #[pyo3(from_py_with = integers::honest)] honest: Option<u64>,
+        #[pyo3(from_py_with = integers::contributions_per_person)] contributions_per_person: u64,
         rule: Option<&Bound<'_, PyAny>>,
     ) -> Answer<Self> {
         let batch = ShuffleParams::batch_or_suited(batch, dimension, epsilon, horizon)?;
@@ -90,7 +90,7 @@ impl ShufflePlan {
     }
 
     /// The noise against the signal of the reports of this many people.
-    fn outlook(&self, #[pyo3(from_py_with = whole::people)] people: u64) -> Outlook {
+    fn outlook(&self, #[pyo3(from_py_with = integers::people)] people: u64) -> Outlook {
         Outlook(self.0.outlook(people))
     }
 
@@ -113,7 +113,7 @@ impl ShufflePlan {
     /// A device on seeded simulation noise, which protects no person: for experiments that give the same decisions each time.
     fn simulated_person(
         &self,
-        #[pyo3(from_py_with = whole::seed)] seed: u64,
+        #[pyo3(from_py_with = integers::seed)] seed: u64,
     ) -> Answer<SimulatedPerson> {
         Ok(SimulatedPerson::of(self.0.person(FastNoise::seeded(seed))?))
     }
@@ -121,14 +121,14 @@ impl ShufflePlan {
     /// The shuffler on seeded simulation noise, which protects no person.
     fn simulated_shuffler(
         &self,
-        #[pyo3(from_py_with = whole::seed)] seed: u64,
+        #[pyo3(from_py_with = integers::seed)] seed: u64,
     ) -> Answer<SimulatedShuffler> {
         Ok(SimulatedShuffler(self.0.shuffler(FastNoise::seeded(seed))?))
     }
 
     /// The shuffler: run it where the server has no access to its memory.
     fn shuffler(&self) -> Answer<Shuffler> {
-        Ok(Shuffler(Mine::new(self.0.shuffler(SecureNoise::from_system()?)?)))
+        Ok(Shuffler(ForkGuarded::new(self.0.shuffler(SecureNoise::from_system()?)?)))
     }
 
     /// The report server.
@@ -158,7 +158,7 @@ impl Forked for CoreShuffler<SecureNoise> {
 
 /// The component between people and server.
 #[pyclass(module = "reticent", name = "Shuffler")]
-pub(crate) struct Shuffler(Mine<CoreShuffler<SecureNoise>>);
+pub(crate) struct Shuffler(ForkGuarded<CoreShuffler<SecureNoise>>);
 
 #[pymethods]
 impl Shuffler {
@@ -189,9 +189,9 @@ impl Shuffler {
     #[staticmethod]
     fn load(
         state: &[u8],
-        #[pyo3(from_py_with = whole::batches_made)] batches_made: u64,
+        #[pyo3(from_py_with = integers::batches_made)] batches_made: u64,
     ) -> Answer<Self> {
-        Ok(Shuffler(Mine::new(CoreShuffler::resume(state, batches_made)?)))
+        Ok(Shuffler(ForkGuarded::new(CoreShuffler::resume(state, batches_made)?)))
     }
 }
 

@@ -15,8 +15,8 @@ use crate::{
     decision::{Decision, Observation},
     error::Answer,
     guarantee::Guarantee,
+    integers,
     messages::{self, Batch, Report, with_report},
-    whole,
 };
 
 /// A `JointBandit` on seeded noise that protects no person: made by `JointBandit.simulated`. It makes the decisions that a deployed one with
@@ -119,7 +119,7 @@ impl SimulatedPerson {
         model: &Bound<'_, PyAny>,
         features: Vector<'_>,
         reward: f64,
-        #[pyo3(from_py_with = whole::block)] block: usize,
+        #[pyo3(from_py_with = integers::block)] block: usize,
     ) -> Answer<Report> {
         let mut read = None;
         let model = messages::model(model, &mut read)?;
@@ -156,7 +156,7 @@ pub(crate) struct SimulationNoise(FastNoise);
 #[pymethods]
 impl SimulationNoise {
     #[new]
-    fn new(#[pyo3(from_py_with = whole::seed)] seed: u64) -> Self {
+    fn new(#[pyo3(from_py_with = integers::seed)] seed: u64) -> Self {
         SimulationNoise(FastNoise::seeded(seed))
     }
 
@@ -175,8 +175,8 @@ impl SimulationNoise {
 #[pyfunction]
 #[pyo3(name = "trial_seeds")]
 pub(crate) fn seeds(
-    #[pyo3(from_py_with = whole::seed)] seed: u64,
-    #[pyo3(from_py_with = whole::trial)] trial: u64,
+    #[pyo3(from_py_with = integers::seed)] seed: u64,
+    #[pyo3(from_py_with = integers::trial)] trial: u64,
     name: &str,
 ) -> (u64, u64) {
     trial_seeds(seed, trial, name)

@@ -12,10 +12,10 @@ use crate::{
     decision::{Chosen, Decision},
     error::Answer,
     guarantee::Guarantee,
+    integers,
     linucb::LinUcb,
     online_linucb::OnlineLinUcb,
     ticketed::Ticketed,
-    whole,
 };
 
 /// PyO3 has no classes with type parameters, so the same calls are written out for each class.
@@ -34,7 +34,7 @@ macro_rules! calls {
             fn decide_many<'py>(
                 &mut self,
                 arms: &Bound<'py, PyAny>,
-                #[pyo3(from_py_with = whole::people)] people: Option<usize>,
+                #[pyo3(from_py_with = integers::people)] people: Option<usize>,
             ) -> Answer<Chosen<'py>> {
                 self.learner.decide_many(arms, people)
             }

@@ -11,7 +11,7 @@ use reticent_durable::{Journal, Options, Rollback};
 
 use crate::{
     error::{Answer, Failure},
-    mine::{Forked, Mine},
+    fork_guard::{ForkGuarded, Forked},
 };
 
 /// The deployed bandit.
@@ -37,7 +37,7 @@ impl Forked for Files {
 pub(crate) enum Kept {
     /// No storage.
     Memory,
-    Files(Mine<Files>),
+    Files(ForkGuarded<Files>),
     /// The files were closed.
     Closed,
 }
@@ -46,7 +46,7 @@ impl Kept {
     /// Applies a function to the learner; with files, a release is used only after it is on disk.
     pub(crate) fn durably<T>(
         &mut self,
-        learner: &mut Mine<Learner>,
+        learner: &mut ForkGuarded<Learner>,
         act: impl FnOnce(&mut Learner) -> Answer<T>,
     ) -> Answer<T> {
         match self {
@@ -72,7 +72,7 @@ struct Head {
 }
 
 /// The learner with its open decisions or without them, and how many copies were made of it.
-pub(crate) fn saved(learner: &Mine<Learner>, open_decisions: bool) -> Vec<u8> {
+pub(crate) fn saved(learner: &ForkGuarded<Learner>, open_decisions: bool) -> Vec<u8> {
     let head = Head { copies: learner.copies() };
     let learner = learner.read();
     let state = if open_decisions { learner.save_with_open() } else { learner.save() };

@@ -1,6 +1,6 @@
 //! Whole numbers from Python: one that is negative or too large is a `ReticentError`, a `ValueError`, which names field, value and remedy.
 //!
-//! PyO3 would raise an `OverflowError` that does not say of which argument. `#[pyo3(from_py_with = whole::dimension)] dimension: usize` reads an
+//! PyO3 would raise an `OverflowError` that does not say of which argument. `#[pyo3(from_py_with = integers::dimension)] dimension: usize` reads an
 //! argument under its name; the names are listed once, below.
 
 use pyo3::{
@@ -11,11 +11,11 @@ use pyo3::{
 use crate::error::{Answer, Failure};
 
 /// A type that a whole number of Python becomes.
-pub(crate) trait Whole: Sized {
+pub(crate) trait WholeNumber: Sized {
     fn read(field: &'static str, value: &Bound<'_, PyAny>) -> Answer<Self>;
 }
 
-impl Whole for u64 {
+impl WholeNumber for u64 {
     fn read(field: &'static str, value: &Bound<'_, PyAny>) -> Answer<Self> {
         value.extract().map_err(|error: PyErr| {
             if error.is_instance_of::<PyOverflowError>(value.py()) {
@@ -29,7 +29,7 @@ impl Whole for u64 {
     }
 }
 
-impl Whole for usize {
+impl WholeNumber for usize {
     fn read(field: &'static str, value: &Bound<'_, PyAny>) -> Answer<Self> {
         let number = u64::read(field, value)?;
         usize::try_from(number).map_err(|_| {
@@ -38,14 +38,14 @@ impl Whole for usize {
     }
 }
 
-impl<T: Whole> Whole for Option<T> {
+impl<T: WholeNumber> WholeNumber for Option<T> {
     fn read(field: &'static str, value: &Bound<'_, PyAny>) -> Answer<Self> {
         if value.is_none() { Ok(None) } else { T::read(field, value).map(Some) }
     }
 }
 
 /// Two numbers under one name.
-impl<T: Whole> Whole for (T, T) {
+impl<T: WholeNumber> WholeNumber for (T, T) {
     fn read(field: &'static str, value: &Bound<'_, PyAny>) -> Answer<Self> {
         let (first, second): (Bound<'_, PyAny>, Bound<'_, PyAny>) = value
             .extract()
@@ -57,7 +57,7 @@ impl<T: Whole> Whole for (T, T) {
 /// A function for each name, which reads an argument of that name.
 macro_rules! names {
     ($($name:ident)+) => {
-        $(pub(crate) fn $name<T: Whole>(value: &Bound<'_, PyAny>) -> PyResult<T> {
+        $(pub(crate) fn $name<T: WholeNumber>(value: &Bound<'_, PyAny>) -> PyResult<T> {
             Ok(T::read(stringify!($name), value)?)
         })+
     };

@@ -1,7 +1,7 @@
 //! States that detect forks of their process and count their copies.
 //!
 //! A fork copies memory, and with it every generator: parent and child would draw the same noise for different people, and the difference
-//! of their releases would reveal the data. So a state is accessed only through [`Mine::enter`], which checks for a fork before anything is
+//! of their releases would reveal the data. So a state is accessed only through [`ForkGuarded::enter`], which checks for a fork before anything is
 //! drawn. `os.register_at_fork` counts forks on both sides; the process id detects forks outside Python, but only in the child. Not
 //! detected: the parent does not see such forks, two of them in a row with no call in between look like one, a pickle or a file may be
 //! loaded twice, and copies may be made later elsewhere.
@@ -34,22 +34,27 @@ pub(crate) trait Forked {
 }
 
 /// A state, the process that used it last, and the copies made there.
-pub(crate) struct Mine<T> {
+pub(crate) struct ForkGuarded<T> {
     state: T,
     depth: u64,
     forks: u64,
     pickled: u64,
 }
 
-impl<T: Forked> Mine<T> {
+impl<T: Forked> ForkGuarded<T> {
     pub(crate) fn new(state: T) -> Self {
-        Mine::copied(state, 0)
+        ForkGuarded::copied(state, 0)
     }
 
     /// A state of which this many copies were made before.
     pub(crate) fn copied(state: T, copies: u64) -> Self {
         notice();
-        Mine { state, depth: DEPTH.load(Relaxed), forks: FORKS.load(Relaxed), pickled: copies }
+        ForkGuarded {
+            state,
+            depth: DEPTH.load(Relaxed),
+            forks: FORKS.load(Relaxed),
+            pickled: copies,
+        }
     }
 
     /// The state for drawing or learning; after a fork it is made safe first.
