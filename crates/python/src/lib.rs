@@ -91,7 +91,7 @@ mod _core {
         shuffle::{ShufflePlan, ShuffleServer, Shuffler},
         simulated::{SimulatedBandit, SimulatedPerson, SimulatedShuffler, SimulationNoise, seeds},
     };
-    use crate::{error, mine};
+    use crate::{error, fork_guard};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -11,7 +11,7 @@ use reticent::{
     wire::from_json,
 };
 
-use crate::{arms::with_arms, convert::message, error::Answer, whole};
+use crate::{arms::with_arms, convert::message, error::Answer, integers};
 
 /// A rule for choosing arms that was released, and holds nothing else: any number of replicas may decide by it. `bytes(policy)` travels,
 /// `Policy(bytes)` reads it.
