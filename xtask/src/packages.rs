@@ -12,7 +12,7 @@ pub const NAMES: [&str; 7] = [
     "reticent",
     "reticent-durable",
     "reticent-lab",
-    "reticent-page",
+    "reticent-loops",
     "reticent-sealed",
     "reticent-server",
     "reticent-cli",

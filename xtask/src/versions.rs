@@ -182,7 +182,7 @@ mod tests {
         // `#` is the version, and another one where the mistake is planted.
         let stated = [
             ("Cargo.toml", "path = \"crates/lab\", version = \"#\""),
-            ("Cargo.lock", "name = \"reticent-page\"\nversion = \"#\""),
+            ("Cargo.lock", "name = \"reticent-loops\"\nversion = \"#\""),
             ("crates/web/package.json", "\"version\": \"#\""),
             ("crates/web/package-lock.json", "\n  \"version\": \"#\""),
             ("crates/web/package-lock.json", "\n      \"version\": \"#\""),

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use pyo3::prelude::*;
 use reticent::{privacy::Guarantee as CoreGuarantee, wire::to_json};
-use reticent_page::{Entry, guarantees_page};
+use reticent_loops::page::{Entry, guarantees_page};
 
 use crate::{
     convert::{plain, text},

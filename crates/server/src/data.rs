@@ -10,7 +10,7 @@ use crate::{
     Error, Result,
     clock::{Clock, SystemClock, Time},
     sealed::SealKey,
-    secret::{CheckValue, PeopleKeys, Secret, hex},
+    secret::{CheckValue, PeopleKeys, Secret, hex, secret_in_file},
     service::{EVENTS_CHECK, PEOPLE_CHECK, is_known_to_lack_keys, needed_keys},
     store::{Portable, PostgresStore, RedbStore, Store, retired_remedy},
 };
@@ -208,7 +208,7 @@ async fn open_key(
     check: impl Fn(&Secret) -> Vec<u8>,
 ) -> Result<Secret> {
     let made = !path.exists();
-    let secret = Secret::in_file(path)?;
+    let secret = secret_in_file(path)?;
     let Some(name) = name else { return Ok(secret) };
     let own = check(&secret);
     if store.keep_setting(name.into(), own.clone()).await? != own && made {
@@ -295,7 +295,7 @@ mod tests {
         let refused = open().await.err().unwrap().to_string();
         assert!(refused.contains("copy people.key") && !path.exists(), "{refused}");
         // A file that was there is an operator's, and stays.
-        let there = Secret::in_file(&path).unwrap();
+        let there = secret_in_file(&path).unwrap();
         assert_eq!(open().await.unwrap().check_value(), there.check_value());
     }
 

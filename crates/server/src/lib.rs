@@ -18,19 +18,18 @@
 //! | [`shuffle`] | the shuffler, a process of its own |
 //! | [`client`] | a device, and the calls of a shuffler |
 //! | [`service`] | all loops of one process with their store: what HTTP calls |
-//! | [`loops`] | pure decisions about a loop's state: what is chosen, what an event contributes, what a release is, what is certified |
+//! | [`loops`], [`config`] | the crate `reticent-loops`: the file of loops, and pure decisions about a loop's state |
 //! | `lives` | a loop's lives, one for each generation: begun and told in the log |
 //! | [`store`] | what is kept, by named transactions: in memory, in redb and in PostgreSQL |
 //! | [`mod@bench`] | the figures of the embedded store |
 //! | [`history`] | whether a store holds what its clients were told, after accidents |
-//! | [`config`] | the file of loops, checked |
 //! | [`run`], [`data`] | one process with its folder of data |
 //! | [`control`] | commands to a process that runs |
 //! | [`clock`] | the time, from the system or set by a test |
 //! | `failpoint` | steps at which a torture lets the process die |
 //! | [`tasks`] | work that goes on when its caller goes away |
 //! | `ticking` | ticks by the clock, tried again where they fail |
-//! | [`secret`] | keyed hashes of persons and events, and the key they are made with |
+//! | [`secret`] | files of the keys with which persons and events are hashed |
 //!
 //! **One round.**
 //!
@@ -47,12 +46,10 @@
 pub mod bench;
 pub mod client;
 pub mod clock;
-pub mod config;
 pub mod control;
 pub mod data;
 pub mod demo;
 pub mod devices;
-pub mod error;
 #[cfg(feature = "failpoints")]
 pub mod failpoint;
 #[cfg(not(feature = "failpoints"))]
@@ -60,7 +57,6 @@ mod failpoint;
 pub mod history;
 pub mod http;
 mod lives;
-pub mod loops;
 pub mod pages;
 pub mod run;
 pub mod sealed;
@@ -71,4 +67,4 @@ pub mod store;
 pub mod tasks;
 mod ticking;
 
-pub use error::{Error, Result};
+pub use reticent_loops::{self as loops, Error, Result, config, error};

@@ -1,102 +1,27 @@
-//! Keyed hashes of persons and of event ids, and the file with the key they are made with.
+//! The files of keys for keyed hashes of persons and of event ids.
 //!
 //! The key stands outside the store, so that whoever has the store alone cannot try out names; a check value stands inside, so that a store with
 //! another key is noticed: counts under another key would begin again at zero.
 
 use std::{fs, io::Write, path::Path};
 
-use hmac::{Hmac, KeyInit, Mac};
-pub use reticent_sealed::{digest, from_hex, hex};
-use sha2::Sha256;
+pub use reticent_loops::secret::{CheckValue, Secret, digest, from_hex, hex, random};
 
-use crate::{
-    Error, Result,
-    store::{Digest, EventHash, MOST_EARLIER_KEYS, PersonHash},
-};
+use crate::{Error, Result, store::MOST_EARLIER_KEYS};
 
-/// A value that tells whether a key is the one that was used, and nothing else.
-pub type CheckValue = [u8; 16];
-
-/// A secret key, which is not printed.
-#[derive(Clone)]
-pub struct Secret([u8; 32]);
-
-impl std::fmt::Debug for Secret {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str("Secret(..)")
-    }
-}
-
-impl Secret {
-    /// A new key of the system's generator.
-    pub fn new() -> Result<Self> {
-        Ok(Secret(random()?))
-    }
-
-    /// The key in a file of 64 hexadecimal digits, which is made, readable by its owner only, if there is none.
-    pub fn in_file(path: &Path) -> Result<Self> {
-        let failed = |error: std::io::Error| unusable(path, &error);
-        warn_if_open(path);
-        match fs::read_to_string(path) {
-            Ok(text) => Self::parse(text.trim()).ok_or_else(|| malformed(path)),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                let secret = Self::new()?;
-                write_private(path, &hex(&secret.0)).map_err(failed)?;
-                sync_folder(path).map_err(failed)?;
-                Ok(secret)
-            }
-            Err(error) => Err(failed(error)),
+/// The key in a file of 64 hexadecimal digits, which is made, readable by its owner only, if there is none.
+pub fn secret_in_file(path: &Path) -> Result<Secret> {
+    let failed = |error: std::io::Error| unusable(path, &error);
+    warn_if_open(path);
+    match fs::read_to_string(path) {
+        Ok(text) => Secret::parse(text.trim()).ok_or_else(|| malformed(path)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            let secret = Secret::new()?;
+            write_private(path, &secret.to_hex()).map_err(failed)?;
+            sync_folder(path).map_err(failed)?;
+            Ok(secret)
         }
-    }
-
-    /// The key of these bytes.
-    pub fn from_bytes(bytes: [u8; 32]) -> Self {
-        Secret(bytes)
-    }
-
-    fn parse(text: &str) -> Option<Self> {
-        from_hex(text)?.try_into().ok().map(Secret)
-    }
-
-    /// The hash of parts, each with its length, under this key.
-    pub fn hash(&self, parts: &[&[u8]]) -> Digest {
-        let mut mac = self.mac();
-        for part in parts {
-            mac.update(&(part.len() as u64).to_le_bytes());
-            mac.update(part);
-        }
-        mac.finalize().into_bytes().into()
-    }
-
-    /// Whether a code is that of these parts, in constant time.
-    pub fn verify(&self, parts: &[&[u8]], code: &[u8]) -> bool {
-        use subtle::ConstantTimeEq;
-        let expected = self.hash(parts);
-        expected[..16].ct_eq(code).into()
-    }
-
-    /// A person, the same in all loops.
-    pub fn person(&self, person: &str) -> PersonHash {
-        half(self.hash(&[b"person", person.as_bytes()]))
-    }
-
-    /// An event of a loop.
-    pub fn event(&self, loop_name: &str, event: &str) -> EventHash {
-        half(self.hash(&[b"event", loop_name.as_bytes(), event.as_bytes()]))
-    }
-
-    /// A request of a caller, who is named by the id of their key: the same request has another hash for every caller.
-    pub fn request(&self, caller: &str, request: &Digest) -> Digest {
-        self.hash(&[b"request", caller.as_bytes(), request])
-    }
-
-    /// A value that tells whether this is the key, and nothing else.
-    pub fn check_value(&self) -> CheckValue {
-        half(self.hash(&[b"check"]))
-    }
-
-    fn mac(&self) -> Hmac<Sha256> {
-        Hmac::new_from_slice(&self.0).expect("HMAC takes keys of every length")
+        Err(error) => Err(failed(error)),
     }
 }
 
@@ -113,7 +38,7 @@ impl PeopleKeys {
     /// The keys in a file, which is made with one key if there is none.
     pub fn in_file(path: &Path) -> Result<Self> {
         if !path.exists() {
-            return Ok(PeopleKeys { current: Secret::in_file(path)?, earlier: Vec::new() });
+            return Ok(PeopleKeys { current: secret_in_file(path)?, earlier: Vec::new() });
         }
         warn_if_open(path);
         let text = fs::read_to_string(path).map_err(|error| unusable(path, &error))?;
@@ -150,7 +75,7 @@ impl PeopleKeys {
             );
             return Err(Error::invalid(PEOPLE, path.display(), remedy));
         }
-        let text: String = keys.iter().map(|key| hex(&key.0) + "\n").collect();
+        let text: String = keys.iter().map(|key| key.to_hex() + "\n").collect();
         let unfinished = path.with_extension("unfinished");
         let _ = fs::remove_file(&unfinished);
         write_private(&unfinished, &text).map_err(|error| unusable(&unfinished, &error))?;
@@ -201,13 +126,6 @@ fn sync_folder(path: &Path) -> std::io::Result<()> {
     }
 }
 
-/// The first 128 bits of a hash.
-fn half(hash: Digest) -> [u8; 16] {
-    let mut half = [0; 16];
-    half.copy_from_slice(&hash[..16]);
-    half
-}
-
 /// Opens a new file that only its owner may read.
 fn private_file(path: &Path) -> std::io::Result<fs::File> {
     let mut options = fs::OpenOptions::new();
@@ -215,14 +133,6 @@ fn private_file(path: &Path) -> std::io::Result<fs::File> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(path)
-}
-
-/// Random bytes of the system.
-pub fn random<const N: usize>() -> Result<[u8; N]> {
-    let mut bytes = [0; N];
-    getrandom::fill(&mut bytes)
-        .map_err(|error| Error::Unavailable(format!("the system has no randomness: {error}")))?;
-    Ok(bytes)
 }
 
 #[cfg(test)]
@@ -233,18 +143,18 @@ mod tests {
     fn a_key_is_made_once_and_read_again() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("people.key");
-        let made = Secret::in_file(&path).unwrap();
-        assert_eq!(Secret::in_file(&path).unwrap().person("a"), made.person("a"));
+        let made = secret_in_file(&path).unwrap();
+        assert_eq!(secret_in_file(&path).unwrap().person("a"), made.person("a"));
         assert_ne!(made.person("a"), made.person("b"));
         assert_ne!(Secret::new().unwrap().person("a"), made.person("a"));
-        assert!(!format!("{made:?}").contains(&hex(&made.0)[..8]));
+        assert!(!format!("{made:?}").contains(&made.to_hex()[..8]));
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
             assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         }
         fs::write(&path, "not a key").unwrap();
-        assert!(Secret::in_file(&path).unwrap_err().to_string().contains("64 hexadecimal digits"));
+        assert!(secret_in_file(&path).unwrap_err().to_string().contains("64 hexadecimal digits"));
     }
 
     #[test]
@@ -275,14 +185,5 @@ mod tests {
         }
         fs::write(&path, "").unwrap();
         assert!(PeopleKeys::in_file(&path).unwrap_err().to_string().contains("restore it"));
-    }
-
-    #[test]
-    fn parts_do_not_run_into_each_other() {
-        let secret = Secret::from_bytes([7; 32]);
-        assert_ne!(secret.event("a", "bc"), secret.event("ab", "c"));
-        let code = secret.hash(&[b"x"]);
-        assert!(secret.verify(&[b"x"], &code[..16]) && !secret.verify(&[b"y"], &code[..16]));
-        assert!(!secret.verify(&[b"x"], &code[..8]));
     }
 }

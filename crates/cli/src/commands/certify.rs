@@ -11,7 +11,7 @@ use reticent_lab::{
     Kinds, Override,
     certify::{Certificates, certify},
 };
-use reticent_page::{Entry, guarantees_page};
+use reticent_loops::page::{Entry, guarantees_page};
 use reticent_server::{
     config::{DevicePlan, LoopOutlook, LoopPlan, ServiceFile},
     devices,
@@ -161,10 +161,10 @@ impl Loops {
             lines.push(format!("  guarantee    {}", certificate.sentence));
             lines.push(format!(
                 "  best odds    {} for somebody who would guess right half of the time",
-                reticent_page::percent(certificate.best_guess)
+                reticent_loops::page::percent(certificate.best_guess)
             ));
             for row in &certificate.periods {
-                let epsilon = reticent_page::epsilon_text(row.epsilon);
+                let epsilon = reticent_loops::page::epsilon_text(row.epsilon);
                 let delta = certificate.guarantee.delta();
                 lines.push(format!(
                     "  periods      {}: epsilon {epsilon} at delta {delta:e}",
@@ -172,7 +172,7 @@ impl Loops {
                 ));
             }
             lines.extend(certificate.year.iter().map(|year| {
-                let epsilon = reticent_page::epsilon_text(year.epsilon);
+                let epsilon = reticent_loops::page::epsilon_text(year.epsilon);
                 let delta = certificate.guarantee.delta();
                 let windows = year.periods;
                 format!("  year         epsilon {epsilon} at delta {delta:e}, for the {windows} windows that it meets at most")

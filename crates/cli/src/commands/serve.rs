@@ -314,7 +314,7 @@ fn describe(checked: &AllChecked) -> String {
         let _ = writeln!(
             text,
             "  somebody who would guess right half of the time guesses right at best {} of the time",
-            reticent_page::percent(*best_guess)
+            reticent_loops::page::percent(*best_guess)
         );
         for condition in &certificate.conditions {
             let state = condition.enforcement.word();
@@ -322,7 +322,7 @@ fn describe(checked: &AllChecked) -> String {
         }
         for several in &certificate.periods {
             let plural = if several.periods == 1 { "" } else { "s" };
-            let epsilon = reticent_page::epsilon_text(several.epsilon);
+            let epsilon = reticent_loops::page::epsilon_text(several.epsilon);
             let delta = certificate.guarantee.delta();
             let _ = writeln!(
                 text,
@@ -331,7 +331,7 @@ fn describe(checked: &AllChecked) -> String {
             );
         }
         if let Some(year) = &certificate.year {
-            let epsilon = reticent_page::epsilon_text(year.epsilon);
+            let epsilon = reticent_loops::page::epsilon_text(year.epsilon);
             let delta = certificate.guarantee.delta();
             let _ = writeln!(
                 text,

@@ -6,7 +6,7 @@ use std::{
 };
 
 use clap::{Args, Subcommand};
-use reticent_page::epsilon_text;
+use reticent_loops::page::epsilon_text;
 use reticent_server::{
     clock::{Clock, SystemClock, date_time},
     control::{Command, Reply, command},

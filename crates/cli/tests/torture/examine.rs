@@ -9,7 +9,7 @@ use reticent_server::{
         Attempt, Contents, DeviceContents, DeviceHistory, EventHistory, History, Keys, Reply,
         Violation, check, check_devices,
     },
-    secret::Secret,
+    secret::secret_in_file,
     store::Store,
 };
 
@@ -48,7 +48,7 @@ pub async fn examine(
     data: &Path,
     is_shared: bool,
 ) -> Examined {
-    let secret = |name: &str| Secret::in_file(&data.join(name)).unwrap();
+    let secret = |name: &str| secret_in_file(&data.join(name)).unwrap();
     let keys = store.keys().await.unwrap().into_iter();
     let callers = keys.filter(|key| key.roles.iter().any(|role| role == "decide"));
     let callers = callers.filter_map(|key| Some((key.loop_name?, key.id))).collect();

@@ -4,7 +4,7 @@ use reticent::{
     privacy::{Event, Guarantee, TrustModel},
     randomize::Levels,
 };
-use reticent_page::best_guess;
+use reticent_loops::page::best_guess;
 
 use crate::{
     Result,

@@ -9,7 +9,7 @@ use crate::{
     loops::StoredAnswer,
     store::{
         Digest, EventHash, Head, Life, LifeId, NewEvent, Payer, Place, Ranked, ReleaseRecord,
-        Store, StoreId, StoredEvent,
+        Store, StoreId, StoredEvent, row,
     },
 };
 
@@ -120,7 +120,7 @@ async fn remembered(
         let answers = store.rank(rows.iter().map(again).collect()).await?;
         for ((_, row), ranked) in rows.iter().zip(answers) {
             if let Ranked::Repeated { request, answer } = ranked
-                && let Ok(answer) = StoredAnswer::read(&answer)
+                && let Ok(answer) = row::decode::<StoredAnswer>(&answer)
             {
                 remembered.insert(row.event, (request, answer));
             }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use maud::{Markup, html};
 use reticent::features::Encoding;
-use reticent_page::{Style, epsilon_text, meaning, percent, promise, promise_by_window};
+use reticent_loops::page::{Style, epsilon_text, meaning, percent, promise, promise_by_window};
 
 use super::{
     Pages, Viewer,
@@ -22,7 +22,12 @@ use crate::{
 /// The page of one loop as one file.
 pub fn certificate_page(plan: &LoopPlan, certificate: &Certificate, together: &Together) -> String {
     let title = format!("Privacy certificate: {}", plan.name);
-    reticent_page::document(&title, Style::Inline, html! {}, sheet(plan, certificate, together))
+    reticent_loops::page::document(
+        &title,
+        Style::Inline,
+        html! {},
+        sheet(plan, certificate, together),
+    )
 }
 
 /// The page of one loop whose people's devices add the noise, as one file.
@@ -33,7 +38,7 @@ pub fn device_certificate_page(
 ) -> String {
     let title = format!("Privacy certificate: {}", plan.name);
     let sheet = super::device::sheet(plan, certificate, together);
-    reticent_page::document(&title, Style::Inline, html! {}, sheet)
+    reticent_loops::page::document(&title, Style::Inline, html! {}, sheet)
 }
 
 /// The page of the loops of a file that is not served, as one file: a sheet for each.
@@ -52,7 +57,7 @@ pub fn file_page(plans: &[LoopPlan], devices: &[DevicePlan], made: Time) -> Resu
     });
     let sheets: Vec<Markup> = curated.chain(device).collect::<Result<_>>()?;
     let body = html! { @for sheet in &sheets { (sheet) } };
-    Ok(reticent_page::document("Privacy certificates", Style::Inline, html! {}, body))
+    Ok(reticent_loops::page::document("Privacy certificates", Style::Inline, html! {}, body))
 }
 
 /// The sheet of a loop that is served.

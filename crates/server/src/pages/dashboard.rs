@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use maud::{Markup, html};
-use reticent_page::{epsilon_text, percent};
+use reticent_loops::page::{epsilon_text, percent};
 
 use super::{
     Call, Pages, Viewer, begin,

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use maud::{Markup, html};
 use reticent::randomize::Levels;
-use reticent_page::{epsilon_text, meaning, percent};
+use reticent_loops::page::{epsilon_text, meaning, percent};
 
 use super::{
     Pages, Viewer,

@@ -1,10 +1,10 @@
 //! The frame of a page, marks, numbers and times as people read them.
 
 use maud::{Markup, html};
-use reticent_page::{STYLE, Style};
+use reticent_loops::page::{STYLE, Style};
 
 pub(super) use crate::clock::date_time;
-pub(super) use reticent_page::grouped as count;
+pub(super) use reticent_loops::page::grouped as count;
 
 use super::Viewer;
 use crate::loops::Estimate;
@@ -38,7 +38,7 @@ impl<'a> Frame<'a> {
         };
         let body = html! { (self.bar()) (body) };
         let title = format!("{title} | Reticent");
-        reticent_page::document(&title, Style::Linked("/assets/style.css"), head, body)
+        reticent_loops::page::document(&title, Style::Linked("/assets/style.css"), head, body)
     }
 
     fn bar(&self) -> Markup {

@@ -10,12 +10,3 @@ pub use batch::SealedBatch;
 pub use reticent_sealed::{
     Envelope, KeyId, ProtocolHash, PublicKey, SealKey, Subject, protocol_hash,
 };
-
-use crate::secret::Secret;
-
-impl Secret {
-    /// The key that opens reports which are sealed to the owner of this secret.
-    pub fn seal_key(&self) -> SealKey {
-        SealKey::of_secret(&self.hash(&[b"sealed reports"]))
-    }
-}

@@ -259,7 +259,7 @@ pub fn outcomes(
 
 impl std::fmt::Display for Outcome {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let text = reticent_page::epsilon_text;
+        let text = reticent_loops::page::epsilon_text;
         let (name, after) = (&self.name, text(self.epsilon_after));
         match self.epsilon_before.map(text) {
             None => write!(formatter, "loop {name} begins its first generation: epsilon {after}"),

@@ -15,7 +15,7 @@ use crate::{
     loops::{Coins, RankAnswer, RankRequest, StoredAnswer, decide, request_digest},
     secret::{hex, random},
     service::views::ExportedEvent,
-    store::{Charge, Digest, NewEvent, Payer, Ranked},
+    store::{Charge, Digest, NewEvent, Payer, Ranked, row},
 };
 
 /// A question with its answer, before its event is committed.
@@ -212,7 +212,7 @@ impl Service {
             life: each.life,
             event: self.events.event(&plan.name, &event_id),
             request: digest,
-            answer: answer.write()?,
+            answer: row::encode(&answer)?,
             person: request.person.as_deref().map(|person| self.people.hash(person)),
             payer: self.payer(each, request.person.as_deref(), now),
             slot: plan.due(now),
@@ -265,7 +265,7 @@ fn answer_stored(one: Prepared, stored: Ranked) -> Result<RankAnswer> {
     match stored {
         Ranked::Added { .. } => one.answer.answer(&one.request, one.event_id),
         Ranked::Repeated { request, answer } if request == one.digest => {
-            StoredAnswer::read(&answer)?.answer(&one.request, one.event_id)
+            row::decode::<StoredAnswer>(&answer)?.answer(&one.request, one.event_id)
         }
         // One refusal for all reasons: which it is would tell something of the first request.
         Ranked::Repeated { .. } => Err(Error::Conflict(format!(

@@ -26,7 +26,7 @@
 use std::collections::BTreeSet;
 
 use reticent::{bandit::Curator, noise::SecureNoise};
-use reticent_page::epsilon_text;
+use reticent_loops::page::epsilon_text;
 use serde::{Deserialize, Serialize};
 
 use super::{Answering, Loop, Note, Service};

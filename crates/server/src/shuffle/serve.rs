@@ -29,7 +29,7 @@ use crate::{
     data::open_living_store,
     http::{HttpLimits, Peer, Problem, message_problem, read_bytes, serve_routes},
     run::Listen,
-    secret::Secret,
+    secret::secret_in_file,
 };
 
 /// What `reticent shuffle` is told.
@@ -61,8 +61,8 @@ pub async fn run_shuffler(
 ) -> Result<()> {
     let (listener, tls) = options.listen.open().await?;
     let store = open_living_store(&options.data).await?;
-    let key = Secret::in_file(&options.data.join("seal.key"))?.seal_key();
-    let senders = Secret::in_file(&options.data.join("senders.key"))?;
+    let key = secret_in_file(&options.data.join("seal.key"))?.seal_key();
+    let senders = secret_in_file(&options.data.join("senders.key"))?;
     let upstream = Arc::new(HttpUpstream::new(options.server));
     let clock = Arc::new(SystemClock::default());
     let shuffler = Shuffler::open(options.plans, store, upstream, clock, (key, senders)).await?;

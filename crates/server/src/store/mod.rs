@@ -2,7 +2,6 @@
 //!
 //! | file | what it is |
 //! | --- | --- |
-//! | `records` | what is kept: events, heads, releases, lives, keys |
 //! | `row` | records as bytes with a version in front |
 //! | `fault` | how a transaction fails in a test |
 //! | `memory` | a few lines of plain Rust, which the others are compared with |
@@ -33,7 +32,6 @@ mod portable;
 mod postgres;
 #[cfg(test)]
 pub(crate) mod postgres;
-mod records;
 mod redb;
 mod refusal;
 pub(crate) mod row;
@@ -47,11 +45,12 @@ pub use memory::MemoryStore;
 pub(crate) use portable::retired_remedy;
 pub use portable::{Entry, Location, Moved, Portable, move_store};
 pub use postgres::{COPY_OF_DATABASE, PostgresStore};
-pub use records::*;
 pub use redb::RedbStore;
 #[cfg(test)]
 pub(crate) use redb::faulty::Disk;
-pub use witness::{Agreement, Witness, WitnessHead, WitnessPlace, WitnessRecord, compare};
+use reticent_loops::records;
+pub use reticent_loops::records::*;
+pub use witness::{Agreement, Witness, WitnessHead, WitnessRecord, compare};
 
 use std::{future::Future, path::PathBuf, pin::Pin};
 

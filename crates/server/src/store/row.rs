@@ -5,7 +5,7 @@
 
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{Error, Result};
+use crate::{Error, Result, loops::StoredAnswer};
 
 /// Reads what follows the version of a record.
 pub(crate) type Reader<R> = fn(&[u8]) -> Option<R>;
@@ -21,6 +21,10 @@ pub(crate) trait Record: Serialize + DeserializeOwned {
     fn reader_of(_version: u8) -> Option<Reader<Self>> {
         None
     }
+}
+
+impl Record for StoredAnswer {
+    const NAME: &'static str = "answer";
 }
 
 /// The bytes of a record.
@@ -122,5 +126,22 @@ pub(crate) mod golden {
         let refused = decode::<R>(&newer).err().unwrap().to_string();
         let version = format!("version {}", R::VERSION + 1);
         assert!(refused.contains(R::NAME) && refused.contains(&version), "{refused}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stored_answers_have_golden_bytes() {
+        let stored = StoredAnswer {
+            action: 2,
+            probabilities: vec![(0, 0.25), (2, 0.5), (3, 0.25)],
+            head: "7.head".into(),
+        };
+        golden::check(&stored);
+        assert!(decode::<StoredAnswer>(br#"{"event_id":""}"#).is_err());
+        assert!(decode::<StoredAnswer>(&[]).is_err());
     }
 }

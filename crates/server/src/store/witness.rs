@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     Digest, Life, LifeId, PersonHash, Store, StoreId,
     disk::{make_folder, private, rename, unusable},
-    records::FirstLife,
+    records::{FirstLife, WitnessPlace},
     row::{self, Reader, Record},
 };
 use crate::{Error, Result, clock::Time, failpoint};
@@ -126,17 +126,6 @@ fn read(bytes: &[u8]) -> Result<WitnessRecord> {
 pub struct Witness {
     path: PathBuf,
     place: WitnessPlace,
-}
-
-/// Where a witness is, beside what it watches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WitnessPlace {
-    /// Not known to be on another filesystem than the data: a copy of that may bring both back.
-    Beside,
-    /// On another filesystem than the data.
-    Apart,
-    /// Beside a database, of whose files nothing tells where they are.
-    Unknown,
 }
 
 impl Witness {

@@ -1,7 +1,7 @@
 //! Older copies that are put back: what was released, begun, erased and charged since is not lost.
 
 use super::*;
-use reticent_page::epsilon_text;
+use reticent_loops::page::epsilon_text;
 
 use crate::loops::{ChainLine, Enforcement, Rollback, verify_chain};
 

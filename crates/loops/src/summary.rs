@@ -13,7 +13,8 @@ use serde::Serialize;
 use crate::config::LoopPlan;
 
 /// A number with its interval of 95 %.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Estimate {
     /// The number.
     pub value: f64,
@@ -24,7 +25,8 @@ pub struct Estimate {
 }
 
 /// What a release says about rewards.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Summary {
     /// The mean reward of events that the policy decided.
     pub mean_reward: Option<Estimate>,

@@ -23,8 +23,8 @@ use serde::{Deserialize, Serialize};
 use super::{Ledger, LoopParams, set_group};
 use crate::{
     Error, Result,
+    records::{Digest, Life, LifeId, StoreId},
     secret::{from_hex, hex},
-    store::{Digest, Life, LifeId, StoreId},
 };
 
 const MODEL: &str = "reticent model 1";

@@ -7,13 +7,13 @@ use super::{Ledger, LoopParams, Trust};
 
 impl LoopParams {
     /// The names of the parts in which a later file of the same loop differs.
-    pub(crate) fn changes(&self, later: &LoopParams) -> Vec<&'static str> {
+    pub fn changes(&self, later: &LoopParams) -> Vec<&'static str> {
         let parts = self.parts().into_iter().zip(later.parts());
         parts.filter(|(before, now)| before != now).map(|(_, (name, _))| name).collect()
     }
 
     /// True if persons are counted over this generation and a later one: in both by a curator, over one grid of periods, which does not restart.
-    pub(crate) fn counts_with(&self, later: &LoopParams) -> bool {
+    pub fn counts_with(&self, later: &LoopParams) -> bool {
         let grid = |params: &LoopParams| match params.ledger("") {
             Ok(Ledger::Person { period, .. }) if params.trust == Trust::Curator => Some(period),
             _ => None,

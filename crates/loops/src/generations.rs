@@ -10,7 +10,7 @@ use reticent::{
     release::{Generation, one_ledger},
 };
 
-use crate::{Result, store::LifeId};
+use crate::{Result, records::LifeId};
 
 /// Generations of a loop before the present one.
 #[derive(Debug, Clone, Default)]

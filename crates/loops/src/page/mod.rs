@@ -1,5 +1,3 @@
-//! # reticent-page
-//!
 //! Guarantees as a page for people who do not read formulas: HTML without scripts and without outside resources, which prints on A4.
 //!
 //! | what | for whom |

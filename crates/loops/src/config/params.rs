@@ -17,7 +17,7 @@ use crate::{Error, Result};
 /// All loops of a service: `loops.toml`.
 ///
 /// ```
-/// use reticent_server::config::ServiceFile;
+/// use reticent_loops::config::ServiceFile;
 /// let file = ServiceFile::parse(r#"
 ///     [loop.home]
 ///     privacy = { epsilon = 1.0, delta = 1e-6, visits = 10, per = "30 days" }
@@ -26,7 +26,7 @@ use crate::{Error, Result};
 ///     topic = { categories = ["news", "sport", "music"] }
 /// "#)?;
 /// assert_eq!(file.check()?[0].name, "home");
-/// # Ok::<(), reticent_server::Error>(())
+/// # Ok::<(), reticent_loops::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -163,7 +163,7 @@ pub struct LoopParams {
 }
 
 /// The names, joined by dots, that lead to the person in a context.
-pub(crate) fn person_path(person_from: &str) -> &str {
+pub fn person_path(person_from: &str) -> &str {
     person_from.strip_prefix("contextFeatures.").unwrap_or(person_from)
 }
 

@@ -6,7 +6,7 @@ use reticent::{
     privacy::{Guarantee, TrustModel},
 };
 
-use crate::{Style, best_guess, document, meaning, promise};
+use super::{Style, best_guess, document, meaning, promise};
 
 /// One guarantee with its name.
 #[derive(Debug, Clone, Copy)]
@@ -23,7 +23,7 @@ pub struct Entry<'a> {
 ///
 /// ```
 /// use reticent::privacy::{Event, Guarantee, TrustModel};
-/// use reticent_page::{Entry, guarantees_page};
+/// use reticent_loops::page::{Entry, guarantees_page};
 /// let event = Event::Gaussian { sensitivity: 1.0, sigma: 3.730631634816464 };
 /// let guarantee = Guarantee::of(&event, TrustModel::Joint, 1e-5)?;
 /// let entry = Entry { name: "one <release>", guarantee: Some(&guarantee), remarks: &[] };

@@ -7,32 +7,36 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::objects;
-use crate::{Error, Result, config::LimitParams, store::Digest};
+use crate::{Error, Result, config::LimitParams, records::Digest};
 
 /// A question: which of these actions for this person?
-#[derive(Clone, Deserialize, utoipa::ToSchema)]
+#[derive(Clone, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RankRequest {
     /// The caller's name for the event, to send its reward under; made if it is missing. The same id with the same body and the same key again gets the
     /// stored answer; with another body or another key, and after its person was erased, an error.
     #[serde(default)]
-    #[schema(min_length = 1, max_length = 512, pattern = "^[^\\x00-\\x1F\\x7F-\\x9F]+$")]
+    #[cfg_attr(
+        feature = "openapi",
+        schema(min_length = 1, max_length = 512, pattern = "^[^\\x00-\\x1F\\x7F-\\x9F]+$")
+    )]
     pub event_id: Option<String>,
     /// Who asks: any string that is the same for the same human. It is kept only as a keyed hash.
     #[serde(default)]
-    #[schema(min_length = 1, max_length = 512)]
+    #[cfg_attr(feature = "openapi", schema(min_length = 1, max_length = 512))]
     pub person: Option<String>,
     /// What is known about the moment: an object, possibly nested. What the loop does not list is not looked at.
     #[serde(default)]
-    #[schema(value_type = Object)]
+    #[cfg_attr(feature = "openapi", schema(value_type = Object))]
     pub context: Value,
     /// What may be chosen. The first one is the caller's own choice, for the baseline and for apprentice mode.
     #[serde(deserialize_with = "objects")]
-    #[schema(min_items = 1, max_items = 1024)]
+    #[cfg_attr(feature = "openapi", schema(min_items = 1, max_items = 1024))]
     pub actions: Vec<Action>,
     /// Ids of actions that must not be chosen.
     #[serde(default)]
-    #[schema(max_items = 1024)]
+    #[cfg_attr(feature = "openapi", schema(max_items = 1024))]
     pub exclude: Vec<String>,
     /// Whether the event counts only after it has been activated.
     #[serde(default)]
@@ -40,20 +44,25 @@ pub struct RankRequest {
 }
 
 /// Something that may be chosen.
-#[derive(Clone, Deserialize, utoipa::ToSchema)]
+#[derive(Clone, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Action {
     /// Its id, unique among the actions.
-    #[schema(min_length = 1, max_length = 512, pattern = "^[^\\x00-\\x1F\\x7F-\\x9F]+$")]
+    #[cfg_attr(
+        feature = "openapi",
+        schema(min_length = 1, max_length = 512, pattern = "^[^\\x00-\\x1F\\x7F-\\x9F]+$")
+    )]
     pub id: String,
     /// What is known about it.
     #[serde(default)]
-    #[schema(value_type = Object)]
+    #[cfg_attr(feature = "openapi", schema(value_type = Object))]
     pub features: Value,
 }
 
 /// The answer to a question.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RankAnswer {
     /// The name of the event.
     pub event_id: String,
@@ -66,7 +75,8 @@ pub struct RankAnswer {
 }
 
 /// An action with its probability.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RankedAction {
     /// Its id.
     pub id: String,
@@ -75,7 +85,8 @@ pub struct RankedAction {
 }
 
 /// A reward.
-#[derive(Debug, Clone, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RewardRequest {
     /// Its value. The total of an event is clipped to the loop's range when the event closes.
@@ -83,7 +94,7 @@ pub struct RewardRequest {
     /// Repeated under the same key, a reward counts once, for as long as rewards change its event. An event takes 1,024 different keys: rewards under further ones
     /// change nothing.
     #[serde(default)]
-    #[schema(min_length = 1, max_length = 512)]
+    #[cfg_attr(feature = "openapi", schema(min_length = 1, max_length = 512))]
     pub idempotency_key: Option<String>,
 }
 
@@ -133,7 +144,7 @@ const VALUES_OF_ACTION: usize = 16;
 
 impl RankRequest {
     /// The work that an answer takes, in values that are looked at.
-    pub(crate) fn work(&self) -> usize {
+    pub fn work(&self) -> usize {
         let features: usize = self.actions.iter().map(|action| values(&action.features)).sum();
         let names = self.actions.len() * VALUES_OF_ACTION + self.exclude.len();
         names + features + values(&self.context)
@@ -198,7 +209,7 @@ fn values(value: &Value) -> usize {
 }
 
 /// Refuses names that are empty, too long or not printable.
-pub(crate) fn check_name(field: &str, name: &str, limits: &Limits) -> Result<()> {
+pub fn check_name(field: &str, name: &str, limits: &Limits) -> Result<()> {
     let printable = !name.chars().any(char::is_control);
     if (1..=limits.name).contains(&name.len()) && printable {
         return Ok(());

@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use reticent::{bandit::Curator, noise::SecureNoise, release::ContributionSums};
 
-use crate::store::StoredEvent;
+use crate::records::StoredEvent;
 
 /// How many events were folded, for the curator's eyes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -37,7 +37,7 @@ pub struct LimitParams {
 
 impl LimitParams {
     /// A limit as a size.
-    pub(crate) fn size(limit: Option<NonZeroU32>, default: usize) -> usize {
+    pub fn size(limit: Option<NonZeroU32>, default: usize) -> usize {
         limit.map_or(default, |limit| limit.get() as usize)
     }
 }

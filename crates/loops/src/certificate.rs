@@ -1,11 +1,11 @@
 //! What is promised, and what enforces each of its conditions.
 
+use crate::page::best_guess;
 use reticent::{
     bandit::Curator,
     noise::SecureNoise,
     privacy::{Event, Guarantee, TrustModel},
 };
-use reticent_page::best_guess;
 use serde::Serialize;
 
 use super::{
@@ -14,14 +14,15 @@ use super::{
 };
 use crate::{
     Result,
-    clock::{Time, date_time},
     config::{Ledger, LoopMode, LoopPlan, Period, Span, WarmStart},
+    records::{Digest, WitnessPlace},
     secret::hex,
-    store::{Digest, WitnessPlace},
+    time::{Time, date_time},
 };
 
 /// The certificate of one loop.
-#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Certificate {
     /// The loop.
     pub name: String,
@@ -32,7 +33,7 @@ pub struct Certificate {
     /// When the certificate was made, in milliseconds since 1970.
     pub made: Time,
     /// What holds for one unit: a person's visits of one period, or one decision.
-    #[schema(value_type = Object)]
+    #[cfg_attr(feature = "openapi", schema(value_type = Object))]
     pub guarantee: Guarantee,
     /// The whole of the sentence.
     pub sentence: String,
@@ -60,7 +61,8 @@ pub struct Certificate {
 }
 
 /// A condition of a guarantee.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Condition {
     /// What has to hold.
     pub text: String,
@@ -83,7 +85,8 @@ impl Condition {
 }
 
 /// Who sees to a condition.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Enforcement {
     /// The service.
@@ -103,14 +106,15 @@ impl Enforcement {
 }
 
 /// What all loops of a service give one person together.
-#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Together {
     /// Loops and earlier generations that are in it.
     pub lives: Vec<String>,
     /// Loops in which nobody's visits are counted, so that no number holds for a person.
     pub without_persons: Vec<String>,
     /// The guarantee of one person in one period of each, where there is any.
-    #[schema(value_type = Option<Object>)]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
     pub guarantee: Option<Guarantee>,
     /// What the guarantee protects: visits of one person, reports of one installation, or both.
     pub unit: &'static str,
@@ -261,7 +265,7 @@ impl Certificate {
 }
 
 /// The guarantee in words, with what it protects. The guarantee itself knows of no periods, decisions and installations.
-pub(crate) fn sentence(guarantee: &Guarantee, protects: &str) -> String {
+pub fn sentence(guarantee: &Guarantee, protects: &str) -> String {
     guarantee.to_string().replace(&guarantee.unit().to_string(), protects)
 }
 

@@ -14,7 +14,7 @@ use reticent::{
 /// let event = Event::Gaussian { sensitivity: 1.0, sigma: 3.730631634816464 };
 /// let guarantee = Guarantee::of(&event, TrustModel::Joint, 1e-5)?;
 /// // TV of two Gaussians at distance 1 / sigma: 2 Phi(1 / (2 sigma)) - 1.
-/// assert!((reticent_page::best_guess(&guarantee)? - 0.5533).abs() < 1e-4);
+/// assert!((reticent_loops::page::best_guess(&guarantee)? - 0.5533).abs() < 1e-4);
 /// # Ok::<(), reticent::Error>(())
 /// ```
 pub fn best_guess(guarantee: &Guarantee) -> Result<f64> {

@@ -5,8 +5,8 @@
 //! inventing one.
 
 use crate::{
+    records::{Digest, LifeId},
     secret::{Secret, from_hex, hex},
-    store::{Digest, LifeId},
 };
 
 /// The number and the first 128 bits of the chain of a head.

@@ -19,7 +19,7 @@ const KEPT: u64 = 1000;
 const KEPT_OF_DEVICES: u64 = 64;
 
 /// Bytes that a store takes for a release whose model is compacted, about.
-pub(crate) const HASH_BYTES: u64 = 200;
+pub const HASH_BYTES: u64 = 200;
 
 /// Bytes of a number as text, at most.
 const NUMBER: u64 = 24;
@@ -64,7 +64,7 @@ pub struct StorageOutlook {
 
 impl StorageOutlook {
     /// That of a loop with a release every so many milliseconds, whose models are like this one.
-    pub(crate) fn new(params: &LoopParams, tick: u64, model: &[u8]) -> Self {
+    pub fn new(params: &LoopParams, tick: u64, model: &[u8]) -> Self {
         let releases_a_day = 86_400_000.0 / tick as f64;
         let (kept_models, model_bytes) = (params.kept_models(), longest(model));
         StorageOutlook {

@@ -6,10 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Decision, RankAnswer, RankRequest, RankedAction};
-use crate::{
-    Error, Result,
-    store::row::{self, Record},
-};
+use crate::{Error, Result};
 
 /// An answer without the words of its request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -22,26 +19,12 @@ pub struct StoredAnswer {
     pub head: String,
 }
 
-impl Record for StoredAnswer {
-    const NAME: &'static str = "answer";
-}
-
 impl StoredAnswer {
     /// What is stored of this decision.
     pub fn new(decision: &Decision, head: String) -> Self {
         let possible = decision.probabilities.iter().copied().enumerate();
         let probabilities = possible.filter(|(_, probability)| *probability != 0.0).collect();
         StoredAnswer { action: decision.action, probabilities, head }
-    }
-
-    /// The bytes that are stored.
-    pub fn write(&self) -> Result<Vec<u8>> {
-        row::encode(self)
-    }
-
-    /// Reads what was stored.
-    pub fn read(bytes: &[u8]) -> Result<Self> {
-        row::decode(bytes)
     }
 
     /// The answer to the request that it was made for.
@@ -85,7 +68,6 @@ mod tests {
     #[test]
     fn an_answer_is_given_again_from_what_is_stored_and_its_request() {
         let stored = stored();
-        assert_eq!(StoredAnswer::read(&stored.write().unwrap()).unwrap(), stored);
         let answer = stored.answer(&request(&["a", "b", "c", "d"]), "event".into()).unwrap();
         let ranking: Vec<(&str, f64)> =
             answer.ranking.iter().map(|one| (one.id.as_str(), one.probability)).collect();
@@ -95,17 +77,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_stored_has_golden_bytes() {
-        row::golden::check(&stored());
-    }
-
-    #[test]
-    fn bytes_of_another_request_or_of_something_else_are_refused() {
+    fn an_answer_of_another_request_is_refused() {
         let stored = stored();
         for ids in [&["a", "b"][..], &["a", "b", "c"]] {
             assert!(stored.answer(&request(ids), String::new()).is_err(), "{ids:?}");
         }
-        assert!(StoredAnswer::read(br#"{"event_id":""}"#).is_err());
-        assert!(StoredAnswer::read(&[]).is_err());
     }
 }

@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::clock::Time;
+use crate::time::Time;
 
 /// The identity of a store.
 pub type StoreId = [u8; 16];
@@ -133,12 +133,12 @@ pub struct StoredEvent {
 
 impl StoredEvent {
     /// Whether this stands for a row that cannot be read.
-    pub(crate) fn is_unreadable(&self) -> bool {
+    pub fn is_unreadable(&self) -> bool {
         *self == Self::unreadable()
     }
 
     /// What stands for a row that cannot be read: it has no features, so that it contributes zeros and is counted as a fault.
-    pub(crate) fn unreadable() -> Self {
+    pub fn unreadable() -> Self {
         StoredEvent {
             event: EventHash::default(),
             person: None,
@@ -196,7 +196,7 @@ pub struct NewReward {
 
 impl NewReward {
     /// Adds it to the sum and the keys of an open event, unless it was added before, another one was first, or no key can be remembered any more.
-    pub(super) fn add_to(&self, sum: &mut Option<i64>, keys: &mut Vec<u64>) -> Outcome {
+    pub fn add_to(&self, sum: &mut Option<i64>, keys: &mut Vec<u64>) -> Outcome {
         let known = |key| keys.len() >= MOST_REWARD_KEYS || keys.contains(&key);
         if self.key.is_some_and(known) || (!self.sum && sum.is_some()) {
             return Outcome::Unchanged;
@@ -331,7 +331,7 @@ pub struct NewLife {
 
 impl NewLife {
     /// The life that began the ledger of this one, which gets this number and follows the present life.
-    pub(super) fn ledger(&self, id: LifeId, present: Option<&Life>) -> LifeId {
+    pub fn ledger(&self, id: LifeId, present: Option<&Life>) -> LifeId {
         let shared = present.filter(|present| self.counts_with == Some(present.id));
         shared.map_or(id, |present| present.ledger)
     }
@@ -360,7 +360,7 @@ pub struct Life {
 
 /// Version 1 of [`Life`], whose ledger was its own. One that held for ever was copied from the life before, but nothing says so: what these lives cost adds up.
 #[derive(Clone, Serialize, Deserialize)]
-pub(super) struct FirstLife {
+pub struct FirstLife {
     id: LifeId,
     name: String,
     generation: u64,
@@ -425,4 +425,15 @@ pub struct KeyRecord {
     pub made: Time,
     /// When it was revoked.
     pub revoked: Option<Time>,
+}
+
+/// Where a witness is, beside what it watches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WitnessPlace {
+    /// Not known to be on another filesystem than the data: a copy of that may bring both back.
+    Beside,
+    /// On another filesystem than the data.
+    Apart,
+    /// Beside a database, of whose files nothing tells where they are.
+    Unknown,
 }

@@ -13,10 +13,10 @@ use reticent::{
 use super::Earlier;
 use crate::{
     Error, Result,
-    clock::Time,
     config::{LoopPlan, StorageOutlook},
+    records::{Digest, Head, LifeId, ReleaseRecord, StoreId},
     secret::digest,
-    store::{Digest, Head, LifeId, ReleaseRecord, StoreId},
+    time::Time,
 };
 
 /// What answers people: everything in it has been released.

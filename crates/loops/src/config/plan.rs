@@ -13,7 +13,7 @@ use reticent::{
 use serde::{Deserialize, Serialize};
 
 use super::{LoopParams, Period, Span, Trust, UnitName, WarmStart};
-use crate::{Error, Result, clock::Time};
+use crate::{Error, Result, time::Time};
 
 /// Half-life where neither it nor a horizon is given.
 const DEFAULT_FORGET: Span = Span::seconds(90 * 86_400);
@@ -287,7 +287,8 @@ pub fn set_group(row: &mut [f64], compares: bool, holdout: bool) {
     }
 }
 
-pub(crate) fn check_name(name: &str) -> Result<()> {
+/// Refuses names that cannot stand in an address.
+pub fn check_name(name: &str) -> Result<()> {
     let sound = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '-';
     if (1..=64).contains(&name.len()) && name.chars().all(sound) {
         return Ok(());

@@ -14,6 +14,7 @@ use reticent::{
     randomize::{Bounds, Levels, ReportParams},
     schema::{Count, Positive},
 };
+use reticent_sealed::{Subject, protocol_hash};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -21,11 +22,7 @@ use super::{
     LoopMode, LoopParams, Period, Span, Trust, UnitName,
     plan::{check_name, within},
 };
-use crate::{
-    Error, Result,
-    clock::Time,
-    sealed::{Subject, protocol_hash},
-};
+use crate::{Error, Result, time::Time};
 
 /// Time between two models where none is given.
 const DEFAULT_TICK: Span = Span::seconds(600);

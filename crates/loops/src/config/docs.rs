@@ -88,7 +88,7 @@ fn what_is_probably_not_meant_is_warned_of() {
 fn the_printed_growth_is_that_of_the_example() {
     let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/loops.toml");
     let plans = ServiceFile::parse(&std::fs::read_to_string(example).unwrap()).unwrap().check();
-    let storage = crate::loops::storage(&plans.unwrap()[0]).unwrap().to_string();
+    let storage = crate::storage(&plans.unwrap()[0]).unwrap().to_string();
     let page = page("reference/service.md");
     let printed = between(&page, "  storage: ", "\n");
     assert_eq!(printed, storage);

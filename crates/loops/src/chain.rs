@@ -20,16 +20,17 @@ use serde_json::value::RawValue;
 use super::{HeadName, first_chain};
 use crate::{
     Error, Result,
-    clock::Time,
+    records::{Digest, LifeId, ReleaseRecord, StoreId},
     secret::{digest, from_hex, hex},
-    store::{Digest, LifeId, ReleaseRecord, StoreId},
+    time::Time,
 };
 
 /// The first word of a header.
 const KIND: &str = "reticent chain 1";
 
 /// The first line of a listing.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ChainHeader {
     /// What the lines are, with the version of their format.
     pub kind: String,
@@ -45,7 +46,8 @@ pub struct ChainHeader {
 }
 
 /// A release in a listing.
-#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ChainLine {
     /// Its number, from 1.
     pub number: u64,

@@ -30,15 +30,13 @@ pub use device::{
 };
 pub use limits::LimitParams;
 pub use outlook::LoopOutlook;
-pub(crate) use params::person_path;
+pub use params::person_path;
 pub use params::{
     Baseline, Combine, LearnerParams, LoopMode, LoopParams, Period, PrivacyParams, RewardParams,
     ServiceFile, Trust, UnitName,
 };
-pub(crate) use plan::check_name;
+pub use plan::check_name;
 pub use plan::{Ledger, LoopPlan, REMEMBERED, set_group};
 pub use span::Span;
-#[cfg(test)]
-pub(crate) use storage::HASH_BYTES;
-pub use storage::StorageOutlook;
+pub use storage::{HASH_BYTES, StorageOutlook};
 pub use warm::{ModelFile, Origin, WarmStart};

@@ -9,7 +9,8 @@ use crate::{
 };
 
 /// What several periods give.
-#[derive(Debug, Clone, PartialEq, Serialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Periods {
     /// How many.
     pub periods: u32,
@@ -21,10 +22,10 @@ pub struct Periods {
 pub(super) const CALENDAR: &str = "calendar window";
 
 /// Numbers of periods whose epsilon is shown.
-pub(crate) const SHOWN_PERIODS: [u32; 3] = [1, 2, 12];
+pub const SHOWN_PERIODS: [u32; 3] = [1, 2, 12];
 
 /// The largest number of contributions in words, with the period, which is one of the windows of this kind.
-pub(crate) fn often(most: u64, period: Period, windows: &str) -> String {
+pub fn often(most: u64, period: Period, windows: &str) -> String {
     let times = match most {
         1 => "once".to_string(),
         _ => format!("{most} times"),
@@ -36,7 +37,7 @@ pub(crate) fn often(most: u64, period: Period, windows: &str) -> String {
 }
 
 /// Windows of this length that a year of 366 days meets at most, wherever it begins.
-pub(crate) fn windows_of_a_year(span: Span) -> u32 {
+pub fn windows_of_a_year(span: Span) -> u32 {
     const YEAR: u64 = 366 * 86_400_000;
     let windows = YEAR.div_ceil(span.as_milliseconds().max(1)).saturating_add(1);
     u32::try_from(windows).unwrap_or(u32::MAX)
