@@ -155,7 +155,7 @@ pub fn probability(field: &'static str, value: f64) -> Result<f64> {
 pub(crate) fn requested_epsilon(value: f64) -> Result<f64> {
     positive("epsilon", value)?;
     if value > 1e6 {
-        let remedy = "give a number up to 1e6, and better one of 10 or less: a larger one protects nobody; for a learner without privacy use one that is not private, such as LinUCB";
+        let remedy = "give a number up to 1e6, and better one of 10 or less: a larger one does not protect people; for a learner without privacy use one that is not private, such as LinUCB";
         return Err(Error::invalid("epsilon", value, remedy));
     }
     let remedy = "give a number of 1e-12 or more: less than that leaves nothing to learn from";

@@ -17,7 +17,7 @@ use crate::{
 /// >>> import reticent
 /// >>> event = reticent.privacy.Event.gaussian(sensitivity=1.0, sigma=3.730631634816464)
 /// >>> event.guarantee("joint", delta=1e-5)
-/// (exactly 1.0000, 1e-5)-differentially private for one interaction, trust model joint (trusted curator), replacing one unit's data.
+/// (exactly 1.0000, 1e-5)-differentially private for one interaction, trust model central (trusted curator), replacing one unit's data.
 #[pyclass(frozen, module = "reticent", name = "Guarantee")]
 pub(crate) struct Guarantee(CoreGuarantee);
 

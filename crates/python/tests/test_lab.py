@@ -377,7 +377,7 @@ def test_a_data_set_is_not_left_among_the_results(tmp_path, monkeypatch):
 def test_a_simulation_is_marked_as_protecting_nobody(experiment):
     simulated = lab.run(experiment)
     assert repr(simulated).endswith("would have this guarantee") and repr(simulated).count("*") == 5
-    assert "protects nobody" in simulated._repr_html_()
+    assert "protects no person" in simulated._repr_html_()
     table = simulated.table()
     assert table["certificate"].isna().tolist() == table["simulated"].isna().tolist() == [True, False, False]
     assert table["certificate"].tolist()[1:] == ["computed"] * 2 and table["simulated"].tolist()[1:] == [True] * 2

@@ -55,7 +55,7 @@ impl AnytimeParams {
 
     /// Algorithm 1's parameters in epoch m.
     fn epoch(&self, epoch: u32) -> Result<OnlineUcbParams> {
-        let remedy = format_args!("nobody has sent 2^{MOST_EPOCHS} reports");
+        let remedy = format_args!("a stream of 2^{MOST_EPOCHS} reports does not exist");
         refuse_if(epoch > MOST_EPOCHS, "epoch", epoch, remedy)?;
         let horizon = 1 << epoch;
         let ridge = libm::pow(horizon as f64, -self.power);

@@ -277,7 +277,7 @@ impl LinUcb {
         finite_vector("moment", moment, layout.vector())?;
         if rounds > self.until_learning() {
             let most = self.until_learning();
-            let remedy = format!("the policy changes after {most}: give at most so many");
+            let remedy = format!("the policy changes after {most} rounds; give at most {most}");
             return Err(Error::invalid("rounds", rounds, remedy));
         }
         self.begin_life();

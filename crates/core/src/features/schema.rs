@@ -35,7 +35,7 @@ impl JsonSchema for FeatureTable {
         );
         let hash = only(
             "hash",
-            "Any word, of a vocabulary that nobody lists. Words in one bucket are one to the learner.",
+            "Any word, of a vocabulary that is not listed. Words in one bucket are one to the learner.",
             only(
                 "buckets",
                 "How many coordinates there are.",

@@ -29,7 +29,7 @@ pub(super) fn check_model(event: &Event, model: TrustModel) -> Result<()> {
 
 fn shuffler(people: u64) -> String {
     format!(
-        "a shuffler that nobody colludes with, and {people} people in the batch who randomise honestly"
+        "a shuffler that colludes with no party, and {people} people in the batch who randomise honestly"
     )
 }
 

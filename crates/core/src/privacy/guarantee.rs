@@ -192,7 +192,7 @@ impl Guarantee {
     pub fn simulated(mut self) -> Self {
         self.simulated = true;
         self.warnings.push(
-            "simulation: seeded noise protects nobody; the same run on secure noise would have this guarantee".into(),
+            "simulation: seeded noise protects no person; the same run on secure noise would have this guarantee".into(),
         );
         self
     }
@@ -333,7 +333,7 @@ impl fmt::Display for Guarantee {
             f.write_str("STATED, NOT CHECKED: ")?;
         }
         if self.simulated {
-            f.write_str("SIMULATION, protects nobody; on secure noise ")?;
+            f.write_str("SIMULATION, protects no person; on secure noise ")?;
         }
         write!(
             f,

@@ -142,10 +142,10 @@ impl CheckedClaim {
 impl fmt::Display for TrustModel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            TrustModel::None => "none",
-            TrustModel::Joint => "joint (trusted curator)",
+            TrustModel::None => "non-private",
+            TrustModel::Joint => "central (trusted curator)",
             TrustModel::Shuffle => "shuffle (trusted shuffler)",
-            TrustModel::Local => "local (nobody trusted)",
+            TrustModel::Local => "local",
         })
     }
 }

@@ -136,7 +136,7 @@ impl FeatureReward {
         let guarantee = Guarantee::of(&self.event(), TrustModel::Local, self.params.delta)?;
         let guarantee =
             CONDITIONS.iter().fold(guarantee, |g, c| g.with_condition(*c)).with_condition(
-                "a person reports once: a device that is started anew is told that it has reported",
+                "a person reports once: a device that is started anew learns from its own record that it has reported",
             );
         guarantee.beside(self.params.claim.as_ref())
     }

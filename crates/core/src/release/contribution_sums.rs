@@ -108,7 +108,8 @@ impl ContributionSums {
         let largest = u128::from(count) << bits;
         let refused =
             count > longest(&clipper) || entries.iter().any(|entry| entry.unsigned_abs() > largest);
-        let remedy = "so many contributions do not add up to its entries; restore another copy";
+        let remedy =
+            "its entries are not the sum of this number of contributions; restore another copy";
         refuse_if(
             refused,
             "saved contribution sums",

@@ -22,7 +22,7 @@ pub enum NoiseKind {
     Halved,
 }
 
-/// A source of either kind. An audit protects nobody, whichever source it uses.
+/// A source of either kind. An audit protects no person, whichever source it uses.
 pub enum AuditNoise {
     /// Seeded.
     Fast(FastNoise),

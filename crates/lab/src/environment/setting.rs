@@ -466,7 +466,7 @@ impl Setting {
         for protected in &self.protected {
             guarantee = guarantee.with_condition(protected.clone());
         }
-        let timing = "which rewards come, and when, is public and depends on nobody's data";
+        let timing = "which rewards come, and when, is public and does not depend on people's data";
         let said = guarantee.conditions().iter().any(|condition| condition.contains(timing));
         if self.circumstances.detours() && !said {
             guarantee.with_condition(timing)

@@ -199,7 +199,7 @@ fn model(file: ModelFile, features: &FeaturesPlan) -> Result<(Legacy, Origin), S
         return Err("legacy: a model was learnt from people, and this one names none".into());
     }
     if !legacy.is_secure() {
-        return Err("legacy: its noise was simulated and protects nobody: give a model that a service has released".into());
+        return Err("legacy: its noise was simulated and protects no person: give a model that a service has released".into());
     }
     let (units, learners) = (file.origin.units.len(), legacy.events().len());
     if units != learners {

@@ -181,7 +181,7 @@ impl Legacy {
         let each: Result<Vec<String>> =
             self.learners.iter().map(|learner| learner.protection(delta)).collect();
         Ok(format!(
-            "it began with what an earlier learner released: {}; somebody who took part in several is protected by the composition of all",
+            "it began with what an earlier learner released: {}; a person who took part in several is protected by the composition of all",
             each?.join("; an earlier one: ")
         ))
     }

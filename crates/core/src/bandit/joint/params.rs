@@ -188,7 +188,7 @@ impl JointParams {
         refuse_if(self.forget.is_none(), "detect_changes", true, remedy)?;
         let remedy = "changes are looked for block by block: give `shared = 0`, or leave `detect_changes` out";
         refuse_if(self.bounds.structure.shared > 0, "detect_changes", true, remedy)?;
-        let remedy = "its set is proved for releases that nobody selects: with `detect_changes`, give tuned or fixed";
+        let remedy = "its set is proved for releases that are not selected: with `detect_changes`, give tuned or fixed";
         refuse_if(self.rule.is_certified(), "rule", self.rule, remedy)
     }
 
@@ -346,16 +346,16 @@ impl JointParams {
         match self.window {
             // The lemma of `release/schedule.rs`: a contribution may move to another tick, or not come at all.
             _ if self.schedule == Schedule::Clock => {
-                "when decisions are asked for, closed or expired, and when the caller's clock ticks, is public and depends on nobody's data; \
+                "when decisions are asked for, closed or expired, and when the caller's clock ticks, is public and does not depend on people's data; \
                  which rewards come, and when, need not"
                     .to_string()
             }
             // Release times count rewards: if a click is reported and silence is not, when a release comes tells who clicked.
-            None => "which rewards come, and when, is public and depends on nobody's data: somebody who did nothing has a reward \
+            None => "which rewards come, and when, is public and does not depend on people's data: a person who did nothing has a reward \
                      too, reported or expired at a time that does not depend on what they did"
                 .to_string(),
             Some(_) => format!(
-                "when decisions are asked for, and when the caller's clock closes them, is public and depends on nobody's data; which \
+                "when decisions are asked for, and when the caller's clock closes them, is public and does not depend on people's data; which \
                  rewards come, and when, need not: every decision contributes once, in order, with its reward or {}",
                 self.default_reward
             ),

@@ -54,7 +54,7 @@ impl<N: Noise + Serialize + DeserializeOwned> JointLinUcb<N> {
         if state.decisions < 1 << 62 {
             return Ok(JointLinUcb::of(curator, state));
         }
-        let remedy = "no learner has made so many; restore another copy";
+        let remedy = "a learner makes fewer; restore another copy";
         Err(Error::invalid("saved decisions", state.decisions, remedy))
     }
 

@@ -355,7 +355,7 @@ impl ShufflePlan {
                 "no report reaches the shuffler again after {MEMORY} others (before that it drops what has the contents of another, whatever its name)"
             ),
             false => format!(
-                "no report reaches the shuffler again after {MEMORY} others or under another name (reports of so few values are not told apart by their contents)"
+                "no report reaches the shuffler again after {MEMORY} others or under another name (reports with few possible values cannot be distinguished by their contents)"
             ),
         };
         let kept = "a saved shuffler resumed with the true number of batches made, by one process at a time";

@@ -312,7 +312,7 @@ fn what_is_requested_holds_after_shuffling_and_more_people_allow_weaker_reports(
         last = local.epsilon();
         let conditions = guarantee.conditions().join("; ");
         assert!(conditions.contains(&format!("batches of {batch}")), "{conditions}");
-        assert!(conditions.contains("a shuffler that nobody colludes with"), "{conditions}");
+        assert!(conditions.contains("a shuffler that colludes with no party"), "{conditions}");
     }
     assert!(last > 4.0, "{last}");
     let sum = plan(20, Aggregation::Sum);

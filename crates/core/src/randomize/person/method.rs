@@ -332,7 +332,7 @@ impl Amount {
         match self {
             Amount::Budget { epsilon, times, .. } => Ok(epsilon / times as f64),
             Amount::Given(calibration) => {
-                let remedy = "only Gaussian methods can be told how much noise to take";
+                let remedy = "only Gaussian methods take a given amount of noise";
                 Err(Error::invalid("calibration", calibration, remedy))
             }
         }

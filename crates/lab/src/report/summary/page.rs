@@ -13,7 +13,7 @@ const MOST_LEVELS: usize = 4;
 /// Warnings on the first screen, at most, without their reasons.
 const MOST_WARNINGS: usize = 3;
 /// How a guarantee begins whose noise is not secure: see [`Guarantee`].
-const SIMULATED: &str = "SIMULATION, protects nobody; on secure noise ";
+const SIMULATED: &str = "SIMULATION, protects no person; on secure noise ";
 
 /// The text with a capital first letter.
 fn capital(words: &str) -> String {
@@ -153,7 +153,7 @@ impl Summary {
         let delta = deltas.join(" or ");
         let simulated = all().any(|one| one.to_string().starts_with(SIMULATED));
         let end = match simulated {
-            true => " on secure noise; a simulation itself protects nobody",
+            true => " on secure noise; a simulation itself protects no person",
             false => "",
         };
         let words = format!("(epsilon, delta)-differentially private, with delta {delta},{end}");

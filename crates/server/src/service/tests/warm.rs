@@ -306,7 +306,7 @@ async fn an_origin_that_the_store_cannot_show_is_counted() {
     std::fs::write(&path, edited(&model, "/legacy", simulated)).unwrap();
     let message = refusal(&warm(PERSONS, &path));
     assert!(message.contains("loop.home.warm_start"), "{message}");
-    assert!(message.contains("simulated and protects nobody"), "{message}");
+    assert!(message.contains("simulated and protects no person"), "{message}");
 }
 
 #[tokio::test]

@@ -35,7 +35,7 @@ impl Noise for Counting<'_> {
 
     fn refresh(&mut self) -> Result<()> {
         match self.dry.get() {
-            true => Err(Error::Entropy { reason: "told so".into() }),
+            true => Err(Error::Entropy { reason: "planned".into() }),
             false => Ok(()),
         }
     }

@@ -151,7 +151,7 @@ impl Noise for Dry<'_> {
 
     fn refresh(&mut self) -> Result<()> {
         match self.1.get() {
-            true => Err(Error::Entropy { reason: "told so".into() }),
+            true => Err(Error::Entropy { reason: "planned".into() }),
             false => Ok(()),
         }
     }

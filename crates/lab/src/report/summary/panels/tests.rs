@@ -149,8 +149,8 @@ fn the_best_learner_is_named_for_each_epsilon_and_every_warning_is_told() {
         assert!(first.contains(&name), "{name}: {first}");
     }
     assert!(first.contains("1 more between these"), "{first}");
-    assert!(!first.contains("protects nobody; on"), "two facts are two sentences: {first}");
-    assert!(first.contains("a simulation itself protects nobody"), "{first}");
+    assert!(!first.contains("protects no person; on"), "two facts are two sentences: {first}");
+    assert!(first.contains("a simulation itself protects no person"), "{first}");
     assert!(first.contains("1 more warning below"), "{first}");
     assert_eq!(rest.matches("trials are stuck: they lose").count(), 4, "all of them, in full");
 }
