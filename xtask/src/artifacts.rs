@@ -7,26 +7,12 @@ use std::{
 };
 
 use crate::{
-    debian, packages,
+    debian,
+    made::{Made, Smoke},
+    packages,
     tools::{output, root, root_command, skip},
     web, wheel,
 };
-
-/// What a part of a release was made into.
-pub struct Made {
-    /// The files that are published.
-    pub files: Vec<PathBuf>,
-    /// What was tried with them.
-    pub smoke: Smoke,
-}
-
-/// What became of the test of an installed part.
-pub enum Smoke {
-    /// What was tried, with success.
-    Passed(&'static str),
-    /// Why this machine cannot try it.
-    Skipped(String),
-}
 
 /// A part's name, and what builds, installs and tries it.
 type Part = (&'static str, fn() -> Result<Made, String>);

@@ -11,7 +11,7 @@ use std::{
 };
 
 use crate::{
-    artifacts::{Made, Smoke},
+    made::{Made, Smoke},
     tools::{
         VERSION, binary, cargo, debian_packages, on_path, output, root, root_command, skip, step,
     },

@@ -6,12 +6,9 @@
 use std::path::PathBuf;
 
 use crate::{
-    python::python_with,
+    python::{SITE, python_with},
     tools::{binary, root, root_command, step},
 };
-
-/// Name and requirements of the environment.
-pub const ENVIRONMENT: (&str, &str) = ("docs", "site/requirements.txt");
 
 /// The program that the site is made of, if one is given that is already built: `RETICENT=target/release/reticent`.
 pub fn given_program() -> Option<PathBuf> {
@@ -20,7 +17,7 @@ pub fn given_program() -> Option<PathBuf> {
 
 /// Builds the site, and runs the commands of its pages.
 pub fn build_and_test() -> Result<(), String> {
-    let python = python_with(ENVIRONMENT)?;
+    let python = python_with(SITE)?;
     let program = given_program().unwrap_or_else(binary);
     let task = |name: &str, arguments: &[&str]| {
         let mut command = root_command(&python);

@@ -18,16 +18,21 @@
 //! | `cargo xtask torture [--minutes 10] [--kills 1000]` | the service under every accident, on both stores, and a checker over its clients' history; with `--kills` until so many processes were killed with -9 |
 //! | `cargo xtask simulate [--events 1000000] [--seed 1]` | loops in simulated time, with failures of every kind, and the same checker |
 //! | `cargo xtask advisories` | security advisories on packages of others, where they can be asked for |
-//! | `cargo xtask rooms` | prints which module uses which |
+//! | `cargo xtask budget [demo] [--enforce]` | times of the README's two commands from an empty clone and target folder, with processor seconds by crate; with `--enforce` fails if they are over budget: see `budget` |
+//! | `cargo xtask rooms [FOLDER]` | lines of code, of doc comments and of tests of each module of each crate, and which modules it uses; of another checkout too |
 
 mod advisories;
 mod artifacts;
 mod browser;
+mod budget;
 mod debian;
 mod docs;
+mod lines;
+mod made;
 mod npm;
 mod packages;
 mod postgres;
+mod processor;
 mod python;
 mod quick;
 mod release;
@@ -41,12 +46,16 @@ mod wheel;
 
 use std::{
     env,
+    path::PathBuf,
     process::{Command, ExitCode},
 };
 
 use tools::{binary, cargo, root, root_command, step};
 
 fn main() -> ExitCode {
+    if let Some(times) = budget::stands_for_rustc() {
+        return budget::rustc(times);
+    }
     let task = env::args().nth(1);
     let result = match task.as_deref() {
         Some("test") => test::run(),
@@ -70,12 +79,14 @@ fn main() -> ExitCode {
         Some("artifacts") => artifacts::run(),
         Some("release") => release::run(env::args().any(|argument| argument == "--dry-run")),
         Some("advisories") => advisories::check(),
+        Some("budget") => budget(),
         Some("rooms") => print_rooms(),
         Some("wasm") => wasm::build(wasm::fetch()),
         Some("web") => web(),
-        _ => Err("usage: cargo xtask test | quick [core] [--dependents] | oracles | python | clients | browser | docs | wasm | web | deb [--test] | package | artifacts | release --dry-run | rooms | advisories | audit [--quick] | fuzz [--minutes 10] | torture [--minutes 10] [--kills 1000] | simulate [--events 1000000] [--seed 1]"
+        _ => Err("usage: cargo xtask test | quick [core] [--dependents] | oracles | python | clients | browser | docs | wasm | web | deb [--test] | package | artifacts | release --dry-run | budget [demo] [--enforce] | rooms [FOLDER] | advisories | audit [--quick] | fuzz [--minutes 10] | torture [--minutes 10] [--kills 1000] | simulate [--events 1000000] [--seed 1]"
             .to_string()),
     };
+    processor::print_steps();
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(problem) => {
@@ -105,12 +116,18 @@ fn web() -> Result<(), String> {
     web::test(&fetched)
 }
 
-/// Prints which top-level module uses which, in core, lab and server.
+/// Measures the README's commands.
+fn budget() -> Result<(), String> {
+    let (options, filters): (Vec<_>, Vec<_>) =
+        env::args().skip(2).partition(|argument| argument.starts_with("--"));
+    let enforce = options.iter().any(|option| option == "--enforce");
+    budget::run(filters.first().map(String::as_str), enforce)
+}
+
+/// Prints the modules of all crates, of this checkout or of another one.
 fn print_rooms() -> Result<(), String> {
-    for package in ["core", "lab", "server"] {
-        let uses = rooms::read(&root().join("crates").join(package).join("src"))?;
-        println!("crates/{package}\n{}", rooms::table(&uses));
-    }
+    let other = env::args().nth(2).map(PathBuf::from);
+    print!("{}", lines::tables(other.as_deref().unwrap_or(root()))?);
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use crate::{
-    artifacts::{Made, Smoke},
+    made::{Made, Smoke},
     tools::{VERSION, empty_folder, expect_output, root, root_command, step},
 };
 

@@ -3,10 +3,7 @@
 
 use std::{env, ffi::OsString, path::PathBuf};
 
-use crate::{
-    docs,
-    tools::{binary, debian_file, root, root_command, step},
-};
+use crate::tools::{binary, debian_file, root, root_command, step};
 
 /// Name and requirements of the oracles' environment.
 const ORACLES: (&str, &str) = ("oracles", "oracles/requirements.txt");
@@ -20,9 +17,12 @@ const FORKS: &str = "crates/python/tests/test_copies.py";
 /// The same of the service's clients.
 const CLIENTS: (&str, &str) = ("clients", "crates/server/tests/python/requirements.txt");
 
+/// The same of the documentation as a site.
+pub const SITE: (&str, &str) = ("docs", "site/requirements.txt");
+
 /// Makes all environments: their packages come over the network.
 pub fn fetch() -> Result<(), String> {
-    for environment in [ORACLES, PACKAGE, CLIENTS, docs::ENVIRONMENT] {
+    for environment in [ORACLES, PACKAGE, CLIENTS, SITE] {
         python_with(environment)?;
     }
     Ok(())

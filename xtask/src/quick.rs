@@ -262,7 +262,7 @@ mod tests {
             of("core").is_superset(&["lab", "server", "cli", "web"].map(str::to_string).into())
         );
         assert_eq!(of("cli"), BTreeSet::new());
-        assert!(of("page").contains("cli") && !of("page").contains("lab"));
+        assert!(of("loops").contains("server") && !of("loops").contains("durable"));
         assert_eq!(of("xtask"), BTreeSet::new());
     }
 }

@@ -5,8 +5,9 @@ use std::{
     ffi::OsStr,
     path::{Path, PathBuf},
     process::Command,
-    time::Instant,
 };
+
+use crate::processor;
 
 /// The version of the workspace.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -35,13 +36,12 @@ fn under_ci() -> bool {
 /// Runs a command, and says how long it took.
 pub fn step(name: &str, command: &mut Command) -> Result<(), String> {
     eprintln!("== {name}");
-    let start = Instant::now();
-    let status =
-        command.status().map_err(|error| format!("{name}: cannot start {command:?}: {error}"))?;
+    let (status, step) = processor::record(name, command)
+        .map_err(|error| format!("{name}: cannot start {command:?}: {error}"))?;
     if !status.success() {
         return Err(format!("{name} failed ({status})"));
     }
-    eprintln!("== {name}: ok, {:.0} s", start.elapsed().as_secs_f64());
+    eprintln!("== {name}: ok, {:.0} s", step.wall);
     Ok(())
 }
 

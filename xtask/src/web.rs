@@ -9,8 +9,9 @@ use std::{
 };
 
 use crate::{
-    artifacts::{Made, Smoke},
-    browser, npm,
+    browser,
+    made::{Made, Smoke},
+    npm,
     tools::{VERSION, binary, empty_folder, root, root_command, skip, step},
     wasm,
 };

@@ -9,7 +9,7 @@ use std::{
 };
 
 use crate::{
-    artifacts::{Made, Smoke},
+    made::{Made, Smoke},
     python::{path_with, python_with},
     tools::{empty_folder, expect_output, root, root_command, step},
 };
