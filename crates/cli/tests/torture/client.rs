@@ -17,6 +17,8 @@ use reticent_server::{
 };
 use serde_json::{Value, json};
 
+use super::tally::{Met, Tally};
+
 /// Time for an answer; later it counts as lost.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -44,12 +46,14 @@ pub struct Shared {
     common: AtomicU64,
     /// Counts requests that were acknowledged.
     acknowledged: AtomicU64,
+    pub tally: Tally,
 }
 
 impl Shared {
     pub fn new(keys: BTreeMap<&'static str, String>) -> Self {
         let [moment, common, acknowledged] = Default::default();
-        Shared { keys, addresses: RwLock::default(), moment, common, acknowledged }
+        let (addresses, tally) = Default::default();
+        Shared { keys, addresses, moment, common, acknowledged, tally }
     }
 
     /// Tells the clients where the processes of the service are.
@@ -190,6 +194,8 @@ impl<'a> Client<'a> {
         let attempt = self.send(name, "rank", body, read);
         let attempt = of(request, attempt);
         if let Some(answer) = attempt.taken() {
+            let release = answer.head.split('.').next().and_then(|number| number.parse().ok());
+            self.shared.tally.reach(name, Met::Release, release.unwrap_or(0));
             self.heads.insert(name, answer.head.clone());
         }
         self.history(name).event(id).ranks.push(attempt);
@@ -313,6 +319,7 @@ impl<'a> Client<'a> {
             self.stream = None;
         }
         let reply = reply(answer, read);
+        self.shared.tally.request(name, path, &reply);
         if matches!(reply, Reply::Taken(_)) {
             self.shared.acknowledged.fetch_add(1, Ordering::SeqCst);
         }

@@ -17,7 +17,10 @@ use reticent_server::{
     history::{Attempt, DeviceHistory, Reply},
 };
 
-use super::client::{Random, Shared};
+use super::{
+    client::{Random, Shared},
+    tally::Met,
+};
 
 /// The loop in which devices add the noise.
 pub const LOOP: &str = "device";
@@ -68,6 +71,7 @@ impl Reporter {
             let path = format!("/v1/loops/{LOOP}/model");
             let message = within(self.endpoint()?.get(&path)).await?;
             self.history.fetched(&message)?;
+            self.shared.tally.reach(LOOP, Met::Model, self.history.models() as u64);
             let choice = device.choose(&Value::Missing, &actions)?;
             let report = device.report(&choice, choice.index() as f64)?;
             self.send(&report.body).await;
@@ -97,6 +101,11 @@ impl Reporter {
             let path = format!("/v1/loops/{LOOP}/reports");
             let reply = reply(within(endpoint.post(&path, body.clone())).await);
             let answered = self.shared.moment();
+            match reply {
+                Reply::Taken(Taken::Taken) => self.shared.tally.count(LOOP, Met::Report),
+                Reply::Taken(Taken::Duplicate) => self.shared.tally.count(LOOP, Met::Duplicate),
+                _ => {}
+            }
             let again = match reply {
                 Reply::Taken(_) => self.random.below(4) == 0,
                 Reply::Refused(status) => status == 429,

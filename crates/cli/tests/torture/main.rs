@@ -10,6 +10,7 @@
 //! | `proxy` | a way to PostgreSQL that loses the answers of commits |
 //! | `database` | two processes on one database, and accidents to both and to it |
 //! | `failover` | one of them is killed while the other serves: no call fails |
+//! | `tally` | counts by which a run ends when it has met enough |
 //! | `disk` | the disk of the database is full |
 //! | `long` | every accident on both stores, as `cargo xtask torture` runs it: needs the feature `failpoints` |
 //!
@@ -31,6 +32,7 @@ mod failover;
 mod long;
 mod proxy;
 mod server;
+mod tally;
 
 use std::{
     collections::BTreeMap,
@@ -183,7 +185,10 @@ fn killed_at_random_under_load_it_keeps_everything_it_acknowledged() {
 
     let begun = Instant::now();
     let mut random = Random::new(seed);
-    for _ in 0..kills {
+    for number in 0.. {
+        if number >= kills && shared.tally.is_rich(begun) {
+            break;
+        }
         let mut server = Server::start(&start);
         // Some die before they answer anybody.
         if random.below(8) == 0 {
