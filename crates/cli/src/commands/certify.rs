@@ -9,7 +9,7 @@ use std::{
 use clap::Args;
 use reticent_lab::{
     Kinds, Override,
-    certify::{Certificates, certify},
+    audit::certify::{Certificates, certify},
 };
 use reticent_loops::page::{Entry, guarantees_page};
 use reticent_server::{
