@@ -10,8 +10,10 @@ use reticent::{
 };
 use reticent_lab::{
     FastNoise, Kinds, Result,
-    bandits::{Budget, Setting, Stepped},
-    contest::Contestant,
+    algorithm::{
+        Contestant,
+        bandit::{Budget, Setting, Stepped},
+    },
     environment::Environment,
 };
 use serde::{Deserialize, Serialize};

@@ -13,12 +13,10 @@ use reticent::{
 };
 use reticent_lab::{
     Experiment, FastNoise, Result,
+    algorithm::bandit::{Setting, Stepped},
     attack::AuditOptions,
-    audit::audit,
-    bandits::{Setting, Stepped},
-    certify::certify,
-    environment::Environment,
-    simulate::Player,
+    audit::{audit, certify::certify},
+    environment::{Environment, blocks::Player},
 };
 
 /// Two offers; the first one sells better.

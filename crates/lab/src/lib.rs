@@ -23,42 +23,30 @@
 //! | `fuzz` | in tests: every reader of outside bytes, and golden files of everything that is written |
 //! | `fast_noise`, `parallel`, `watch`, `source`, `error` | seeded noise; threads; progress and interruption; which code made a result; the error type |
 
+pub mod algorithm;
 pub mod attack;
 pub mod audit;
-pub mod bandits;
 pub mod bench;
-pub mod certify;
-pub mod constants;
-pub mod contest;
 mod csv;
 pub mod environment;
 mod error;
-pub mod estimate;
 pub mod experiment;
 mod fast_noise;
-pub mod figure;
 #[cfg(test)]
 mod fuzz;
-pub mod gradients;
 mod lines;
-pub mod losses;
-pub mod offline;
 pub mod papers;
-mod parallel;
+pub mod play;
 pub mod report;
-pub mod safe;
-pub mod simulate;
+pub mod reproduce;
 mod source;
-pub mod summary;
-pub mod trial;
-mod watch;
 
+pub use crate::play::watch::{Standing, Watch};
 pub use error::{Error, Result};
 pub use experiment::{Experiment, Kinds, Outcome, Override, RunOptions, Shard};
 pub use fast_noise::FastNoise;
 pub use lines::parse_lines;
 pub use source::built_from;
-pub use watch::{Standing, Watch};
 
 // The code in the documentation pages is compiled and run with the tests.
 #[cfg(doctest)]

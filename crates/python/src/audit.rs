@@ -15,7 +15,7 @@ use reticent_lab::{
         player::{self, Maker, Recorded, Stage, Step},
     },
     audit::{Findings, NOTHING_PROMISED},
-    simulate::Player,
+    environment::blocks::Player,
 };
 
 use crate::{

@@ -14,7 +14,7 @@ use reticent::{
     randomize::{ValueLaplace, ValueReport as CoreReport},
     wire::{PYTHON_CONVEX, from_json, pack, unpack},
 };
-use reticent_lab::losses::SetToml;
+use reticent_lab::algorithm::convex::SetToml;
 
 use crate::{
     convert::{message, parameter, parameter_or, read_message, restored},

@@ -15,7 +15,7 @@ use reticent::{
 };
 use reticent_lab::{
     FastNoise,
-    bandits::{Budget, OnlineToml},
+    algorithm::bandit::{Budget, OnlineToml},
 };
 
 use crate::{

@@ -12,9 +12,10 @@ use std::{
 use pyo3::{prelude::*, types::PyDict};
 use reticent_lab::{
     Experiment, Kinds, Override, RunOptions, Shard, Watch,
-    estimate::{Estimate, stuck},
-    papers::{self, Extent},
-    trial::Checkpoint,
+    play::trial::Checkpoint,
+    report::estimate::{Estimate, stuck},
+    reproduce as papers,
+    reproduce::Extent,
 };
 
 use crate::{
@@ -149,7 +150,7 @@ pub(crate) fn certify(
     base: Option<PathBuf>,
 ) -> Answer<Vec<Promise>> {
     let experiment = experiment(py, text, overrides, base)?;
-    let one = |cell: &reticent_lab::contest::Cell| {
+    let one = |cell: &reticent_lab::algorithm::Cell| {
         let guarantee = cell.contestant.guarantee().cloned().map(Guarantee::from);
         (cell.name.clone(), guarantee, cell.contestant.remarks())
     };

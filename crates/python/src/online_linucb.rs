@@ -6,7 +6,7 @@ use reticent::{
     randomize::Bounds,
     wire::{Kind, PYTHON_ONLINE_LINUCB},
 };
-use reticent_lab::bandits::{LearnerName, OnlineLinUcbToml};
+use reticent_lab::algorithm::bandit::{LearnerName, OnlineLinUcbToml};
 
 use crate::{
     convert::parameter_or,

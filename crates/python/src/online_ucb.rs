@@ -14,7 +14,7 @@ use reticent::{
     privacy::Mode,
     randomize::Bounds,
 };
-use reticent_lab::bandits::{Budget, LearnerName, OnlineToml};
+use reticent_lab::algorithm::bandit::{Budget, LearnerName, OnlineToml};
 
 use crate::{
     convert::{parameter_or, restored},

@@ -14,7 +14,7 @@ use reticent::{
     },
     wire::from_json,
 };
-use reticent_lab::constants::safe::PublishedResponse;
+use reticent_lab::papers::safe::PublishedResponse;
 
 use crate::{
     convert::restored,
@@ -414,6 +414,6 @@ impl Coordinator {
 /// Makes a plan of who may have how much privacy in a safe system, from the text of a plan file; returns a dictionary.
 #[pyfunction]
 pub(crate) fn plan_safety<'py>(py: Python<'py>, text: &str) -> Answer<Bound<'py, PyAny>> {
-    let plan = reticent_lab::safe::PlanFile::parse(text)?.plan()?;
+    let plan = reticent_lab::algorithm::safe::PlanFile::parse(text)?.plan()?;
     plain(py, &plan)
 }

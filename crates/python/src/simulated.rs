@@ -7,7 +7,7 @@ use reticent::{
     noise::Noise as _,
     randomize::Person,
 };
-use reticent_lab::{FastNoise, bandits::trial_seeds};
+use reticent_lab::{FastNoise, algorithm::bandit::trial_seeds};
 
 use crate::{
     arms::with_arms,

@@ -9,7 +9,7 @@ use std::{
 use clap::Args;
 use reticent_lab::{
     Kinds, Override,
-    certify::{Certificates, certify},
+    audit::certify::{Certificates, certify},
 };
 use reticent_loops::{
     Certificate, HeadName, Rollback, Together, VerifiedChain, VerifiedRollback,

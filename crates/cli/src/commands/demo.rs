@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use reticent_lab::{Experiment, Override, RunOptions, summary::sweep};
+use reticent_lab::{Experiment, Override, RunOptions, report::summary::sweep};
 
 use super::run::table;
 use crate::{error::Error, progress::watched, report::Report};

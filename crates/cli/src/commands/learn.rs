@@ -7,7 +7,7 @@ use std::{
 
 use clap::Args;
 use reticent::noise::SecureNoise;
-use reticent_lab::gradients::{LearnFile, Learnt};
+use reticent_lab::algorithm::online::{LearnFile, Learnt};
 
 use super::read;
 use crate::{error::Error, report::Report};

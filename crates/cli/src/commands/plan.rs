@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use reticent_lab::safe::{PlanFile, plan_text};
+use reticent_lab::algorithm::safe::{PlanFile, plan_text};
 
 use super::read;
 use crate::{error::Error, report::Report};

@@ -3,7 +3,10 @@
 use std::{fmt::Write, path::PathBuf};
 
 use clap::Args;
-use reticent_lab::papers::{self, Extent, PaperExperiment};
+use reticent_lab::{
+    reproduce as papers,
+    reproduce::{Extent, PaperExperiment},
+};
 use serde_json::{Value, json};
 
 use crate::{error::Error, report::Report};

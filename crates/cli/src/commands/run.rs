@@ -3,7 +3,7 @@
 use std::{fmt::Write, path::PathBuf};
 
 use clap::Args;
-use reticent_lab::{Kinds, Override, RunOptions, Shard, summary::Summary};
+use reticent_lab::{Kinds, Override, RunOptions, Shard, report::summary::Summary};
 use unicode_width::UnicodeWidthStr;
 
 use super::{experiment, is_file_of_loops, read, run_loop};

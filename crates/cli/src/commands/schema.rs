@@ -4,7 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use reticent::schema::of;
-use reticent_lab::{Experiment, gradients::LearnFile, safe::PlanFile};
+use reticent_lab::{
+    Experiment,
+    algorithm::{online::LearnFile, safe::PlanFile},
+};
 use reticent_server::config::ServiceFile;
 
 use super::privacy::EventFile;

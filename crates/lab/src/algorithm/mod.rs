@@ -10,14 +10,19 @@
 //!
 //! **Who may certify.** A contestant's guarantee is computed from the aggregator or randomiser that the contestant itself runs. Only this
 //! crate can implement [`Contestant`], which is sealed. A player of your own becomes a contestant through
-//! [`Stepped`](crate::bandits::Stepped), which either marks your guarantee as stated and not checked, or takes the guarantee from an
+//! [`Stepped`](crate::algorithm::bandit::Stepped), which either marks your guarantee as stated and not checked, or takes the guarantee from an
 //! aggregator that it puts between people and your code.
+
+pub mod bandit;
+pub mod convex;
+pub mod online;
+pub mod safe;
 
 use reticent::{bandit::Outlook, privacy::Guarantee};
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{Result, attack::Attack, trial::Trial};
+use crate::{Result, attack::Attack, play::trial::Trial};
 
 /// Restricts [`Contestant`] to the types of this crate, whose guarantees are computed from the mechanism they run.
 pub(crate) mod sealed {

@@ -12,7 +12,7 @@ use reticent::{
 use super::{
     Attack, AuditNoise, NoiseKind, Test, View, World, learned::separation, neighbours::Datum,
 };
-use crate::{Result, trial::mix};
+use crate::{Result, play::trial::mix};
 
 /// Runs of each world.
 const SAMPLES: u64 = 200_000;

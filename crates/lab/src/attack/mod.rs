@@ -50,8 +50,10 @@ pub use self::{
 };
 use crate::{
     Result,
-    parallel::in_parallel,
-    trial::{mix, name_hash},
+    play::{
+        parallel::in_parallel,
+        trial::{mix, name_hash},
+    },
 };
 
 /// The largest probability that a true certificate is called violated.

@@ -32,8 +32,8 @@ use super::{
 };
 use crate::{
     FastNoise, Result,
-    simulate::Player,
-    trial::{mix, name_hash},
+    environment::blocks::Player,
+    play::trial::{mix, name_hash},
 };
 
 /// Makes the player of one run from the seed of its noise.

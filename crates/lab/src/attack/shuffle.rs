@@ -16,7 +16,7 @@ use reticent::{
 };
 
 use super::{Attack, AuditNoise, NoiseKind, Test, View, World, local, neighbours::Datum};
-use crate::{Result, trial::mix};
+use crate::{Result, play::trial::mix};
 
 /// The largest number of reports in all runs of one world.
 const REPORTS: u64 = 1_000_000;

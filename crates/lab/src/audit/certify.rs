@@ -8,7 +8,7 @@ use std::fmt::Write;
 use reticent::privacy::{Guarantee, Provenance};
 use serde::Serialize;
 
-use crate::{Experiment, contest::Certificate};
+use crate::{Experiment, algorithm::Certificate};
 
 /// The guarantees of an experiment.
 #[derive(Debug, Clone, Serialize)]

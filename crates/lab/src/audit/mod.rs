@@ -10,6 +10,7 @@
 //!
 //! What an attack is, and how each mechanism is attacked, is in [`attack`](crate::attack).
 
+pub mod certify;
 pub mod everything;
 mod findings;
 pub mod safety;

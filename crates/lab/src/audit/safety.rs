@@ -26,13 +26,12 @@ use serde::Serialize;
 
 use crate::{
     FastNoise, Result,
-    constants::{
+    papers::{
         Problem,
         joint::{Published, PublishedNoise},
         online_ucb,
     },
-    parallel::in_parallel,
-    trial::mix,
+    play::{parallel::in_parallel, trial::mix},
 };
 
 /// The largest probability of an alarm on a true claim.

@@ -16,7 +16,7 @@ use crate::{
         Against, Attack, Audit, AuditNoise, AuditOptions, NoiseKind, Test, Verdict, View, World,
         player::{self, Maker, Recorded, Stage, Step},
     },
-    simulate::Player,
+    environment::blocks::Player,
 };
 
 fn audits(text: &str, options: &AuditOptions) -> Vec<Audit> {

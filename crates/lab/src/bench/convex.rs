@@ -6,7 +6,7 @@ use reticent::{
 };
 
 use super::{Figure, stopwatch::nanoseconds};
-use crate::{FastNoise, Result, losses::SetToml};
+use crate::{FastNoise, Result, algorithm::convex::SetToml};
 
 /// Sets with a round's required microseconds, where there are any.
 fn sets() -> Vec<(&'static str, SetToml, Option<f64>)> {

@@ -8,8 +8,8 @@ use reticent::{
 use super::{Figure, stopwatch::nanoseconds};
 use crate::{
     FastNoise, Result,
-    constants::online_ucb::{printed_noise, tuned, tuned_descent},
     environment::{Environment, SphereParams},
+    papers::online_ucb::{printed_noise, tuned, tuned_descent},
 };
 
 /// Rounds a batch, of which the stopwatch takes nine: under a millisecond, so that a busy machine interrupts few.

@@ -7,9 +7,9 @@ use reticent::{bandit::Rule, release::Schedule};
 use super::Figure;
 use crate::{
     Result,
-    bandits::{Algorithm, Budget, JointToml, LinUcbToml, Setting},
-    constants::joint::{JointMode, PublishedNoise},
+    algorithm::bandit::{Algorithm, Budget, JointToml, LinUcbToml, Setting},
     environment::GapParams,
+    papers::joint::{JointMode, PublishedNoise},
 };
 
 /// The paper's horizon.

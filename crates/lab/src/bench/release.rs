@@ -12,7 +12,7 @@ use reticent::{
 use super::{Figure, stopwatch::nanoseconds};
 use crate::{
     Result,
-    constants::{Problem, joint::Published},
+    papers::{Problem, joint::Published},
 };
 
 pub fn times() -> Result<Vec<Figure>> {

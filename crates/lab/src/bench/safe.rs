@@ -10,7 +10,9 @@ use reticent::{
 use super::{Figure, stopwatch::nanoseconds};
 use crate::{
     FastNoise, Result,
-    safe::{AgentsToml, Algorithm, Budget, CoordinatorToml, Feeder, SafePlayer, Setting},
+    algorithm::safe::{
+        AgentsToml, Algorithm, Budget, CoordinatorToml, Feeder, SafePlayer, Setting,
+    },
 };
 
 /// A coordinator in the middle of a run.

@@ -3,9 +3,9 @@
 use reticent::{Result, bandit::Policy};
 
 use super::{Figure, stopwatch::nanoseconds};
-use crate::{
-    environment::GapParams,
-    simulate::{Blocks, GapBlocks, Sums},
+use crate::environment::{
+    GapParams,
+    blocks::{Blocks, GapBlocks, Sums},
 };
 
 /// The paper's experiments: d = 5, K = 25.

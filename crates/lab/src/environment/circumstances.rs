@@ -22,9 +22,9 @@ use reticent::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    environment::{Changes, Changing, Environment},
-    simulate::{Delay, Feedback, Way},
+use crate::environment::{
+    Changes, Changing, Environment,
+    blocks::{Delay, Feedback, Way},
 };
 
 /// The table.
@@ -95,7 +95,7 @@ impl Circumstances {
     }
 
     /// Refuses what a file of people cannot do: they are as they are.
-    pub(super) fn of_a_file(&self) -> Result<()> {
+    pub(crate) fn of_a_file(&self) -> Result<()> {
         let keys = [
             ("change_every", self.change_every.is_some()),
             ("rotate", self.rotate.is_some()),
@@ -122,7 +122,7 @@ impl Circumstances {
     }
 
     /// The way of the rewards of one trial.
-    pub(super) fn feedback(&self, seed: u64) -> Option<Feedback> {
+    pub(crate) fn feedback(&self, seed: u64) -> Option<Feedback> {
         let way = Way {
             delay: self.delay.unwrap_or(Delay::Fixed(0)),
             batch: self.batch.unwrap_or(1),
@@ -132,7 +132,7 @@ impl Circumstances {
     }
 
     /// The environment with its changes.
-    pub(super) fn around(
+    pub(crate) fn around(
         &self,
         inner: Box<dyn Environment>,
         seed: u64,

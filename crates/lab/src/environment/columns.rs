@@ -42,12 +42,12 @@ pub enum Missing {
 
 /// What an experiment says about columns.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct ColumnsToml<'a> {
-    pub(super) features: Option<&'a [String]>,
-    pub(super) ranges: &'a BTreeMap<String, (f64, f64)>,
-    pub(super) categories: &'a BTreeMap<String, Vec<String>>,
-    pub(super) hashes: &'a BTreeMap<String, u32>,
-    pub(super) missing: Missing,
+pub(crate) struct ColumnsToml<'a> {
+    pub(crate) features: Option<&'a [String]>,
+    pub(crate) ranges: &'a BTreeMap<String, (f64, f64)>,
+    pub(crate) categories: &'a BTreeMap<String, Vec<String>>,
+    pub(crate) hashes: &'a BTreeMap<String, u32>,
+    pub(crate) missing: Missing,
 }
 
 #[derive(Debug, Clone)]
@@ -64,7 +64,7 @@ struct Column {
 
 /// Turns lines of one file into features.
 #[derive(Debug, Clone)]
-pub(super) struct Columns {
+pub(crate) struct Columns {
     path: PathBuf,
     columns: Vec<Column>,
     missing: Missing,
@@ -74,7 +74,7 @@ pub(super) struct Columns {
 
 impl Columns {
     /// The columns of a file, all but `besides` unless some are named. Ranges that are not given follow by [`Columns::widen`].
-    pub(super) fn new(
+    pub(crate) fn new(
         rows: &Rows,
         path: &Path,
         lines: ColumnsToml,
@@ -122,7 +122,7 @@ impl Columns {
     }
 
     /// Refuses ranges and words of columns that no file has.
-    pub(super) fn all_known(files: &[&Columns], lines: ColumnsToml) -> Result<()> {
+    pub(crate) fn all_known(files: &[&Columns], lines: ColumnsToml) -> Result<()> {
         let known = |name: &String| {
             files.iter().any(|file| {
                 file.columns.iter().any(|column| column.name == *name)
@@ -164,7 +164,7 @@ impl Columns {
     }
 
     /// Checks a line, widens the ranges that nobody gave so that they hold it, and counts cells outside the others.
-    pub(super) fn widen(&mut self, cells: &[String], line: usize) -> Result<()> {
+    pub(crate) fn widen(&mut self, cells: &[String], line: usize) -> Result<()> {
         for index in 0..self.columns.len() {
             let column = &self.columns[index];
             let cell = &cells[column.place];
@@ -188,7 +188,7 @@ impl Columns {
     }
 
     /// Leaves out columns that never change, once the whole file was seen: they say nothing, and noise would be paid for them.
-    pub(super) fn settle(&mut self) -> Result<()> {
+    pub(crate) fn settle(&mut self) -> Result<()> {
         let constant = |column: &Column| column.taken.is_some_and(|(low, high)| low >= high);
         self.dropped =
             self.columns.iter().filter(|c| constant(c)).map(|c| c.name.clone()).collect();
@@ -206,7 +206,7 @@ impl Columns {
     }
 
     /// Features of a line before they are scaled: all but the 1 at the end.
-    pub(super) fn raw(&self, cells: &[String], line: usize) -> Result<Vec<f64>> {
+    pub(crate) fn raw(&self, cells: &[String], line: usize) -> Result<Vec<f64>> {
         let mut x = vec![0.0; self.width()];
         let mut offset = 0;
         for column in &self.columns {
@@ -223,7 +223,7 @@ impl Columns {
     }
 
     /// A line as `x/|x| / sqrt 2`.
-    pub(super) fn features(&self, cells: &[String], line: usize) -> Result<Vec<f64>> {
+    pub(crate) fn features(&self, cells: &[String], line: usize) -> Result<Vec<f64>> {
         let mut x = self.raw(cells, line)?;
         x.push(1.0);
         scale(&mut x);
@@ -231,14 +231,14 @@ impl Columns {
     }
 
     /// How many features a line has, without the 1.
-    pub(super) fn width(&self) -> usize {
+    pub(crate) fn width(&self) -> usize {
         let one = |column: &Column| column.encoder.as_ref().map_or(1, Encoder::dimension);
         self.columns.iter().map(one).sum()
     }
 
     /// How many cells lie outside their ranges, for whoever holds the file: a count of its lines, which no guarantee covers. It is a
     /// remark and never a condition of a certificate.
-    pub(super) fn clipped(&self) -> Option<String> {
+    pub(crate) fn clipped(&self) -> Option<String> {
         let count = |column: &Column| match column.encoder.as_ref()?.encoding() {
             Encoding::Range(low, high) if column.outside > 0 => {
                 Some(format!("{} of {} outside [{low}, {high}]", column.outside, column.name))
@@ -250,7 +250,7 @@ impl Columns {
     }
 
     /// What must be public, and what was left out.
-    pub(super) fn remarks(&self) -> Vec<String> {
+    pub(crate) fn remarks(&self) -> Vec<String> {
         let taken = |column: &&Column| column.taken.is_some();
         let names = |column: &Column| column.name.clone();
         let taken: Vec<String> = self.columns.iter().filter(taken).map(names).collect();
@@ -284,7 +284,7 @@ pub(crate) fn clipped_remark(counts: &[String], path: &Path) -> Option<String> {
 }
 
 /// To norm `1/sqrt 2`.
-pub(super) fn scale(x: &mut [f64]) {
+pub(crate) fn scale(x: &mut [f64]) {
     let norm = x.iter().map(|x| x * x).sum::<f64>().sqrt();
     x.iter_mut().for_each(|x| *x *= 0.5_f64.sqrt() / norm);
 }

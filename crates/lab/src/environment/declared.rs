@@ -2,13 +2,13 @@
 
 use reticent::{randomize::Intercept, refuse_if};
 
-use super::Setting;
 use crate::Result;
+use crate::algorithm::bandit::Setting;
 
 impl Setting {
     /// The same with what a file declares of its arms in place of what the environment knows: a last feature that all share, or `false`; and
     /// that all have the largest norm, or not. A declaration that the environment's arms contradict is refused.
-    pub(super) fn declaring(
+    pub(crate) fn declaring(
         &self,
         intercept: Option<Intercept>,
         unit_arms: Option<bool>,

@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Environment, Frame, Rewards, Slice};
-use crate::{FastNoise, constants::Problem};
+use crate::{FastNoise, papers::Problem};
 
 /// `<x, theta*>` of the optimal arm, and minus that of the worst possible one.
 pub(crate) const BEST: f64 = 0.75;

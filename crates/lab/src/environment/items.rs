@@ -28,16 +28,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Circumstances, Missing, Setting,
     columns::{Columns, ColumnsToml, scale},
     parameters::{Parameters, Shape},
     setting::{NOT_COVERED, Played, World},
 };
+use crate::algorithm::bandit::{Circumstances, Missing, Setting};
 use crate::{
     FastNoise, Result,
     csv::{Rows, unusable},
     environment::Environment,
-    trial::mix,
+    play::trial::mix,
 };
 
 /// What `kind = "items"` takes.
@@ -93,15 +93,15 @@ fn rating() -> String {
 }
 
 /// Names and their features.
-pub(super) struct Named {
-    pub(super) features: BTreeMap<String, Vec<f64>>,
-    pub(super) columns: Columns,
-    pub(super) hash: u64,
+pub(crate) struct Named {
+    pub(crate) features: BTreeMap<String, Vec<f64>>,
+    pub(crate) columns: Columns,
+    pub(crate) hash: u64,
 }
 
 impl Named {
     /// Reads a file with a column of names.
-    pub(super) fn read(path: &Path, name: &str, lines: ColumnsToml) -> Result<Self> {
+    pub(crate) fn read(path: &Path, name: &str, lines: ColumnsToml) -> Result<Self> {
         let mut rows = Rows::open(path)?;
         let place = rows.column(name)?;
         let mut columns = Columns::new(&rows, path, lines, &[name])?;
@@ -123,7 +123,7 @@ impl Named {
 }
 
 /// The features of an arm: all products of (1, person) and (item, 1), scaled, and the constant.
-pub(super) fn product(person: &[f64], item: &[f64]) -> Vec<f64> {
+pub(crate) fn product(person: &[f64], item: &[f64]) -> Vec<f64> {
     let mut z: Vec<f64> = person.iter().flat_map(|p| item.iter().map(move |x| p * x)).collect();
     scale(&mut z);
     z.push(0.5_f64.sqrt());
@@ -140,15 +140,15 @@ pub(super) fn product(person: &[f64], item: &[f64]) -> Vec<f64> {
 ///
 /// Each is scaled to norm `1/sqrt 2` and followed by the constant; in a hybrid both parts have half of that norm's square.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Arm(Parameters);
+pub(crate) struct Arm(Parameters);
 
 impl Arm {
-    pub(super) fn of_items(parameters: Option<Parameters>) -> Self {
+    pub(crate) fn of_items(parameters: Option<Parameters>) -> Self {
         Arm(parameters.unwrap_or(Parameters::Dense))
     }
 
     /// The form of arms, for so many numbers in (1, person) and (item, 1).
-    pub(super) fn shape(self, person: usize, item: usize, items: usize) -> Shape {
+    pub(crate) fn shape(self, person: usize, item: usize, items: usize) -> Shape {
         let products = person * item + 1;
         let (features, blocks, shared) = match self.0 {
             Parameters::Dense => (products, 1, 1),
@@ -158,7 +158,7 @@ impl Arm {
         Shape { features, blocks, shared, parameters: self.0 }
     }
 
-    pub(super) fn features(self, person: &[f64], item: &[f64]) -> Vec<f64> {
+    pub(crate) fn features(self, person: &[f64], item: &[f64]) -> Vec<f64> {
         if self.0 == Parameters::Dense {
             return product(person, item);
         }
@@ -203,7 +203,7 @@ impl ItemsToml {
     }
 
     /// What algorithms are told of the files, or what is wrong with them by line and column.
-    pub(super) fn setting(&self, rounds: u64, circumstances: Circumstances) -> Result<Setting> {
+    pub(crate) fn setting(&self, rounds: u64, circumstances: Circumstances) -> Result<Setting> {
         circumstances.of_a_file()?;
         let (low, high) = self.rewards;
         if !(low < high && low.is_finite() && high.is_finite()) {

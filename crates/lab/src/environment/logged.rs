@@ -16,7 +16,7 @@
 //!
 //! **Evaluation** (all lines after that) is of the policy that has been learnt, frozen, bonus included, on lines that it has not seen: judged on those it
 //! was trained on, its estimates would be too high. IPS, self-normalised and doubly robust, with intervals that hold at any number of rewards:
-//! see [`crate::offline`]. The reward model of the last is a ridge regression for each action (or one for all items), fitted to the training
+//! see [`crate::environment::offline`]. The reward model of the last is a ridge regression for each action (or one for all items), fitted to the training
 //! lines.
 //!
 //! The curve is by progressive validation: every training line is judged before it is learnt from, by what the policy of that moment would have
@@ -37,16 +37,16 @@ use self::{
     log::{Log, Offered, number},
 };
 use super::{
-    Circumstances, Missing, Setting, World,
     columns::{Columns, ColumnsToml},
     items::Named,
     parameters::Parameters,
 };
+use crate::algorithm::bandit::{Circumstances, Missing, Setting, World};
 use crate::{
     Result,
     csv::{Rows, unusable},
-    offline::{LEAST_EFFECTIVE_SIZE, Propensities},
-    trial::mix,
+    environment::offline::{LEAST_EFFECTIVE_SIZE, Propensities},
+    play::trial::mix,
 };
 
 mod arm_columns;
@@ -134,7 +134,7 @@ fn unit() -> (f64, f64) {
 
 impl LoggedToml {
     /// What algorithms are told of the log, or what is wrong with it by line and column.
-    pub(super) fn setting(&self, rounds: u64, circumstances: Circumstances) -> Result<Setting> {
+    pub(crate) fn setting(&self, rounds: u64, circumstances: Circumstances) -> Result<Setting> {
         if !circumstances.is_calm() {
             let remedy = "a log has its own: leave them out";
             return Err(CoreError::invalid("circumstances", "given", remedy).into());
@@ -197,7 +197,7 @@ impl LoggedToml {
         let described =
             !self.ranges.is_empty() || !self.categories.is_empty() || !self.hashes.is_empty();
         let why = "features are those of the arms in the log (arms_in_file)";
-        super::nothing_is_ignored(&[
+        crate::algorithm::bandit::nothing_is_ignored(&[
             ("features", self.arms_in_file && (given || described), why),
             ("actions", self.arms_in_file && self.actions.is_some(), why),
         ])?;

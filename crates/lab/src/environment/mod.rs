@@ -9,12 +9,27 @@
 //! | `sphere` | section 5 of paper 0: arms and theta* on a sphere, means that are probabilities |
 //! | `changing` | any of them with a changing theta* and arms that are not always available |
 
+pub mod blocks;
 mod changing;
+pub(crate) mod circumstances;
+pub(crate) mod columns;
+pub mod convex;
+pub(crate) mod declared;
 mod frame;
 mod gap;
+pub(crate) mod items;
+pub(crate) mod logged;
+pub mod offline;
+pub mod online;
+pub(crate) mod own;
+pub(crate) mod parameters;
+pub(crate) mod reward_model;
 mod rewards;
+pub mod safe;
+pub(crate) mod setting;
 mod slice;
 mod sphere;
+pub(crate) mod table;
 
 use reticent::{Result, bandit::Arms};
 

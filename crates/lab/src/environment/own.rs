@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use reticent::randomize::Bounds;
 
-use super::{Circumstances, Setting, setting::Played};
-use crate::{Result, constants::Problem, environment::Environment};
+use super::setting::Played;
+use crate::algorithm::bandit::{Circumstances, Setting};
+use crate::{Result, environment::Environment, papers::Problem};
 
 impl Setting {
     /// What algorithms are told of an environment of your own: how long features and how large rewards may be, how many arms there

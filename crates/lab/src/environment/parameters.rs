@@ -4,12 +4,12 @@ use reticent::{bandit::Arms, privacy::Mode, randomize::Bounds, release::Structur
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Setting;
-use crate::{Result, simulate::Player, trial::Trial};
+use crate::algorithm::bandit::Setting;
+use crate::{Result, environment::blocks::Player, play::trial::Trial};
 
 /// Features of an arm for learners without blocks of parameters, and parameters in all blocks, at most.
-pub(super) const MOST_FEATURES: usize = 1024;
-pub(super) const MOST_PARAMETERS: usize = 1 << 15;
+pub(crate) const MOST_FEATURES: usize = 1024;
+pub(crate) const MOST_PARAMETERS: usize = 1 << 15;
 
 /// Which parameters the arms of a file touch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -25,25 +25,25 @@ pub enum Parameters {
 
 /// The form of a file's arms.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Shape {
+pub(crate) struct Shape {
     /// Features of an arm; the last is a constant.
-    pub(super) features: usize,
+    pub(crate) features: usize,
     /// How many blocks there are; 1 where arms do not belong to blocks.
-    pub(super) blocks: usize,
+    pub(crate) blocks: usize,
     /// Features, the last ones, of parameters that all arms share, where any are: the constant at least.
-    pub(super) shared: usize,
-    pub(super) parameters: Parameters,
+    pub(crate) shared: usize,
+    pub(crate) parameters: Parameters,
 }
 
 impl Shape {
     /// How arms in blocks are embedded for learners that know of none: with the constant shared, so that they all have it.
-    pub(super) fn embedding(&self) -> Option<Structure> {
+    pub(crate) fn embedding(&self) -> Option<Structure> {
         let Shape { blocks, shared, .. } = *self;
         (blocks > 1).then_some(Structure { blocks, shared })
     }
 
     /// What learners are told that know of blocks.
-    pub(super) fn structure(&self) -> Structure {
+    pub(crate) fn structure(&self) -> Structure {
         match (self.embedding(), self.parameters) {
             (None, _) => Structure::DENSE,
             (Some(embedding), Parameters::Hybrid) => embedding,
@@ -70,7 +70,7 @@ impl Setting {
     }
 
     /// What a learner is told in this mode: a publication's knows of no blocks.
-    pub(super) fn suiting(&self, mode: Mode) -> Result<Self> {
+    pub(crate) fn suiting(&self, mode: Mode) -> Result<Self> {
         match mode {
             Mode::Exact => Ok(self.clone()),
             Mode::Paper => self.dense(),
@@ -78,7 +78,7 @@ impl Setting {
     }
 
     /// One trial of a player on this setting's arms, embedded where they are to be.
-    pub(super) fn trial(
+    pub(crate) fn trial(
         &self,
         seed: u64,
         trial: u64,

@@ -9,7 +9,7 @@
 use reticent::{Error, Result, linalg::Cholesky};
 
 /// Sums of the lines so far.
-pub(super) struct RewardModel {
+pub(crate) struct RewardModel {
     width: usize,
     rewards: (f64, f64),
     /// For each action the upper triangle of `sum x x^T`, then `sum x r`.
@@ -17,18 +17,18 @@ pub(super) struct RewardModel {
 }
 
 /// The weights of each action.
-pub(super) struct Fitted {
+pub(crate) struct Fitted {
     rewards: (f64, f64),
     weights: Vec<Vec<f64>>,
 }
 
 impl RewardModel {
-    pub(super) fn new(actions: usize, width: usize, rewards: (f64, f64)) -> Self {
+    pub(crate) fn new(actions: usize, width: usize, rewards: (f64, f64)) -> Self {
         let entries = width * (width + 1) / 2 + width;
         RewardModel { width, rewards, sums: vec![vec![0.0; entries]; actions] }
     }
 
-    pub(super) fn add(&mut self, action: usize, x: &[f64], reward: f64) {
+    pub(crate) fn add(&mut self, action: usize, x: &[f64], reward: f64) {
         let mut entries = self.sums[action].iter_mut();
         for (row, left) in x.iter().enumerate() {
             for right in &x[row..] {
@@ -38,7 +38,7 @@ impl RewardModel {
         entries.zip(x).for_each(|(sum, x)| *sum += x * reward);
     }
 
-    pub(super) fn fit(&self) -> Result<Fitted> {
+    pub(crate) fn fit(&self) -> Result<Fitted> {
         let split = self.width * (self.width + 1) / 2;
         let one = |sums: &Vec<f64>| {
             let factor = Cholesky::of(self.width, &sums[..split], 1.0).ok_or_else(|| {
@@ -52,7 +52,7 @@ impl RewardModel {
 }
 
 impl Fitted {
-    pub(super) fn predict(&self, action: usize, x: &[f64]) -> f64 {
+    pub(crate) fn predict(&self, action: usize, x: &[f64]) -> f64 {
         let (low, high) = self.rewards;
         let product: f64 = self.weights[action].iter().zip(x).map(|(w, x)| w * x).sum();
         product.clamp(low, high)

@@ -11,20 +11,20 @@ use reticent::{
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
-use super::{
-    Budget, Circumstances, ItemsToml, LoggedToml, TableToml,
-    parameters::{MOST_FEATURES, MOST_PARAMETERS, Parameters, Shape},
-};
+use super::parameters::{MOST_FEATURES, MOST_PARAMETERS, Parameters, Shape};
+use crate::algorithm::bandit::{Budget, Circumstances, ItemsToml, LoggedToml, TableToml};
 use crate::{
     Result,
-    constants::{
+    algorithm::EACH_ROUND,
+    environment::{
+        Environment, GapParams, SphereParams,
+        blocks::{Player, play_with},
+    },
+    papers::{
         Problem,
         local::{PublishedLocal, PublishedMechanism},
     },
-    contest::EACH_ROUND,
-    environment::{Environment, GapParams, SphereParams},
-    simulate::{Player, play_with},
-    trial::{Measure, Trial, mix},
+    play::trial::{Measure, Trial, mix},
 };
 
 /// The `[environment]` table.
@@ -122,9 +122,9 @@ pub struct Setting {
     /// `E x x^T` of an arm drawn uniformly, where it is known.
     pub uniform_gram: Option<Vec<f64>>,
     /// How arms that come in blocks of parameters are embedded for learners that know of none.
-    pub(super) embedding: Option<Structure>,
+    pub(crate) embedding: Option<Structure>,
     /// Whether players are given embedded arms.
-    pub(super) embeds: bool,
+    pub(crate) embeds: bool,
     /// What stands in the way of rewards and arms.
     pub circumstances: Circumstances,
     /// What one person is where people return, and how many there are.
@@ -173,13 +173,13 @@ pub trait World: Send + Sync {
 type Start = Box<dyn Fn(u64) -> Result<Box<dyn Environment>> + Send + Sync>;
 
 /// A world that is played round by round.
-pub(super) struct Played {
-    pub(super) start: Start,
-    pub(super) circumstances: Circumstances,
-    pub(super) remarks: Vec<String>,
-    pub(super) data_hash: u64,
+pub(crate) struct Played {
+    pub(crate) start: Start,
+    pub(crate) circumstances: Circumstances,
+    pub(crate) remarks: Vec<String>,
+    pub(crate) data_hash: u64,
     /// What the mean reward of a round is called, where it stands first.
-    pub(super) headline: Option<&'static str>,
+    pub(crate) headline: Option<&'static str>,
 }
 
 /// An environment whose rewards are added up, whatever becomes of them afterwards.
@@ -326,7 +326,7 @@ impl Setting {
 
     /// A file whose arms were made to have the sphere's form: norm 1, and a constant they share, as their last feature. They have so many
     /// features, and belong to blocks as `parameters` says.
-    pub(super) fn of_a_file(
+    pub(crate) fn of_a_file(
         shape: Shape,
         arms: usize,
         rewards: (f64, f64),
@@ -375,7 +375,7 @@ impl Setting {
 
     /// The rule with what this environment knows of theta* and of the noise in rewards, for learners with these bounds; an error if it is not
     /// for so many arms.
-    pub(super) fn informed(&self, rule: Rule, bounds: &Bounds) -> Result<Rule> {
+    pub(crate) fn informed(&self, rule: Rule, bounds: &Bounds) -> Result<Rule> {
         rule.check_arms(self.arms)?;
         Ok(match bounds.intercept {
             None => {
@@ -395,7 +395,7 @@ impl Setting {
     }
 
     /// The constants of a publication here.
-    pub(super) fn published(
+    pub(crate) fn published(
         &self,
         mechanism: PublishedMechanism,
         privacy: Budget,
@@ -412,7 +412,7 @@ impl Setting {
     }
 
     /// What published constants really give on the arms they were published for, beside what is claimed for them.
-    pub(super) fn published_guarantee(
+    pub(crate) fn published_guarantee(
         &self,
         constants: &PublishedLocal,
         epsilon: f64,
@@ -433,13 +433,13 @@ impl Setting {
     }
 
     /// What a certified confidence set rests on, where nobody drew the world to be linear. Privacy does not.
-    pub(super) fn linearity(&self) -> Option<String> {
+    pub(crate) fn linearity(&self) -> Option<String> {
         let remark = "its confidence set is certified only if rewards are linear in these features, which no file promises; the privacy guarantee does not depend on it";
         (self.world.data_hash() != 0).then(|| remark.to_string())
     }
 
     /// The same, for a learner whose guarantee is for people with at most so many contributions.
-    pub(super) fn with_contributions(&self, contributions_per_person: Option<u64>) -> Self {
+    pub(crate) fn with_contributions(&self, contributions_per_person: Option<u64>) -> Self {
         Setting { contributions_per_person, ..self.clone() }
     }
 
@@ -459,7 +459,7 @@ impl Setting {
     }
 
     /// The guarantee with what it rests on here.
-    pub(super) fn conditions(&self, mut guarantee: Guarantee) -> Guarantee {
+    pub(crate) fn conditions(&self, mut guarantee: Guarantee) -> Guarantee {
         if let Some(condition) = self.returning() {
             guarantee = guarantee.with_condition(condition);
         }
@@ -477,7 +477,7 @@ impl Setting {
 }
 
 /// What every guarantee over a file does not cover.
-pub(super) const NOT_COVERED: &str =
+pub(crate) const NOT_COVERED: &str =
     "curves, counts and remarks of the report are made from the file as it is, and are not covered";
 
 /// A world without files.

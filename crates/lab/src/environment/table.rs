@@ -22,11 +22,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Circumstances, Missing, Setting,
     columns::{Columns, ColumnsToml},
     parameters::{Parameters, Shape},
     setting::{NOT_COVERED, Played, World},
 };
+use crate::algorithm::bandit::{Circumstances, Missing, Setting};
 use crate::{
     FastNoise, Result,
     csv::{Rows, unusable},
@@ -66,7 +66,7 @@ pub struct TableToml {
     pub parameters: Parameters,
 }
 
-pub(super) fn per_arm() -> Parameters {
+pub(crate) fn per_arm() -> Parameters {
     Parameters::PerArm
 }
 
@@ -96,7 +96,7 @@ struct TableBandit {
 
 impl TableToml {
     /// What algorithms are told of the file, or what is wrong with it by line and column.
-    pub(super) fn setting(&self, rounds: u64, circumstances: Circumstances) -> Result<Setting> {
+    pub(crate) fn setting(&self, rounds: u64, circumstances: Circumstances) -> Result<Setting> {
         circumstances.of_a_file()?;
         let path: &Path = &self.file;
         let mut rows = Rows::open(path)?;
@@ -323,7 +323,7 @@ mod tests {
     use crate::Experiment;
     use reticent::features::Encoding;
 
-    pub(super) fn file(name: &str, text: &str) -> PathBuf {
+    pub(crate) fn file(name: &str, text: &str) -> PathBuf {
         let path =
             std::env::temp_dir().join(format!("reticent-table-{}-{name}", std::process::id()));
         std::fs::write(&path, text).unwrap();

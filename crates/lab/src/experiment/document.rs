@@ -8,9 +8,9 @@ use toml::{Table, Value};
 use super::paths;
 use crate::{
     Error, Result,
-    gradients::instead_of_kind,
+    algorithm::online::instead_of_kind,
     lines::{self, attempt, culprit, get, key_in, line_of, plain_words, set, with_suggestion},
-    summary::FigureToml,
+    report::summary::FigureToml,
 };
 
 /// The file, and its tables after overrides.

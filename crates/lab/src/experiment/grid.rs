@@ -9,7 +9,7 @@ use toml::{Table, Value};
 use super::document::{Document, Section};
 use crate::{
     Result,
-    contest::Label,
+    algorithm::Label,
     lines::{attempt, get, paths, set},
 };
 

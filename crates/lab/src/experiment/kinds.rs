@@ -15,8 +15,7 @@ use super::{
 };
 use crate::{
     Error, Result,
-    bandits::Setting,
-    contest::{Contestant, Label},
+    algorithm::{Contestant, Label, bandit::Setting},
 };
 
 /// Kinds of algorithms and environments that a program adds to those of the laboratory.

@@ -43,17 +43,20 @@ use self::{
 };
 use crate::{
     Error, Result,
-    bandits::Bandits,
-    contest::{Cell, Contestant, Family},
-    gradients::OnlineGradients,
+    algorithm::{
+        Cell, Contestant, Family, bandit::Bandits, convex::ConvexBandits, online::OnlineGradients,
+        safe::SafeBandits,
+    },
     lines::with_suggestion,
-    losses::ConvexBandits,
-    parallel::{in_parallel, threads},
-    report,
-    safe::SafeBandits,
-    summary::{AlgorithmSummary, FigureToml, Summary},
-    trial::{Trial, checkpoints},
-    watch::{Followed, Phase, Watch},
+    play::{
+        parallel::{in_parallel, threads},
+        trial::{Trial, checkpoints},
+        watch::{Followed, Phase, Watch},
+    },
+    report::{
+        html as report,
+        summary::{AlgorithmSummary, FigureToml, Summary},
+    },
 };
 
 pub use document::Override;

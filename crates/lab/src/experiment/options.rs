@@ -1,6 +1,6 @@
 //! Which trials of an experiment are run, and the outcome.
 
-use crate::summary::Summary;
+use crate::report::summary::Summary;
 
 /// How an experiment is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

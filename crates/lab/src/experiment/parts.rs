@@ -15,8 +15,11 @@ use super::{
 };
 use crate::{
     Error, Result,
-    bandits::{Bandits, Setting},
-    contest::{Cell, Contestant, Family, Label, joined},
+    algorithm::{
+        Cell, Contestant, Family, Label,
+        bandit::{Bandits, Setting},
+        joined,
+    },
     lines::attempt,
     source::SOURCE,
 };

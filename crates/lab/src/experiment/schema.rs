@@ -6,9 +6,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
 
 use super::{Experiment, ExperimentToml};
-use crate::{
-    bandits::Bandits, contest::Family, gradients::OnlineGradients, losses::ConvexBandits,
-    safe::SafeBandits,
+use crate::algorithm::{
+    Family, bandit::Bandits, convex::ConvexBandits, online::OnlineGradients, safe::SafeBandits,
 };
 
 /// Where a schema refers to.

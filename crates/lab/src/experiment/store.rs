@@ -17,7 +17,7 @@ use reticent::hash;
 
 use crate::{
     Error, Result,
-    trial::{Checkpoint, Measure, Trial},
+    play::trial::{Checkpoint, Measure, Trial},
 };
 
 const FILE: &str = "trials.log";

@@ -28,9 +28,11 @@ use super::{
 };
 use crate::{
     Experiment, FastNoise,
+    algorithm::{
+        online::LearnFile,
+        safe::{PlanFile, SafeSetToml},
+    },
     csv::{Rows, Table},
-    gradients::LearnFile,
-    safe::{PlanFile, SafeSetToml},
 };
 
 /// The function that is fuzzed.

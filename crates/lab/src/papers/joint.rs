@@ -216,7 +216,7 @@ impl Published {
     ///
     /// ```
     /// use reticent::noise::SecureNoise;
-    /// use reticent_lab::constants::{Problem, joint::{Published, PublishedNoise}};
+    /// use reticent_lab::papers::{Problem, joint::{Published, PublishedNoise}};
     /// let published = Published::new(Problem::unit(2), 1.0, 1e-6, 1e-5, 100_000)?;
     /// let learner = published.params(PublishedNoise::Wishart)?.check()?.start(SecureNoise::from_system()?);
     /// let guarantee = learner.guarantee()?;

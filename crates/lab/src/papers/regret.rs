@@ -92,7 +92,7 @@ fn potential(problem: &Problem, regularizer: &Regularizer, alpha: f64, rounds: u
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::constants::joint::Published;
+    use crate::papers::joint::Published;
 
     #[test]
     fn privacy_costs_and_a_gap_helps() {

@@ -9,8 +9,12 @@
 use reticent::bandit::Arms;
 use serde::{Deserialize, Serialize};
 
-use super::Feedback;
-use crate::{Result, environment::Environment, trial::Checkpoint, watch::Gauge};
+use crate::environment::blocks::Feedback;
+use crate::{
+    Result,
+    environment::Environment,
+    play::{trial::Checkpoint, watch::Gauge},
+};
 
 /// The knowledge of a learner, in a form that another learner can start from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -50,7 +54,7 @@ pub trait Player {
     fn observe(&mut self, round: u64, features: &[f64], reward: f64) -> Result<()>;
 
     /// The same for an arm of this block of parameters ([`Arms::block`]). A player that knows of no blocks is given embedded arms
-    /// ([`Setting::dense`](crate::bandits::Setting::dense)), whose block is 0.
+    /// ([`Setting::dense`](crate::algorithm::bandit::Setting::dense)), whose block is 0.
     fn observe_in_block(
         &mut self,
         round: u64,
@@ -191,7 +195,7 @@ pub fn play_with(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{environment::GapParams, trial::checkpoints};
+    use crate::{environment::GapParams, play::trial::checkpoints};
 
     /// Always chooses the arm with the largest product with a direction, and counts its observations.
     struct Along(Vec<f64>, u64);

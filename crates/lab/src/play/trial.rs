@@ -51,7 +51,7 @@ impl Measure {
 /// About `count` log-spaced rounds from 1 to `rounds`, both included, each once.
 ///
 /// ```
-/// use reticent_lab::trial::checkpoints;
+/// use reticent_lab::play::trial::checkpoints;
 /// assert_eq!(checkpoints(1000, 4), [1, 10, 100, 1000]);
 /// assert_eq!(checkpoints(3, 100), [1, 2, 3]);
 /// ```

@@ -25,7 +25,7 @@
 use reticent::special::incomplete_beta;
 use serde::Serialize;
 
-use crate::trial::Checkpoint;
+use crate::play::trial::Checkpoint;
 
 /// The least ratio of late to early losses per round in a stuck trial.
 const STUCK_SLOPE: f64 = 0.5;
@@ -205,7 +205,7 @@ mod tests {
     use reticent::noise::Noise;
 
     use super::*;
-    use crate::{FastNoise, trial::checkpoints};
+    use crate::{FastNoise, play::trial::checkpoints};
 
     #[test]
     fn by_hand() {

@@ -6,7 +6,7 @@ use reticent::hash::of_bytes_128;
 
 use crate::{
     Error, Result,
-    figure::{Figure, Format, HeatMap, Picture, in_words, isolated},
+    report::figure::{Figure, Format, HeatMap, Picture, in_words, isolated},
 };
 
 /// A page under construction.
@@ -17,10 +17,10 @@ pub struct Report {
 }
 
 /// Light and dark, wide and narrow, on screen and in print.
-const STYLE: &str = include_str!("report/report.css");
+const STYLE: &str = include_str!("report.css");
 
 /// Makes figures answer a pointer and fingers: values, hidden lines, zoom. Without it they are pictures.
-const SCRIPT: &str = include_str!("report/report.js");
+const SCRIPT: &str = include_str!("report.js");
 
 impl Report {
     /// An empty page.
@@ -252,9 +252,11 @@ mod tests {
     fn pictures_of_an_earlier_call_are_removed_and_nobody_elses() {
         let folder = std::env::temp_dir().join(format!("reticent-pictures-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);
-        let line =
-            crate::figure::Series { points: vec![(1.0, 2.0), (3.0, 4.0)], ..Default::default() };
-        let axis = || ("x".to_string(), crate::figure::Scale::Linear);
+        let line = crate::report::figure::Series {
+            points: vec![(1.0, 2.0), (3.0, 4.0)],
+            ..Default::default()
+        };
+        let axis = || ("x".to_string(), crate::report::figure::Scale::Linear);
         let drawn = Figure::of("a line".into(), axis(), axis(), vec![line]).picture().unwrap();
         let named = |names: &[&str]| -> Vec<(String, Picture)> {
             names.iter().map(|name| (name.to_string(), drawn.clone())).collect()

@@ -5,16 +5,18 @@ use std::path::Path;
 use reticent::{bandit::Outlook, privacy::Guarantee};
 use serde::Serialize;
 
-pub use crate::estimate::Estimate;
-use crate::estimate::slope;
+pub use crate::report::estimate::Estimate;
+use crate::report::estimate::slope;
 use crate::{
     Result,
-    contest::{Bound, Cell, Certificate, EACH_ROUND, Label, Side},
-    estimate::stuck,
-    figure::{Format, undrawable},
-    offline::{EFFECTIVE_SIZE, LEAST_EFFECTIVE_SIZE, PROPENSITIES},
-    report,
-    trial::{COLD_RELEASES, Checkpoint, Measure, Trial},
+    algorithm::{Bound, Cell, Certificate, EACH_ROUND, Label, Side},
+    environment::offline::{EFFECTIVE_SIZE, LEAST_EFFECTIVE_SIZE, PROPENSITIES},
+    play::trial::{COLD_RELEASES, Checkpoint, Measure, Trial},
+    report::{
+        estimate::stuck,
+        figure::{Format, undrawable},
+        html as report,
+    },
 };
 
 mod against;
@@ -205,7 +207,7 @@ const LOW: &str = ", 95 % low";
 const HIGH: &str = ", 95 % high";
 
 /// Each measure over the trials. A measure with its own interval keeps it: from the lowest lower end to the highest upper end (see
-/// [`crate::offline`] for why not their means), and none unless every trial has one.
+/// [`crate::environment::offline`] for why not their means), and none unless every trial has one.
 fn measures(trials: &[Trial]) -> Vec<(&'static str, Estimate)> {
     let whats = trials.first().map_or(&[][..], |trial| &trial.measures);
     let values = |what: &str| -> Vec<f64> {

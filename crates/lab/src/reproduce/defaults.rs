@@ -6,7 +6,7 @@
 //! 1. **trust**: a stronger trust model does not lose to a weaker one,
 //! 2. **budget**: a larger epsilon does not lose to a smaller one,
 //! 3. **limit**: at epsilon = 1e6 every trust model reaches the learner without privacy,
-//! 4. **stuck**: no default has trials that stopped learning ([`crate::estimate`]).
+//! 4. **stuck**: no default has trials that stopped learning ([`crate::report::estimate`]).
 //!
 //! **What counts as losing.** Trial i of two learners has the same instance and the same people, so their regrets are compared trial by trial.
 //! One loses to the other if the mean difference exceeds [`ERRORS`] of its standard errors and the mean regret is larger by more than the share
@@ -22,8 +22,11 @@ pub use rules::rules;
 use super::{Claim, Extent, Judgement, Stage};
 use crate::{
     Experiment, Result,
-    report::{self, Report},
-    summary::{AlgorithmSummary, Summary},
+    report::{
+        html as report,
+        html::Report,
+        summary::{AlgorithmSummary, Summary},
+    },
 };
 
 /// Epsilons of a short run.
@@ -203,7 +206,7 @@ fn table(summary: &Summary, epsilons: &[f64]) -> (Vec<String>, Vec<Vec<String>>)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::papers::Verdict;
+    use crate::reproduce::Verdict;
 
     /// A curator whose noise is that of a smaller epsilon, under the name of a larger one, is found out, and so is a learner that never learns.
     #[test]

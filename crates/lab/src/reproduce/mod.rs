@@ -20,7 +20,7 @@ use std::{
 
 use serde::Serialize;
 
-use crate::{Result, report};
+use crate::{Result, report::html as report};
 
 pub use page::pages;
 pub use verdict::{Judgement, Verdict};

@@ -13,16 +13,19 @@ use reticent::{
 use super::{Claim, Extent, Judgement, OURS, Stage};
 use crate::{
     Error, Result,
-    bandits::{
+    algorithm::bandit::{
         Algorithm, Bandits, Budget, EnvironmentToml, JointToml, LdpToml, LearnerName, LinUcbToml,
         LocalToml, OnlineToml, ShuffleToml,
     },
-    constants::joint::{JointMechanism, JointMode},
     environment::SphereParams,
     experiment::ExperimentToml,
-    parallel::in_parallel,
-    report::{self, Report},
-    summary::{Estimate, Summary},
+    papers::joint::{JointMechanism, JointMode},
+    play::parallel::in_parallel,
+    report::{
+        html as report,
+        html::Report,
+        summary::{Estimate, Summary},
+    },
 };
 
 mod reward_noise;

@@ -8,13 +8,16 @@ use reticent::online::{Geometry, Loss, Method, Prior};
 use super::{Claim, Extent, Judgement, Stage};
 use crate::{
     Result,
-    experiment::ExperimentToml,
-    gradients::{
+    algorithm::online::{
         Algorithm, Features, GradientEnvironment, GradientToml, KnownNoiseToml, MethodToml,
         OnlineGradients, OnlineLearnerToml, Privacy, RandomizerName, ZeroToml,
     },
-    report::{self, Report},
-    summary::{Estimate, Summary},
+    experiment::ExperimentToml,
+    report::{
+        html as report,
+        html::Report,
+        summary::{Estimate, Summary},
+    },
 };
 
 mod bounds;

@@ -11,14 +11,16 @@ use reticent::{
 use super::{Claim, Extent, Judgement, OURS, Stage};
 use crate::{
     FastNoise, Result,
-    constants::safe::Published,
-    experiment::ExperimentToml,
-    figure::{Figure, Scale, Series},
-    safe::{
+    algorithm::safe::{
         AgentsToml, Algorithm, Budget, CoordinatorToml, Environment, ExplorationSet, Optimism,
         SafeBandits, Sensitivity,
     },
-    summary::{AlgorithmSummary, Estimate, Summary},
+    experiment::ExperimentToml,
+    papers::safe::Published,
+    report::{
+        figure::{Figure, Scale, Series},
+        summary::{AlgorithmSummary, Estimate, Summary},
+    },
 };
 use reticent::noise::Noise;
 

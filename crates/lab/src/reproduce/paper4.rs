@@ -13,13 +13,16 @@ use reticent::{
 use super::{Claim, Extent, Judgement, OURS, Stage, Verdict};
 use crate::{
     Result,
-    experiment::ExperimentToml,
-    losses::{
+    algorithm::convex::{
         Algorithm, BanditToml, BaselineToml, Budget, ConvexBandits, LossEnvironment, LossToml,
         SetToml, Settings, Trust,
     },
-    report::{self, Report},
-    summary::{AlgorithmSummary, Estimate, Summary},
+    experiment::ExperimentToml,
+    report::{
+        html as report,
+        html::Report,
+        summary::{AlgorithmSummary, Estimate, Summary},
+    },
 };
 
 const DELTA: f64 = 1e-6;

@@ -14,7 +14,7 @@
 
 use serde::Serialize;
 
-use crate::summary::Estimate;
+use crate::report::summary::Estimate;
 
 /// Standard errors that a difference must exceed to count.
 pub const ERRORS: f64 = 3.0;

@@ -8,14 +8,13 @@ use reticent::{
 use super::{ticketed::Ticketed, *};
 use crate::{
     FastNoise,
-    constants::{
+    environment::{GapParams, Rewards, blocks::play},
+    papers::{
         Problem,
         joint::{self, Constants, JointMechanism, JointMode, PublishedNoise},
     },
-    environment::{GapParams, Rewards},
-    simulate::play,
-    summary::Estimate,
-    trial::mix,
+    play::trial::mix,
+    report::summary::Estimate,
 };
 
 /// Standard errors until an alarm: 6e-7 a comparison at most, with all of this file's together below 1e-6 two-sided.

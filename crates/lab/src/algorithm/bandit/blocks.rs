@@ -19,12 +19,14 @@ use reticent::{
 use super::{Setting, rule_remarks, trial_seeds};
 use crate::{
     FastNoise, Result,
+    algorithm::{Bound, Card, Contestant, Side},
     attack::{Attack, AuditNoise, Test, View, neighbours::axis},
-    constants::regret,
-    contest::{Bound, Card, Contestant, Side},
-    environment::GapParams,
-    simulate::{Blocks, NodeNoise, Sums, TreeNoise},
-    trial::{Checkpoint, Measure, Trial},
+    environment::{
+        GapParams,
+        blocks::{Blocks, NodeNoise, Sums, TreeNoise},
+    },
+    papers::regret,
+    play::trial::{Checkpoint, Measure, Trial},
 };
 
 /// A learner ready to be played in blocks.
@@ -193,7 +195,7 @@ impl TreeReader {
     }
 }
 
-impl crate::contest::sealed::Sealed for BlockPlayed {}
+impl crate::algorithm::sealed::Sealed for BlockPlayed {}
 
 impl Contestant for BlockPlayed {
     fn card(&self) -> &Card {
@@ -290,7 +292,7 @@ impl BlockPlayed {
         blocks.follow(learner.policy())?;
         let mut curve = Vec::with_capacity(checkpoints.len());
         let (mut round, mut regret) = (0, 0.0);
-        let gauge = crate::watch::Gauge::current();
+        let gauge = crate::play::watch::Gauge::current();
         for &checkpoint in checkpoints {
             while round < checkpoint {
                 gauge.reached(round)?;

@@ -14,13 +14,14 @@ use super::{
 };
 use crate::{
     Experiment, FastNoise, Result,
+    algorithm::Contestant,
     attack::{Against, Audit, AuditOptions, Verdict},
-    audit::{audit, zoo::LastReward},
-    certify::certify,
-    constants::joint::{self, Constants, JointMode, PublishedNoise},
-    contest::Contestant,
-    environment::{Environment, GapParams, Rewards},
-    simulate::{Player, TreeNoise},
+    audit::{audit, certify::certify, zoo::LastReward},
+    environment::{
+        Environment, GapParams, Rewards,
+        blocks::{Player, TreeNoise},
+    },
+    papers::joint::{self, Constants, JointMode, PublishedNoise},
 };
 
 /// The public code of the joint learner re-uses node noise. What is played has no certificate, however many rounds there are, and the price of
@@ -295,13 +296,13 @@ fn a_saved_learner_carries_the_mark() {
             Ok(())
         }
 
-        fn knowledge(&self) -> Option<crate::simulate::Knowledge> {
+        fn knowledge(&self) -> Option<crate::environment::blocks::Knowledge> {
             let plan = JointParams::new(shop().bounds, 1.0, 1e-6, Some(100)).check().unwrap();
             let mut curator = plan.curator(FastNoise::seeded(1));
             for _ in 0..80 {
                 curator.pass().unwrap();
             }
-            Some(crate::simulate::Knowledge::Releases(curator.legacy().unwrap().save()))
+            Some(crate::environment::blocks::Knowledge::Releases(curator.legacy().unwrap().save()))
         }
     }
     let folder = std::env::temp_dir().join(format!("reticent-mark-{}", std::process::id()));

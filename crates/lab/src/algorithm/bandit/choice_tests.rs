@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::LearnerName;
 use crate::{
     Experiment,
-    constants::joint::{JointMode, PublishedNoise},
+    papers::joint::{JointMode, PublishedNoise},
 };
 
 /// Values of one key of one kind of algorithm, with the keys that they need.

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use reticent::bandit::Arms;
 
-use crate::{Result, simulate::Player, trial::Measure};
+use crate::{Result, environment::blocks::Player, play::trial::Measure};
 
 /// A player that learns from at most so many rounds of each person.
 pub(super) struct AtMost<'a> {
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
     use crate::{
         Experiment,
-        bandits::{EnvironmentToml, Setting},
+        algorithm::bandit::{EnvironmentToml, Setting},
     };
 
     /// Counts the lessons of each line, which its feature names.

@@ -21,7 +21,7 @@ use std::{
 use reticent::{bandit::Arms, randomize::Bounds};
 
 use super::Setting;
-use crate::{Error, Result, simulate::Player};
+use crate::{Error, Result, environment::blocks::Player};
 
 /// Where the log of a trial lies in a folder.
 fn file(folder: &Path, trial: u64) -> PathBuf {

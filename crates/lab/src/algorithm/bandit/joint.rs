@@ -25,13 +25,14 @@ use super::{
     ticketed::Ticketed,
 };
 use crate::{
-    FastNoise, Result, attack,
-    constants::{
+    FastNoise, Result,
+    algorithm::Contestant,
+    attack,
+    environment::blocks::{Knowledge, Player},
+    papers::{
         joint::{self, Constants, JointMechanism, JointMode, Published, PublishedNoise},
         local::PublishedMechanism,
     },
-    contest::Contestant,
-    simulate::{Knowledge, Player},
 };
 
 /// What `kind = "joint"` takes.

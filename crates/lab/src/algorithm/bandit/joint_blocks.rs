@@ -15,11 +15,10 @@ use super::{
 };
 use crate::{
     Result,
+    algorithm::Card,
     attack::{self, Attack},
-    constants::joint::{Constants, JointMode, Published, PublishedNoise},
-    contest::Card,
-    environment::GapParams,
-    simulate::NodeNoise,
+    environment::{GapParams, blocks::NodeNoise},
+    papers::joint::{Constants, JointMode, Published, PublishedNoise},
 };
 
 /// Everything a joint learner is made from.

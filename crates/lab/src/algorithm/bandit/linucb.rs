@@ -18,11 +18,13 @@ use super::{
 };
 use crate::{
     Result,
-    constants::{local::PublishedLocal, regret},
-    contest::{Bound, Card, Contestant, Side},
-    environment::GapParams,
-    simulate::{GapSteps, Knowledge, Player, largest_variance},
-    trial::{Checkpoint, Trial, mix},
+    algorithm::{Bound, Card, Contestant, Side},
+    environment::{
+        GapParams,
+        blocks::{GapSteps, Knowledge, Player, largest_variance},
+    },
+    papers::{local::PublishedLocal, regret},
+    play::trial::{Checkpoint, Trial, mix},
 };
 
 /// Longer runs in whole blocks do not learn every round.
@@ -235,7 +237,7 @@ struct EveryRound {
     params: LinUcbParams,
 }
 
-impl crate::contest::sealed::Sealed for EveryRound {}
+impl crate::algorithm::sealed::Sealed for EveryRound {}
 
 impl Contestant for EveryRound {
     fn card(&self) -> &Card {
@@ -270,7 +272,7 @@ impl Contestant for EveryRound {
         let (mut round, mut regret, mut next, mut largest) = (0, 0.0, 0, 0.0);
         let mut curve = Vec::with_capacity(checkpoints.len());
         let best = gap.rewards.mean(crate::environment::BEST);
-        let gauge = crate::watch::Gauge::current();
+        let gauge = crate::play::watch::Gauge::current();
         for &checkpoint in checkpoints {
             while round < checkpoint {
                 gauge.reached(round)?;

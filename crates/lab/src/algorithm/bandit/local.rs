@@ -18,11 +18,12 @@ use super::{
     saved::{SavedLearner, WarmStart},
 };
 use crate::{
-    FastNoise, Result, attack,
-    constants::local::PublishedMechanism,
-    contest::Certificate,
-    simulate::{Knowledge, Player},
-    trial::mix,
+    FastNoise, Result,
+    algorithm::Certificate,
+    attack,
+    environment::blocks::{Knowledge, Player},
+    papers::local::PublishedMechanism,
+    play::trial::mix,
 };
 
 /// A model is published after each of the first reports, and then after every so many.

@@ -35,32 +35,23 @@ mod blocks;
 mod certified_tests;
 #[cfg(test)]
 mod choice_tests;
-mod circumstances;
-mod columns;
 mod contributions;
 mod decision_log;
-mod declared;
-mod items;
 mod joint;
 mod joint_blocks;
 mod linucb;
 mod local;
-mod logged;
 mod online;
-mod own;
-mod parameters;
 mod public_code;
-mod reward_model;
 mod saved;
-mod setting;
 mod shuffle;
 mod stepped;
-mod table;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod three_ways_tests;
 mod ticketed;
+pub(crate) mod tree_noise;
 
 use reticent::{
     bandit::Rule,
@@ -71,24 +62,24 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Result,
-    contest::{Contestant, Family},
+    algorithm::{Contestant, Family},
 };
 
+pub use crate::environment::circumstances::Circumstances;
+pub use crate::environment::columns::Missing;
+pub(crate) use crate::environment::columns::clipped_remark;
+pub use crate::environment::items::ItemsToml;
+pub use crate::environment::logged::LoggedToml;
+pub use crate::environment::parameters::Parameters;
+pub use crate::environment::setting::{EnvironmentToml, Setting, World, WorldToml};
+pub use crate::environment::table::{Order, TableToml};
 pub use blocks::BlockPlayed;
-pub use circumstances::Circumstances;
-pub use columns::Missing;
-pub(crate) use columns::clipped_remark;
-pub use items::ItemsToml;
 pub use joint::JointToml;
 pub use linucb::LinUcbToml;
 pub use local::{Constants, LdpToml, LocalToml};
-pub use logged::LoggedToml;
 pub use online::{LearnerName, OnlineLinUcbToml, OnlineToml};
-pub use parameters::Parameters;
-pub use setting::{EnvironmentToml, Setting, World, WorldToml};
 pub use shuffle::ShuffleToml;
 pub use stepped::{Start, Stepped, trial_seeds};
-pub use table::{Order, TableToml};
 
 /// Environments [`EnvironmentToml`]; algorithms [`Algorithm`].
 #[derive(Debug)]
@@ -200,7 +191,7 @@ fn as_json(rule: &Rule) -> String {
 }
 
 /// An error if a key was given that has no effect: it is refused, not passed over.
-fn nothing_is_ignored(keys: &[(&'static str, bool, &str)]) -> Result<()> {
+pub(crate) fn nothing_is_ignored(keys: &[(&'static str, bool, &str)]) -> Result<()> {
     match keys.iter().find(|(_, given, _)| *given) {
         None => Ok(()),
         Some((field, _, why)) => {

@@ -18,8 +18,8 @@ use serde::{Deserialize, Serialize};
 use super::{Budget, Setting, Stepped};
 use crate::{
     FastNoise, Result, attack,
-    constants::{Problem, online_ucb},
-    simulate::Player,
+    environment::blocks::Player,
+    papers::{Problem, online_ucb},
 };
 
 /// Which online learner.

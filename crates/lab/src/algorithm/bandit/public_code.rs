@@ -16,8 +16,8 @@ use super::Setting;
 use crate::{
     FastNoise, Result,
     attack::{Attack, AuditNoise, Test, View, neighbours::axis},
-    constants::local::PublishedLocal,
-    simulate::Player,
+    environment::blocks::Player,
+    papers::local::PublishedLocal,
 };
 
 /// What the code is told.

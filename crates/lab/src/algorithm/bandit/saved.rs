@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Error, Result,
-    simulate::Knowledge,
-    trial::{mix, name_hash},
+    environment::blocks::Knowledge,
+    play::trial::{mix, name_hash},
 };
 
 const FORMAT: &str = "reticent learner 3";

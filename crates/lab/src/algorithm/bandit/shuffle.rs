@@ -14,7 +14,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Budget, Setting, Stepped, nothing_is_ignored, rule_remarks};
 use crate::{
-    FastNoise, Result, attack, constants::local::PublishedMechanism, simulate::Player, trial::mix,
+    FastNoise, Result, attack, environment::blocks::Player, papers::local::PublishedMechanism,
+    play::trial::mix,
 };
 
 /// What `kind = "shuffle"` takes.

@@ -21,13 +21,13 @@ use super::{
 };
 use crate::{
     FastNoise, Result,
+    algorithm::{Card, Contestant},
     attack::{
         self, Attack,
         player::{self, Recorded, Stage, Step},
     },
-    contest::{Card, Contestant},
-    simulate::Player,
-    trial::{Measure, Trial, mix, name_hash},
+    environment::blocks::Player,
+    play::trial::{Measure, Trial, mix, name_hash},
 };
 
 /// Makes the player of one trial from its number and the seed of its noise.
@@ -183,7 +183,7 @@ impl Stepped {
     }
 }
 
-impl crate::contest::sealed::Sealed for Stepped {}
+impl crate::algorithm::sealed::Sealed for Stepped {}
 
 impl Contestant for Stepped {
     fn card(&self) -> &Card {

@@ -2,8 +2,10 @@
 
 use super::{Budget, JointToml, Setting};
 use crate::{
-    Experiment, FastNoise, contest::Contestant, environment::SphereParams, simulate::Player,
-    summary::Estimate,
+    Experiment, FastNoise,
+    algorithm::Contestant,
+    environment::{SphereParams, blocks::Player},
+    report::summary::Estimate,
 };
 
 mod forgetting;
@@ -264,14 +266,14 @@ fn certificates_of_published_constants_are_the_table() {
     // One row a mechanism, at epsilon = 0.2, 1 and 10; true deltas where 0.1 is claimed, by scipy and mpmath.
     let files = [
         (
-            include_str!("../../../../examples/paper0_certify.toml"),
+            include_str!("../../../../../examples/paper0_certify.toml"),
             vec![
                 [3.310_472_584e-3, 2.384_566_303e-2, 9.161_706_152e-1],
                 [9.073_248_829e-4, 6.611_525_124e-3, 6.075_837_743e-1],
             ],
         ),
         (
-            include_str!("../../../../examples/paper0_certify_code.toml"),
+            include_str!("../../../../../examples/paper0_certify_code.toml"),
             vec![
                 [1.480_153_118e-15, 1.101_583_241e-14, 7.863_033_072e-12],
                 [0.081_295_494_8, 0.485_190_642_9, 1.0],

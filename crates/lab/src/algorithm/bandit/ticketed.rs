@@ -9,7 +9,7 @@ use reticent::bandit::{Arms, JointLinUcb, Ticket};
 
 use crate::{
     FastNoise, Result,
-    simulate::{Knowledge, Player},
+    environment::blocks::{Knowledge, Player},
 };
 
 /// The deployed bandit of one trial.

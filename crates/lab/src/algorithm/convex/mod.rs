@@ -7,22 +7,20 @@
 //! | `player` | the algorithms: the private bandit as it is, as printed, and the two it descends from |
 
 mod player;
-mod sets;
 #[cfg(test)]
 mod tests;
-mod world;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
     Result,
-    contest::{Contestant, Family},
+    algorithm::{Contestant, Family},
 };
 
+pub use crate::environment::convex::sets::SetToml;
+pub use crate::environment::convex::world::{LossEnvironment, LossKind, LossToml, World};
 pub use player::{BanditToml, BaselineToml, Budget, Settings, Trust};
-pub use sets::SetToml;
-pub use world::{LossEnvironment, LossKind, LossToml, World};
 
 /// Environments `losses`; algorithms [`Algorithm`].
 #[derive(Debug)]

@@ -19,10 +19,10 @@ use serde::{Deserialize, Serialize};
 use super::{Algorithm, LossToml};
 use crate::{
     FastNoise, Result,
+    algorithm::{Bound, Card, Contestant, Side},
     attack::{self, Attack},
-    constants::{projection_free, regret},
-    contest::{Bound, Card, Contestant, Side},
-    trial::{Checkpoint, Measure, Trial, mix, name_hash},
+    papers::{projection_free, regret},
+    play::trial::{Checkpoint, Measure, Trial, mix, name_hash},
 };
 
 /// What `kind = "private_bandit"` takes.
@@ -286,7 +286,7 @@ impl BanditToml {
     }
 }
 
-impl crate::contest::sealed::Sealed for LossPlayer {}
+impl crate::algorithm::sealed::Sealed for LossPlayer {}
 
 impl Contestant for LossPlayer {
     fn card(&self) -> &Card {
@@ -343,7 +343,7 @@ impl Contestant for LossPlayer {
         let mut bandit = start(&self.params, self.lines.set.build()?, self.doubling, noise)?;
         let mut curve = Vec::with_capacity(checkpoints.len());
         let (mut regret, mut round, mut clipped) = (0.0, 0, 0_u64);
-        let gauge = crate::watch::Gauge::current();
+        let gauge = crate::play::watch::Gauge::current();
         for &checkpoint in checkpoints {
             while round < checkpoint {
                 gauge.reached(round)?;

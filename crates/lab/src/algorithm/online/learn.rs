@@ -17,13 +17,12 @@ use reticent::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    Privacy, Source,
-    people::AnyRandomizer,
+use super::{Privacy, Source, people::AnyRandomizer};
+use crate::environment::online::{
     records::{RecordToml, Records},
     scaling::{Column, Ranges},
 };
-use crate::{Error, Result, contest::Certificate};
+use crate::{Error, Result, algorithm::Certificate};
 
 /// A TOML file for `reticent learn`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -15,11 +15,8 @@ mod learn;
 mod method;
 mod people;
 mod player;
-mod records;
-mod scaling;
 #[cfg(test)]
 mod tests;
-mod world;
 
 use std::sync::Arc;
 
@@ -28,17 +25,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Result,
-    contest::{Contestant, Family},
+    algorithm::{Contestant, Family},
 };
 
+pub use crate::environment::online::records::RecordToml;
+pub use crate::environment::online::scaling::{Column, Ranges};
+pub use crate::environment::online::world::{Features, GradientToml};
 pub use learn::{LearnFile, Learnt, Test, Weight};
 pub(crate) use method::instead_of_kind;
 pub use method::{KnownNoiseToml, MethodToml};
 pub use people::{Privacy, RandomizerName};
 pub use player::{Algorithm, OnlineLearnerToml, ZeroToml};
-pub use records::RecordToml;
-pub use scaling::{Column, Ranges};
-pub use world::{Features, GradientToml};
 
 /// Environments `gradients` and `records`; algorithms [`Algorithm`].
 #[derive(Debug)]

@@ -23,7 +23,7 @@ use crate::{
         neighbours::axis,
         online::{self, Device, NoiseNorm},
     },
-    trial::mix,
+    play::trial::mix,
 };
 
 /// `privacy = { ... }` of an algorithm.

@@ -13,8 +13,8 @@ use super::{
 };
 use crate::{
     FastNoise, Result,
-    contest::{Card, Certificate, Contestant},
-    trial::{Checkpoint, Measure, Trial, mix, name_hash},
+    algorithm::{Card, Certificate, Contestant},
+    play::trial::{Checkpoint, Measure, Trial, mix, name_hash},
 };
 
 /// The numeric regret bound is computed up to this dimension.
@@ -125,7 +125,7 @@ impl GradientPlayer {
     }
 }
 
-impl crate::contest::sealed::Sealed for GradientPlayer {}
+impl crate::algorithm::sealed::Sealed for GradientPlayer {}
 
 impl Contestant for GradientPlayer {
     fn card(&self) -> &Card {
@@ -153,7 +153,7 @@ impl Contestant for GradientPlayer {
         };
         let (mut curve, mut regret, mut round) = (Vec::with_capacity(checkpoints.len()), 0.0, 0);
         let mut clipped = 0_u64;
-        let gauge = crate::watch::Gauge::current();
+        let gauge = crate::play::watch::Gauge::current();
         for &checkpoint in checkpoints {
             while round < checkpoint {
                 gauge.reached(round)?;

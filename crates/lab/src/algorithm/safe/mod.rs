@@ -11,13 +11,10 @@
 //! | `planner` | what safety and privacy cost before anything runs, by the theorems of paper 3 |
 //! | `plan` | `reticent plan`: the lines of a plan file, and the plan in words |
 
-mod feeder;
 mod joint_ball;
 mod plan;
 mod planner;
 mod player;
-mod polytope;
-mod setting;
 mod sup_norm;
 #[cfg(test)]
 mod tests;
@@ -27,15 +24,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Result,
-    contest::{Contestant, Family},
+    algorithm::{Contestant, Family},
 };
 
-pub use feeder::Feeder;
+pub use crate::environment::safe::feeder::Feeder;
+pub use crate::environment::safe::polytope::SafeSetToml;
+pub use crate::environment::safe::setting::{AgentsToml, Setting};
 pub use plan::{PlanFile, plan_text};
 pub use planner::{AgentPrivacy, Plan, PlanParams, SimplexPlan, UnilateralChange};
 pub use player::{Budget, CoordinatorToml, ExplorationSet, Optimism, SafePlayer, Sensitivity};
-pub use polytope::SafeSetToml;
-pub use setting::{AgentsToml, Setting};
 
 /// Environments `agents`; algorithms [`Algorithm`].
 #[derive(Debug)]

@@ -19,7 +19,7 @@ use crate::{Error, Result};
 /// The lines of a plan file.
 ///
 /// ```
-/// let plan = reticent_lab::safe::PlanFile::parse(r#"
+/// let plan = reticent_lab::algorithm::safe::PlanFile::parse(r#"
 ///     safe_set = { simplex = [1.0, 0.25, 0.5] }
 ///     objective = { linear = { weights = [0.8, 0.1, 0.1] } }
 ///     dimension = 3

@@ -12,13 +12,14 @@ use reticent::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Algorithm, Setting, feeder::Readings, joint_ball, sup_norm::Relaxed};
+use super::{Algorithm, Setting, joint_ball, sup_norm::Relaxed};
+use crate::environment::safe::feeder::Readings;
 use crate::{
     FastNoise, Result,
-    attack::{self},
-    constants::safe::{Published, PublishedResponse},
-    contest::{Bound, Card, Certificate, Contestant, Side},
-    trial::{Checkpoint, Measure, Trial, mix, name_hash},
+    algorithm::{Bound, Card, Certificate, Contestant, Side},
+    attack,
+    papers::safe::{Published, PublishedResponse},
+    play::trial::{Checkpoint, Measure, Trial, mix, name_hash},
 };
 
 /// What `kind = "ofu"` and `kind = "roful"` take.
@@ -374,7 +375,7 @@ fn certificates(plan: &CoordinatorPlan, rounds: u64) -> Result<Vec<Certificate>>
     Ok(all)
 }
 
-impl crate::contest::sealed::Sealed for SafePlayer {}
+impl crate::algorithm::sealed::Sealed for SafePlayer {}
 
 impl Contestant for SafePlayer {
     fn card(&self) -> &Card {
@@ -413,7 +414,7 @@ impl Contestant for SafePlayer {
         let mut curve = Vec::with_capacity(checkpoints.len());
         let rounds = checkpoints.last().copied().unwrap_or(0);
         let mut next = checkpoints.iter().copied().peekable();
-        let gauge = crate::watch::Gauge::current();
+        let gauge = crate::play::watch::Gauge::current();
         let dimensions: Vec<usize> = self.setting.parameters.iter().map(Vec::len).collect();
         let mut relaxed = self.sup_norm.clone();
         let mut explorer = FastNoise::seeded(mix(base, u64::MAX));

@@ -14,13 +14,12 @@ use reticent::{
 use super::{DELTA, EPSILON, Entry, gaussian_promise};
 use crate::{
     FastNoise, Result,
+    algorithm::bandit::{Algorithm, Budget, JointToml, Setting},
     attack::{
         Attack,
         player::{self, Maker, Stage},
     },
-    bandits::{Algorithm, Budget, JointToml, Setting},
-    environment::GapParams,
-    simulate::Player,
+    environment::{GapParams, blocks::Player},
 };
 
 pub(super) fn entries() -> Result<Vec<Entry>> {

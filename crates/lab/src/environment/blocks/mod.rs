@@ -17,29 +17,26 @@
 //! [`Sums`] and does not store rounds.
 
 mod binomial;
-mod feedback;
 mod fixed_block;
 mod gap_block;
 mod gap_steps;
 mod lanes;
-mod plain;
 mod race;
 #[cfg(test)]
 mod tests;
-mod tree_noise;
 mod turned;
 
 use reticent::{Result, bandit::Policy};
 
 use crate::environment::GapParams;
 
+pub use crate::algorithm::bandit::tree_noise::{NodeNoise, TreeNoise};
+pub use crate::play::feedback::{Delay, Feedback, Way};
+pub use crate::play::plain::{Knowledge, Player, play, play_with};
 pub(crate) use binomial::binomial;
-pub use feedback::{Delay, Feedback, Way};
 pub use fixed_block::FixedBlocks;
 pub use gap_block::GapBlocks;
 pub use gap_steps::{Choice, GapSteps, largest_variance};
-pub use plain::{Knowledge, Player, play, play_with};
-pub use tree_noise::{NodeNoise, TreeNoise};
 
 /// The sums over many rounds that a learner needs.
 #[derive(Debug, Clone, PartialEq)]

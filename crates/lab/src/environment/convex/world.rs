@@ -14,8 +14,8 @@ use reticent::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::SetToml;
-use crate::{FastNoise, trial::mix};
+use crate::algorithm::convex::SetToml;
+use crate::{FastNoise, play::trial::mix};
 
 /// The `[environment]` table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -6,7 +6,6 @@ use reticent::bandit::Arms;
 
 use super::{
     super::{
-        World,
         columns::Columns,
         items::{Arm, product},
         parameters::{Parameters, Shape},
@@ -14,12 +13,15 @@ use super::{
     },
     arm_columns::ArmColumns,
 };
+use crate::algorithm::bandit::World;
 use crate::{
     Result,
     csv::{Rows, unusable},
-    offline::{EFFECTIVE_SIZE, Evaluation, Interval, LOGGED, Line},
-    simulate::Player,
-    trial::{Checkpoint, Measure, Trial},
+    environment::{
+        blocks::Player,
+        offline::{EFFECTIVE_SIZE, Evaluation, Interval, LOGGED, Line},
+    },
+    play::trial::{Checkpoint, Measure, Trial},
 };
 
 /// The estimate that stands first.
@@ -193,7 +195,7 @@ impl World for Log {
         let (mut curve, mut next) = (Vec::new(), checkpoints.iter().peekable());
         let (mut round, mut fitted) = (0, None);
         let mut chosen = vec![[0_u64; 2]; self.actions.len()];
-        let gauge = crate::watch::Gauge::current();
+        let gauge = crate::play::watch::Gauge::current();
         while let Some((line, cells)) = rows.next()? {
             gauge.reached(round.min(self.rounds))?;
             let Event { x, action, propensity, reward } = self.event(&cells, line)?;

@@ -1,7 +1,9 @@
 use reticent::{bandit::Arms, noise::Noise};
 
 use super::*;
-use crate::{Experiment, FastNoise, contest::Contestant, simulate::Player, trial::Trial};
+use crate::{
+    Experiment, FastNoise, algorithm::Contestant, environment::blocks::Player, play::trial::Trial,
+};
 
 fn file(name: &str, text: &str) -> PathBuf {
     let path = std::env::temp_dir().join(format!("reticent-log-{}-{name}", std::process::id()));

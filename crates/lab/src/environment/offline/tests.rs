@@ -60,7 +60,7 @@ fn by_hand() {
 
 #[test]
 fn as_numpy_and_scipy_have_it() {
-    let text = include_str!("../../../../vectors/offline.csv");
+    let text = include_str!("../../../../../vectors/offline.csv");
     let numbers =
         |line: &str| -> Vec<f64> { line.split(',').map(|cell| cell.parse().unwrap()).collect() };
     let empty = Evaluation::new((-1.0, 2.0), 20.0);

@@ -15,11 +15,11 @@ use reticent::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    Crowd, Person, Source,
-    scaling::{Ranges, Scaling},
+use super::scaling::{Ranges, Scaling};
+use crate::algorithm::online::{Crowd, Person, Source};
+use crate::{
+    Error, FastNoise, Result, algorithm::bandit::clipped_remark, csv::Table, play::trial::name_hash,
 };
-use crate::{Error, FastNoise, Result, bandits::clipped_remark, csv::Table, trial::name_hash};
 
 /// Passes over the file for the competitor.
 const HINDSIGHT: usize = 40;
@@ -42,12 +42,12 @@ pub struct RecordToml {
     pub ranges: Ranges,
     /// A column that is neither feature nor label: people's own levels.
     #[serde(skip)]
-    pub(super) besides: Option<String>,
+    pub(crate) besides: Option<String>,
 }
 
 /// A file that has been read.
 #[derive(Debug, Clone)]
-pub(super) struct Records {
+pub(crate) struct Records {
     loss: Loss,
     scaling: Scaling,
     people: Vec<Person>,
@@ -62,33 +62,33 @@ pub(super) struct Records {
 
 impl Records {
     /// Adds the competitor that regret is measured against.
-    pub(super) fn in_hindsight(mut self) -> Result<Self> {
+    pub(crate) fn in_hindsight(mut self) -> Result<Self> {
         self.competitor = hindsight(&self.people, self.loss, self.scaling.dimension())?;
         Ok(self)
     }
 
-    pub(super) fn people(&self) -> &[Person] {
+    pub(crate) fn people(&self) -> &[Person] {
         &self.people
     }
 
-    pub(super) fn scaling(&self) -> &Scaling {
+    pub(crate) fn scaling(&self) -> &Scaling {
         &self.scaling
     }
 
     /// The number of cells beyond their ranges; no guarantee covers this number.
-    pub(super) fn clipped(&self) -> Option<&String> {
+    pub(crate) fn clipped(&self) -> Option<&String> {
         self.clipped.as_ref()
     }
 
     /// The column of people's own levels, if one was named.
-    pub(super) fn besides(&self) -> &[f64] {
+    pub(crate) fn besides(&self) -> &[f64] {
         &self.besides
     }
 }
 
 impl RecordToml {
     /// Refuses more rounds than the order of people can be stored for.
-    pub(super) fn check_size(&self, rounds: u64) -> Result<()> {
+    pub(crate) fn check_size(&self, rounds: u64) -> Result<()> {
         const MOST: u64 = 100_000_000;
         let remedy = format_args!(
             "the person of each round is drawn in advance and stored: give at most {MOST}"
@@ -96,7 +96,7 @@ impl RecordToml {
         Ok(reticent::refuse_if(rounds > MOST, "rounds", rounds, remedy)?)
     }
 
-    pub(super) fn read(&self) -> Result<Records> {
+    pub(crate) fn read(&self) -> Result<Records> {
         let text = std::fs::read_to_string(&self.file).map_err(|error| Error::Unreadable {
             path: self.file.clone(),
             reason: error.to_string(),

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use reticent::{Error as CoreError, online::Loss};
 use serde::{Deserialize, Serialize};
 
-use super::Person;
 use crate::Result;
+use crate::algorithm::online::Person;
 use crate::csv::Table;
 
 /// Public ranges of columns, by name.
@@ -41,17 +41,17 @@ impl Column {
 
 /// The conversion of rows to features and labels.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Scaling {
+pub(crate) struct Scaling {
     /// The features, in the order of the model's coordinates; the constant comes last.
-    pub(super) features: Vec<Column>,
+    pub(crate) features: Vec<Column>,
     /// The label's column and range: the two classes, or the range that becomes -1 to 1.
-    pub(super) label: Column,
+    pub(crate) label: Column,
     loss: Loss,
 }
 
 impl Scaling {
     /// For a table whose last column is the label.
-    pub(super) fn new(table: &Table, loss: Loss, ranges: &Ranges) -> Result<Self> {
+    pub(crate) fn new(table: &Table, loss: Loss, ranges: &Ranges) -> Result<Self> {
         if let Some(name) = ranges.keys().find(|name| !table.names.contains(name)) {
             let remedy = format!("give ranges of {}", table.names.join(", "));
             return Err(CoreError::invalid("ranges", name, remedy).into());
@@ -92,17 +92,17 @@ impl Scaling {
     }
 
     /// The number of features, with the constant.
-    pub(super) fn dimension(&self) -> usize {
+    pub(crate) fn dimension(&self) -> usize {
         self.features.len() + 1
     }
 
     /// The largest absolute value of a coordinate.
-    pub(super) fn unit(&self) -> f64 {
+    pub(crate) fn unit(&self) -> f64 {
         1.0 / (self.dimension() as f64).sqrt()
     }
 
     /// The features and label of a row; the features have norm at most 1.
-    pub(super) fn person(&self, row: &[f64]) -> Person {
+    pub(crate) fn person(&self, row: &[f64]) -> Person {
         let unit = self.unit();
         let feature = |(index, (column, &value)): (usize, (&Column, &f64))| {
             (index, unit * column.scaled(value).clamp(-1.0, 1.0))
@@ -115,7 +115,7 @@ impl Scaling {
     }
 
     /// Cells beyond ranges that were given, by column, such as `3 of age outside [0, 100]`.
-    pub(super) fn outside(&self, rows: &[Vec<f64>]) -> Vec<String> {
+    pub(crate) fn outside(&self, rows: &[Vec<f64>]) -> Vec<String> {
         let count = |(index, column): (usize, &Column)| {
             let range = column.low..=column.high;
             let outside = rows.iter().filter(|row| !range.contains(&row[index])).count();
@@ -133,7 +133,7 @@ impl Scaling {
     }
 
     /// Refuses ranges taken from people who ask for privacy: a published range reveals the data of the people at its ends.
-    pub(super) fn check_public(&self) -> Result<()> {
+    pub(crate) fn check_public(&self) -> Result<()> {
         match self.taken().first() {
             None => Ok(()),
             Some(name) => {
@@ -146,7 +146,7 @@ impl Scaling {
     }
 
     /// Conditions of a guarantee besides those of its randomiser.
-    pub(super) fn conditions(&self) -> Vec<String> {
+    pub(crate) fn conditions(&self) -> Vec<String> {
         let taken = self.taken();
         if taken.is_empty() {
             return Vec::new();

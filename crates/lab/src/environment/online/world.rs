@@ -15,7 +15,7 @@ use reticent::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Crowd, Person, Source};
+use crate::algorithm::online::{Crowd, Person, Source};
 use crate::{FastNoise, Result};
 
 /// Keys of `kind = "gradients"`.
@@ -95,7 +95,7 @@ impl GradientToml {
     }
 
     /// Refuses more people than fit into memory.
-    pub(super) fn check_size(&self, rounds: u64) -> Result<()> {
+    pub(crate) fn check_size(&self, rounds: u64) -> Result<()> {
         const MOST: f64 = 1e8;
         let each = match self.features {
             Features::Sphere => self.dimension,
@@ -111,7 +111,7 @@ impl GradientToml {
         Err(Error::invalid("rounds", rounds, remedy).into())
     }
 
-    pub(super) fn check(&self) -> Result<Self> {
+    pub(crate) fn check(&self) -> Result<Self> {
         let invalid = |field, value: &dyn std::fmt::Display, remedy: &str| {
             Err(Error::invalid(field, value, remedy).into())
         };

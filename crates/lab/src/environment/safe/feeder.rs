@@ -23,7 +23,7 @@ use reticent::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Setting;
+use crate::algorithm::safe::Setting;
 use crate::{FastNoise, Result};
 
 /// The feeder, in the units of its data sheet.
@@ -146,7 +146,7 @@ impl Feeder {
     }
 
     /// The feeder with households drawn from its seed: appliances respond between 40 % and 100 % of the largest parameter.
-    pub(super) fn setting(&self) -> Result<Setting> {
+    pub(crate) fn setting(&self) -> Result<Setting> {
         let polytope = self.polytope()?;
         let mut noise = FastNoise::seeded(self.seed);
         let parameters = (0..self.households)
@@ -169,7 +169,7 @@ impl Feeder {
     }
 
     /// What the instruments show when households raise their loads by so many kW on average.
-    pub(super) fn readings(&self, raised: &[f64]) -> Readings {
+    pub(crate) fn readings(&self, raised: &[f64]) -> Readings {
         let (mut phases, mut drops) = ([0.0; 3], [0.0; 3]);
         for (m, &kw) in raised.iter().enumerate() {
             let resistance = (m + 1) as f64 / raised.len() as f64 * self.resistance_ohm;
@@ -191,20 +191,20 @@ impl Feeder {
 
 /// What an engineer reads off a feeder.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Readings {
+pub(crate) struct Readings {
     /// Surplus power taken up, kW.
-    pub(super) taken_up_kw: f64,
+    pub(crate) taken_up_kw: f64,
     /// Loading of the transformer, percent of its rating.
-    pub(super) transformer_percent: f64,
+    pub(crate) transformer_percent: f64,
     /// The lowest voltage at the far end of a phase, V.
-    pub(super) far_end_volts: f64,
+    pub(crate) far_end_volts: f64,
     /// The largest difference of raised load between phases, kW.
-    pub(super) unbalance_kw: f64,
+    pub(crate) unbalance_kw: f64,
 }
 
 impl Readings {
     /// The worst of both, and of what was taken up the later.
-    pub(super) fn and_then(self, later: Self) -> Self {
+    pub(crate) fn and_then(self, later: Self) -> Self {
         Readings {
             taken_up_kw: later.taken_up_kw,
             transformer_percent: self.transformer_percent.max(later.transformer_percent),

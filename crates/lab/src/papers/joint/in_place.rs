@@ -6,7 +6,7 @@ use reticent::{
 };
 
 use super::{Constants, Published, PublishedNoise};
-use crate::constants::Problem;
+use crate::papers::Problem;
 
 /// [`Published::params`] with alpha = 1/n.
 pub fn params(

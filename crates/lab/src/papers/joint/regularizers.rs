@@ -11,7 +11,7 @@
 use reticent::{Error, Result, bandit::Regularizer};
 
 use super::{Constants, Published, PublishedNoise};
-use crate::constants::regret;
+use crate::papers::regret;
 
 impl Published {
     /// The bounds of this mechanism. Those of the text have no searched shift.

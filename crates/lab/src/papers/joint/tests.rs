@@ -6,7 +6,7 @@ use reticent::{
 };
 
 use super::*;
-use crate::{FastNoise, constants::regret};
+use crate::{FastNoise, papers::regret};
 
 /// The paper's setting: n = 5e7, d = 5, epsilon = 1, delta = 0.1, alpha = 1/n.
 fn authors() -> Published {

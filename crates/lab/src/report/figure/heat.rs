@@ -10,7 +10,7 @@ use super::{
     fonts::{FAMILY, use_own, width, wrapped},
     picture::{Area, Picture, say},
 };
-use crate::{Result, estimate::Estimate};
+use crate::{Result, report::estimate::Estimate};
 
 /// Final regrets over two keys of a grid.
 #[derive(Debug)]

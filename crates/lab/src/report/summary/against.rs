@@ -7,9 +7,11 @@ use super::{
     sweep::{Group, distinct, groups, number},
 };
 use crate::{
-    contest::Label,
-    estimate::stuck_words,
-    figure::{Figure, Line, Panel, Scale, Series},
+    algorithm::Label,
+    report::{
+        estimate::stuck_words,
+        figure::{Figure, Line, Panel, Scale, Series},
+    },
 };
 
 /// The final regret against a key.
@@ -203,7 +205,7 @@ fn final_lines(points: &[(f64, &AlgorithmSummary)], look: &Series, spread: Sprea
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Experiment, summary::sweep::figures};
+    use crate::{Experiment, report::summary::sweep::figures};
 
     #[test]
     fn the_figure_of_a_grid_counts_stuck_trials() {

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::AlgorithmSummary;
 use crate::{
-    contest::Label,
-    figure::{Format, Scale},
+    algorithm::Label,
+    report::figure::{Format, Scale},
 };
 
 /// What is drawn, and how. Nothing of it changes a trial: the figures are drawn again from those that are stored.

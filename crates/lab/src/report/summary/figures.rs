@@ -7,10 +7,12 @@ use super::{
     sweep::{self, distinct},
 };
 use crate::{
-    contest::Label,
-    estimate::stuck_words,
-    figure::{Figure, Line, Panel, Scale, Series, draws_bars},
-    offline::LOGGED,
+    algorithm::Label,
+    environment::offline::LOGGED,
+    report::{
+        estimate::stuck_words,
+        figure::{Figure, Line, Panel, Scale, Series, draws_bars},
+    },
 };
 
 /// The description of a regret that is estimated from a log.

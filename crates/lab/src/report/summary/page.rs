@@ -3,7 +3,11 @@
 use reticent::privacy::Guarantee;
 
 use super::{AlgorithmSummary, Summary, plain, sweep};
-use crate::{Result, contest::joined, figure::Figure, report::Report};
+use crate::{
+    Result,
+    algorithm::joined,
+    report::{figure::Figure, html::Report},
+};
 
 /// Environments whose best learners stand on the first screen, at most.
 const MOST_ENVIRONMENTS: usize = 2;

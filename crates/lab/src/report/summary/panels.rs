@@ -7,9 +7,11 @@ use super::{
     sweep::distinct,
 };
 use crate::{
-    contest::{Label, joined},
-    estimate::stuck_words,
-    figure::{Panel, Series},
+    algorithm::{Label, joined},
+    report::{
+        estimate::stuck_words,
+        figure::{Panel, Series},
+    },
 };
 
 /// The key that the lines of a panel differ in: the one of an algorithm's grid that has the most values. None if there is no such grid, or many algorithms beside it.

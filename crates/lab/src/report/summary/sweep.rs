@@ -2,8 +2,8 @@
 
 use super::{AlgorithmSummary, Summary, against::against};
 use crate::{
-    contest::Label,
-    figure::{Figure, HeatMap},
+    algorithm::Label,
+    report::figure::{Figure, HeatMap},
 };
 
 /// The largest number of keys that get a figure.

@@ -4,7 +4,7 @@ use std::{fmt::Write, path::Path};
 
 use reticent::noise::Noise;
 
-use crate::{FastNoise, Result, report};
+use crate::{FastNoise, Result, report::html as report};
 
 const SEED: u64 = 8;
 

@@ -6,9 +6,11 @@
 use super::{Claim, Judgement, Stage, data};
 use crate::{
     Experiment, Result,
-    papers::Extent,
-    report,
-    summary::{AlgorithmSummary, Summary},
+    report::{
+        html as report,
+        summary::{AlgorithmSummary, Summary},
+    },
+    reproduce::Extent,
 };
 
 /// A prediction counts as right within this factor either way.

@@ -3,9 +3,11 @@
 use super::{Claim, Judgement, MARGIN, ROUNDS, Stage, loses, places};
 use crate::{
     Experiment, Result,
-    papers::Extent,
-    report,
-    summary::{AlgorithmSummary, Summary},
+    report::{
+        html as report,
+        summary::{AlgorithmSummary, Summary},
+    },
+    reproduce::Extent,
 };
 
 /// The default first.
@@ -117,7 +119,7 @@ pub fn rules(stage: &Stage) -> Result<Vec<Claim>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::papers::defaults::data;
+    use crate::reproduce::defaults::data;
 
     /// Every rule is accepted under every trust model, with and without blocks of parameters.
     #[test]

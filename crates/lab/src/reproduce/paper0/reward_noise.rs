@@ -13,13 +13,14 @@ use reticent::{
 use super::{ROUNDS, SEED, published_lines, regret, text, trials};
 use crate::{
     FastNoise, Result,
-    bandits::{Bandits, Setting, Stepped},
-    constants::online_ucb,
-    contest::{Contestant, Family},
-    environment::SphereParams,
+    algorithm::{
+        Contestant, Family,
+        bandit::{Bandits, Setting, Stepped},
+    },
+    environment::{SphereParams, blocks::Player},
     experiment::Experiment,
-    papers::{Claim, Judgement, Stage},
-    simulate::Player,
+    papers::online_ucb,
+    reproduce::{Claim, Judgement, Stage},
 };
 
 /// The other algorithms of the figure; LDP is the one that panel (a) is said to beat.

@@ -9,9 +9,9 @@ use reticent::{
 use crate::{
     Result,
     environment::{Environment, SphereParams},
-    papers::{Claim, Extent, Judgement, Stage},
-    parallel::in_parallel,
-    report::{self, Report},
+    play::parallel::in_parallel,
+    report::{html as report, html::Report},
+    reproduce::{Claim, Extent, Judgement, Stage},
 };
 
 /// An eigenvalue is called O(1) from here on; by symmetry over trials it is 1/8 in the end.

@@ -5,12 +5,14 @@ use reticent::release::Schedule;
 use super::{Claim, Experiment, Extent, Judgement, Stage, not_private};
 use crate::{
     Result,
-    bandits::{Algorithm, LinUcbToml},
+    algorithm::bandit::{Algorithm, LinUcbToml},
     environment::{GapParams, Rewards},
-    estimate::fitted_slope,
-    figure::{Figure, Line, Panel, Scale, Series},
-    parallel::in_parallel,
-    summary::Estimate,
+    play::parallel::in_parallel,
+    report::{
+        estimate::fitted_slope,
+        figure::{Figure, Line, Panel, Scale, Series},
+        summary::Estimate,
+    },
 };
 
 /// 17 dimensions, spaced logarithmically from 4 to 64.

@@ -1,6 +1,6 @@
 //! Shariff and Sheffet, "Differentially Private Contextual Linear Bandits" (2018), Appendix D, as its authors ran it.
 //!
-//! Experiments have the constants of the authors' program ([`crate::constants::joint`]), and each claim states the authors' figure, read off their
+//! Experiments have the constants of the authors' program ([`crate::papers::joint`]), and each claim states the authors' figure, read off their
 //! plots, beside ours. They made about 100, 35 and 30 runs of Experiments 1, 2 and 3; ours are fewer, as [`Extent`] says.
 //!
 //! | file | what it is |
@@ -18,13 +18,16 @@ use reticent::bandit::Rule;
 use super::{Claim, Extent, Judgement, Stage};
 use crate::{
     Result,
-    bandits::{Algorithm, Bandits, Budget, EnvironmentToml, JointToml, LinUcbToml},
-    constants::joint::{JointMode, PublishedNoise},
+    algorithm::bandit::{Algorithm, Bandits, Budget, EnvironmentToml, JointToml, LinUcbToml},
     environment::GapParams,
     experiment::ExperimentToml,
-    figure::Figure,
-    report::{self, Report},
-    summary::{Estimate, Summary},
+    papers::joint::{JointMode, PublishedNoise},
+    report::{
+        figure::Figure,
+        html as report,
+        html::Report,
+        summary::{Estimate, Summary},
+    },
 };
 
 pub use dimension::experiment1;

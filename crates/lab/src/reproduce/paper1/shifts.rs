@@ -10,10 +10,12 @@ use super::{
 };
 use crate::{
     Result,
-    bandits::{Algorithm, Setting},
-    constants::joint::PublishedNoise,
-    figure::{Figure, Line, Panel, Scale, Series},
-    summary::Estimate,
+    algorithm::bandit::{Algorithm, Setting},
+    papers::joint::PublishedNoise,
+    report::{
+        figure::{Figure, Line, Panel, Scale, Series},
+        summary::Estimate,
+    },
 };
 
 /// 0 and 0.1 * 2^-i, of which the paper's figure shows 0 and 0.1 * 4^-i; the claims are about the first and the last.

@@ -6,10 +6,12 @@ use super::{
 };
 use crate::{
     Result,
-    bandits::Algorithm,
-    constants::joint::PublishedNoise,
-    figure::{Figure, Panel, Scale, Series},
-    summary::{Estimate, Summary},
+    algorithm::bandit::Algorithm,
+    papers::joint::PublishedNoise,
+    report::{
+        figure::{Figure, Panel, Scale, Series},
+        summary::{Estimate, Summary},
+    },
 };
 
 /// The private variants by the names of the authors, those of the paper first.

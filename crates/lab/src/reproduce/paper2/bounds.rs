@@ -7,10 +7,9 @@ use reticent::{
 
 use crate::{
     FastNoise, Result,
-    papers::{Claim, Extent, Judgement, Stage},
-    report,
-    summary::Estimate,
-    trial::{mix, name_hash},
+    play::trial::{mix, name_hash},
+    report::{html as report, summary::Estimate},
+    reproduce::{Claim, Extent, Judgement, Stage},
 };
 
 /// How the mean gradient of a simulated case comes about; all are at most G = 1 in size.
@@ -103,7 +102,7 @@ pub fn bounds(stage: &Stage) -> Result<Vec<Claim>> {
             }
         }
     }
-    let cases = crate::parallel::in_parallel(
+    let cases = crate::play::parallel::in_parallel(
         &jobs,
         |_, _| (),
         |&(prior, opponent, noise, u, rounds)| {

@@ -12,11 +12,12 @@ use reticent::{
 
 use crate::{
     FastNoise, Result,
-    bandits::trial_seeds,
-    contest::{Card, Contestant, sealed::Sealed},
-    environment::Environment,
-    simulate::{Player, binomial},
-    trial::{Checkpoint, Trial, mix},
+    algorithm::{Card, Contestant, bandit::trial_seeds, sealed::Sealed},
+    environment::{
+        Environment,
+        blocks::{Player, binomial},
+    },
+    play::trial::{Checkpoint, Trial, mix},
 };
 
 /// A learner that plays one arm for many people.

@@ -6,7 +6,7 @@
 
 use reticent::{bandit::Arms, noise::Noise, randomize::Bounds};
 
-use crate::{FastNoise, Result, bandits::Setting, environment::Environment};
+use crate::{FastNoise, Result, algorithm::bandit::Setting, environment::Environment};
 
 /// Features of an arm, the constant one included.
 pub(super) const DIMENSION: usize = 5;

@@ -18,13 +18,17 @@ use super::{
 };
 use crate::{
     Experiment, FastNoise, Result,
-    bandits::{Algorithm, Budget, JointToml, LinUcbToml, LocalToml, Setting, Stepped},
-    constants::joint::JointMechanism,
-    contest::Contestant,
-    figure::{Figure, Line, Panel, Scale, Series},
-    report,
-    simulate::Player,
-    summary::{Estimate, Summary},
+    algorithm::{
+        Contestant,
+        bandit::{Algorithm, Budget, JointToml, LinUcbToml, LocalToml, Setting, Stepped},
+    },
+    environment::blocks::Player,
+    papers::joint::JointMechanism,
+    report::{
+        figure::{Figure, Line, Panel, Scale, Series},
+        html as report,
+        summary::{Estimate, Summary},
+    },
 };
 
 const RATES: [f64; 3] = [0.5, 0.05, 0.005];

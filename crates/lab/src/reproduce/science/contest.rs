@@ -1,7 +1,7 @@
 //! Learners that are tuned alike: over grids of about the same size, on seeds that no result uses.
 
 use super::super::{Claim, Judgement};
-use crate::{Experiment, Result, contest::Contestant, summary::Estimate};
+use crate::{Experiment, Result, algorithm::Contestant, report::summary::Estimate};
 
 /// Results have seed 23.
 pub(super) const SEED: u64 = 23;

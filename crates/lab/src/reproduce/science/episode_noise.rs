@@ -16,7 +16,7 @@ use reticent::{
     privacy::{Event, Guarantee, TrustModel, shuffle},
 };
 
-use crate::{FastNoise, Result, bandits::Budget, simulate::binomial};
+use crate::{FastNoise, Result, algorithm::bandit::Budget, environment::blocks::binomial};
 
 /// Steps of the grid on which rewards are summed.
 const GRID: u64 = 1 << 20;

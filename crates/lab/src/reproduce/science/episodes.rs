@@ -25,7 +25,7 @@ use super::{
     design::g_optimal,
     episode_noise::{EpisodeNoise, EpisodeSum, Size},
 };
-use crate::{FastNoise, Result, simulate::Player};
+use crate::{FastNoise, Result, environment::blocks::Player};
 
 /// How the next episode is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -307,9 +307,11 @@ mod tests {
 
     use super::*;
     use crate::{
-        bandits::Budget,
-        environment::{Environment, SphereParams},
-        simulate::{binomial, play},
+        algorithm::bandit::Budget,
+        environment::{
+            Environment, SphereParams,
+            blocks::{binomial, play},
+        },
     };
 
     const ROUNDS: u64 = 3000;

@@ -17,11 +17,13 @@ use self::{
 use super::super::{Claim, Extent, Judgement, Stage};
 use crate::{
     Result,
-    estimate::Estimate,
-    figure::{Figure, Line, Scale, Series},
-    parallel::in_parallel,
-    report::{self, Report},
-    trial::mix,
+    play::{parallel::in_parallel, trial::mix},
+    report::{
+        estimate::Estimate,
+        figure::{Figure, Line, Scale, Series},
+        html as report,
+        html::Report,
+    },
 };
 
 /// Refreshes that are priced: one, a day of them every four hours, a month of one a day.

@@ -20,11 +20,15 @@ use super::{
 };
 use crate::{
     Experiment, FastNoise, Result,
-    bandits::{Algorithm, Budget, JointToml, LinUcbToml, ShuffleToml},
-    contest::Contestant,
-    figure::{Figure, Line, Panel, Scale, Series},
-    report,
-    summary::{Estimate, Summary},
+    algorithm::{
+        Contestant,
+        bandit::{Algorithm, Budget, JointToml, LinUcbToml, ShuffleToml},
+    },
+    report::{
+        figure::{Figure, Line, Panel, Scale, Series},
+        html as report,
+        summary::{Estimate, Summary},
+    },
 };
 
 const DELTA: f64 = 1e-6;

@@ -7,7 +7,7 @@ use reticent::{bandit::Arms, noise::Noise, randomize::Bounds, release::Structure
 use super::blocks::World;
 use crate::{
     FastNoise, Result,
-    bandits::{EnvironmentToml, Setting},
+    algorithm::bandit::{EnvironmentToml, Setting},
     environment::{Environment, SphereParams},
 };
 

@@ -31,7 +31,9 @@ use reticent::{
 };
 
 use super::click_world::{DIMENSION, dot, sigmoid};
-use crate::{FastNoise, Result, bandits::Budget, simulate::Player, trial::mix};
+use crate::{
+    FastNoise, Result, algorithm::bandit::Budget, environment::blocks::Player, play::trial::mix,
+};
 
 /// The largest norm of theta, and with it of the log-odds.
 const LARGEST: f64 = 12.0;

@@ -24,7 +24,7 @@ use super::{
     click_world::{DIMENSION, dot, sigmoid},
     linearised::{cold, mu_of, project, regularised, running_sum},
 };
-use crate::{Result, bandits::Budget, simulate::Player};
+use crate::{Result, algorithm::bandit::Budget, environment::blocks::Player};
 
 /// Steps of the grid in a gradient of norm 1.
 const GRID: f64 = (1_u64 << 20) as f64;

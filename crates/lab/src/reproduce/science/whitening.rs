@@ -40,13 +40,17 @@ use super::{
 };
 use crate::{
     Experiment, Result,
-    bandits::{Algorithm, Budget, LinUcbToml, LocalToml, Stepped},
-    contest::Contestant,
-    figure::{Figure, Line, Panel, Scale, Series},
-    report,
-    simulate::Player,
-    summary::{Estimate, Summary},
-    trial::mix,
+    algorithm::{
+        Contestant,
+        bandit::{Algorithm, Budget, LinUcbToml, LocalToml, Stepped},
+    },
+    environment::blocks::Player,
+    play::trial::mix,
+    report::{
+        figure::{Figure, Line, Panel, Scale, Series},
+        html as report,
+        summary::{Estimate, Summary},
+    },
 };
 
 const DELTA: f64 = 1e-6;

@@ -7,8 +7,8 @@ use reticent::{
 use super::*;
 use crate::{
     Experiment, FastNoise, Kinds,
-    offline::{Evaluation, Line},
-    trial::Trial,
+    environment::offline::{Evaluation, Line},
+    play::trial::Trial,
 };
 
 fn folder(name: &str) -> PathBuf {

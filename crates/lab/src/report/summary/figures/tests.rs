@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Experiment, figure::Format};
+use crate::{Experiment, report::figure::Format};
 
 /// Two grids of six levels and a reference, drawn as `[figure]` says.
 fn summary(figure: &str) -> Summary {

@@ -1,7 +1,7 @@
 use super::super::{AlgorithmSummary, Summary, rounded};
 use crate::{
     Experiment,
-    figure::{Figure, Line, Panel},
+    report::figure::{Figure, Line, Panel},
 };
 
 fn regret(summary: &Summary) -> Figure {

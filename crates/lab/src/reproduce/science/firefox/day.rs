@@ -22,7 +22,7 @@ use reticent::{
 };
 
 use super::unary::{self, INTERESTS, STRENGTHS};
-use crate::{FastNoise, Result, trial::mix};
+use crate::{FastNoise, Result, play::trial::mix};
 
 /// Releases of a day: one every ten minutes.
 pub(super) const RELEASES: u64 = 144;

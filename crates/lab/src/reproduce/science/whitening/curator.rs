@@ -21,9 +21,11 @@ use super::{
 };
 use crate::{
     Result,
-    bandits::{Algorithm, JointToml, LinUcbToml, Stepped},
-    contest::Contestant,
-    report,
+    algorithm::{
+        Contestant,
+        bandit::{Algorithm, JointToml, LinUcbToml, Stepped},
+    },
+    report::html as report,
 };
 
 const DEFAULT: &str = "a curator";

@@ -7,9 +7,11 @@ use super::{
 };
 use crate::{
     Result,
-    bandits::{Algorithm, OnlineToml},
-    figure::{Figure, Panel, Scale, Series},
-    summary::{AlgorithmSummary, Estimate},
+    algorithm::bandit::{Algorithm, OnlineToml},
+    report::{
+        figure::{Figure, Panel, Scale, Series},
+        summary::{AlgorithmSummary, Estimate},
+    },
 };
 
 /// How regret grows with the number of people.

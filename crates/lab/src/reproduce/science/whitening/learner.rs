@@ -26,7 +26,7 @@ use super::{
     coordinates::{Coordinates, apply, congruent, function, times},
     sums::{Learnt, Source, Sums},
 };
-use crate::{Result, simulate::Player};
+use crate::{Result, environment::blocks::Player};
 
 /// The ridge in units of the accumulated noise, as the default rule has it.
 const RIDGE: f64 = 3.0;

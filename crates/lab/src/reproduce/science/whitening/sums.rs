@@ -9,7 +9,7 @@ use super::{
     super::click_world::dot,
     coordinates::{Matrix, apply, congruent},
 };
-use crate::{FastNoise, Result, trial::mix};
+use crate::{FastNoise, Result, play::trial::mix};
 
 /// Sums of x' x'^T and x' z'.
 #[derive(Debug, Clone)]

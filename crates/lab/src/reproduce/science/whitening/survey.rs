@@ -15,7 +15,7 @@
 use reticent::{bandit::Arms, noise::Noise, privacy::Event};
 
 use super::{super::click_world::dot, learner::Mapped};
-use crate::{FastNoise, Result, simulate::Player};
+use crate::{FastNoise, Result, environment::blocks::Player};
 
 /// Answers of a person; the last is "smaller than all others".
 const OCTAVES: usize = 13;

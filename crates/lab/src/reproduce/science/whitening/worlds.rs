@@ -17,7 +17,7 @@ use reticent::{
 };
 
 use super::super::click_world::dot;
-use crate::{FastNoise, Result, bandits::Setting, environment::Environment};
+use crate::{FastNoise, Result, algorithm::bandit::Setting, environment::Environment};
 
 /// Arms of a decision set.
 pub(super) const ARMS: usize = 10;

@@ -1,0 +1,4 @@
+//! TODO
+
+pub(crate) mod sets;
+pub(crate) mod world;

@@ -1,0 +1,5 @@
+//! TODO
+
+pub(crate) mod feeder;
+pub(crate) mod polytope;
+pub(crate) mod setting;

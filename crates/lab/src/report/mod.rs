@@ -1,0 +1,6 @@
+//! TODO
+
+pub mod estimate;
+pub mod figure;
+pub mod html;
+pub mod summary;
