@@ -1,4 +1,4 @@
-"""The help of every command, as the built program prints it."""
+"""The help of every command, as the built programs print it."""
 
 import re
 
@@ -11,14 +11,14 @@ def subcommands(help):
     return [name for name in re.findall(r"^  (\S+)", listed[1], re.MULTILINE) if name != "help"] if listed else []
 
 
-def sections(*path):
+def sections(name, *path):
     """A heading and the help of a command and of all commands below it."""
-    help = program.printed(*path, "--help")
+    help = program.printed(*path, "--help", name=name)
     level = "##" if len(path) < 2 else "###"
-    yield f"{level} {' '.join(('reticent', *path))}\n\n```text\n{help.strip()}\n```\n"
-    for name in subcommands(help):
-        yield from sections(*path, name)
+    yield f"{level} {' '.join((name, *path))}\n\n```text\n{help.strip()}\n```\n"
+    for command in subcommands(help):
+        yield from sections(name, *path, command)
 
 
 def text():
-    return "\n".join(sections())
+    return "\n".join(section for name in program.PROGRAMS for section in sections(name))

@@ -1,4 +1,4 @@
-"""The built program, asked for what it says of itself: help, refusals of keys and values, and the document of its calls."""
+"""The built programs, asked for what they say of themselves: help, schemas, refusals of keys and values, and the document of the service's calls."""
 
 import functools
 import json
@@ -12,11 +12,13 @@ from pathlib import Path
 from repository import ROOT
 
 BINARY = Path(os.environ.get("RETICENT", ROOT / "target" / "debug" / "reticent"))
+SERVER = BINARY.with_name("reticent-server")
+PROGRAMS = {"reticent": BINARY, "reticent-server": SERVER}
 
 
-def printed(*arguments):
+def printed(*arguments, name="reticent"):
     """What a command prints, stdout and stderr."""
-    done = subprocess.run([BINARY, *arguments], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([PROGRAMS[name], *arguments], cwd=ROOT, capture_output=True, text=True, timeout=60)
     return done.stdout + done.stderr
 
 
@@ -55,7 +57,7 @@ def certificate_page():
 def calls():
     """The OpenAPI document that a service serves on this machine."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [BINARY, "serve", "--config", "examples/loops.toml", "--data", f"{folder}/data", "--listen", "127.0.0.1:0"]
+        command = [SERVER, "serve", "--config", "examples/loops.toml", "--data", f"{folder}/data", "--listen", "127.0.0.1:0"]
         with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as service:
             try:
                 address = next(found for line in service.stderr if (found := re.search(r"http://127\.0\.0\.1:\d+", line)))

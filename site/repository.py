@@ -71,7 +71,7 @@ def pages():
     """Every page that is made from files outside docs/, as uri and text: those that are linked to, and those that the linked ones link to."""
     tracked = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\n")
     waiting = [path for path in tracked if path.startswith("docs/") and path.endswith(".md")]
-    waiting += ["CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "examples/README.md"]
+    waiting += ["ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "examples/README.md"]
     seen, made = set(waiting), {}
     while waiting:
         path = waiting.pop()

@@ -30,7 +30,8 @@ class Session:
         shutil.copytree(ROOT / "examples", folder / "examples")
         (folder / "crates").symlink_to(ROOT / "crates")
         (folder / "bin").mkdir()
-        (folder / "bin" / "reticent").symlink_to(program.BINARY.resolve())
+        for name, binary in program.PROGRAMS.items():
+            (folder / "bin" / name).symlink_to(binary.resolve())
 
     def close(self):
         for service in self.services:
@@ -45,7 +46,7 @@ class Session:
             if extra and line.startswith("reticent"):
                 command, _, remark = line.partition(" #")
                 line = f"{command} {extra[1]}"
-            if re.match(r"reticent (serve|shuffle) ", line) and "--check" not in line and "--help" not in line:
+            if re.match(r"reticent-server (serve|shuffle) ", line) and "--check" not in line and "--help" not in line:
                 printed += self.shell("\n".join(script), block)
                 script = []
                 printed += self.serve(line)
@@ -78,7 +79,7 @@ class Session:
         if not self.services and (left := TICK - time.time() % TICK) < AHEAD:
             time.sleep(left + 1)
         arguments = [*command.split()[1:], "--listen", "127.0.0.1:0"]
-        service = subprocess.Popen([program.BINARY, *arguments], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        service = subprocess.Popen([program.SERVER, *arguments], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         self.services.append(service)
         said = ""
         for line in service.stderr:

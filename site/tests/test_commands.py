@@ -43,7 +43,7 @@ def commands():
             if not block.is_command:
                 continue
             for number, line in enumerate(block.text.split("\n"), block.line):
-                if re.match(r"(reticent|python3?|cargo run) ", line):
+                if re.match(r"(reticent|reticent-server|python3?|cargo run) ", line):
                     command = re.split(r"  +#|\s#\s| && | \| | > ", line)[0]
                     yield f"{page.relative_to(ROOT)}:{number}", shlex.split(command)
 
@@ -71,11 +71,12 @@ def test_a_command_can_be_run(where, command, folder):
             return
         if "--" not in command:
             return
-        command = ["reticent", *command[command.index("--") + 1 :]]
+        name = "reticent-server" if "reticent-server" in command else "reticent"
+        command = [name, *command[command.index("--") + 1 :]]
     words = [word for word in command[1:3] if re.fullmatch(r"[a-z][a-z-]*", word)]
-    help = program.printed(*words, "--help")
+    help = program.printed(*words, "--help", name=command[0])
     if "unrecognized" in help:
-        words, help = words[:1], program.printed(words[0], "--help")
+        words, help = words[:1], program.printed(words[0], "--help", name=command[0])
     for option in (word.partition("=")[0] for word in command if word.startswith("--") and word != "--help"):
         assert re.search(rf"{option}\b", help), f"{option} is not in\n{help}"
     for word in command:

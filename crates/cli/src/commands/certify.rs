@@ -11,14 +11,11 @@ use reticent_lab::{
     Kinds, Override,
     audit::certify::{Certificates, certify},
 };
-use reticent_loops::page::{Entry, guarantees_page};
-use reticent_server::{
+use reticent_loops::{
+    Certificate, HeadName, Rollback, Together, VerifiedChain, VerifiedRollback,
     config::{DevicePlan, LoopOutlook, LoopPlan, ServiceFile},
-    devices,
-    loops::{
-        Certificate, HeadName, Rollback, Together, VerifiedChain, VerifiedRollback, verify_chain,
-    },
-    pages::file_page,
+    page::{Entry, epsilon_text, file_page, guarantees_page, percent},
+    verify_chain,
 };
 use serde::Serialize;
 
@@ -68,7 +65,7 @@ pub fn run(arguments: Arguments, kinds: &Kinds) -> Result<Report, Error> {
             Some(page) => written(report, &page, &experiment_page(&path, &certificates)?),
         };
     }
-    let malformed = |error: reticent_server::Error| Error::Malformed {
+    let malformed = |error: reticent_loops::Error| Error::Malformed {
         path: path.clone(),
         reason: error.to_string(),
     };
@@ -137,7 +134,7 @@ impl Loops {
     fn new(
         plans: &[LoopPlan],
         device_plans: &[DevicePlan],
-    ) -> Result<Self, reticent_server::Error> {
+    ) -> Result<Self, reticent_loops::Error> {
         let made = now();
         let certified = |plan: &LoopPlan| {
             Ok(CertifiedLoop {
@@ -146,12 +143,12 @@ impl Loops {
             })
         };
         let device = |plan: &DevicePlan| {
-            let certificate = devices::certificate_of_plan(plan, made)?;
+            let certificate = Certificate::of_devices(plan, None, made)?;
             Ok(CertifiedLoop { certificate, outlook: Some(plan.outlook()) })
         };
         let loops = plans.iter().map(certified).chain(device_plans.iter().map(device));
-        let loops = loops.collect::<Result<_, reticent_server::Error>>()?;
-        Ok(Loops { loops, together: devices::together(plans, device_plans)? })
+        let loops = loops.collect::<Result<_, reticent_loops::Error>>()?;
+        Ok(Loops { loops, together: Together::of_file(plans, device_plans)? })
     }
 
     fn table(&self) -> String {
@@ -161,10 +158,10 @@ impl Loops {
             lines.push(format!("  guarantee    {}", certificate.sentence));
             lines.push(format!(
                 "  best odds    {} for somebody who would guess right half of the time",
-                reticent_loops::page::percent(certificate.best_guess)
+                percent(certificate.best_guess)
             ));
             for row in &certificate.periods {
-                let epsilon = reticent_loops::page::epsilon_text(row.epsilon);
+                let epsilon = epsilon_text(row.epsilon);
                 let delta = certificate.guarantee.delta();
                 lines.push(format!(
                     "  periods      {}: epsilon {epsilon} at delta {delta:e}",
@@ -172,7 +169,7 @@ impl Loops {
                 ));
             }
             lines.extend(certificate.year.iter().map(|year| {
-                let epsilon = reticent_loops::page::epsilon_text(year.epsilon);
+                let epsilon = epsilon_text(year.epsilon);
                 let delta = certificate.guarantee.delta();
                 let windows = year.periods;
                 format!("  year         epsilon {epsilon} at delta {delta:e}, for the {windows} windows that it meets at most")

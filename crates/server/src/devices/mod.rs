@@ -8,7 +8,6 @@
 //! | `batch` | batches of a shuffler are taken, each once |
 //! | `tick` | reports are counted and models published, by the clock |
 //! | `replicas` | several processes on one store: what the others have published and taken |
-//! | `certificate` | what is promised, and what enforces each condition |
 //!
 //! ```text
 //! take:  report -> checked -> committed under its id -> answer
@@ -24,7 +23,6 @@
 //! next tick.
 
 mod batch;
-mod certificate;
 mod half;
 mod replicas;
 mod row;
@@ -56,9 +54,9 @@ pub(crate) use take::name_of;
 use crate::{
     Error, Result,
     clock::{Clock, Time},
-    config::{DevicePlan, LoopPlan},
+    config::DevicePlan,
     lives,
-    loops::{Certificate, Part, Together, first_chain},
+    loops::{Certificate, first_chain},
     sealed::{SealKey, Subject},
     store::{Digest, Head, Lease, LifeId, NewLife, Store},
     tasks::Tasks,
@@ -243,7 +241,7 @@ impl Devices {
     pub fn certificate(&self, each: &DeviceLoop) -> Result<Certificate> {
         let served = each.served();
         let head = Some((served.number, &served.chain));
-        certificate::certificate(&each.plan, head, self.clock.now())
+        Certificate::of_devices(&each.plan, head, self.clock.now())
     }
 
     /// A loop as everybody with a `read` key may see it.
@@ -261,22 +259,6 @@ impl Devices {
             halted: each.halted(),
         })
     }
-}
-
-/// What the loops of a file would give one person, those of a curator included.
-pub fn together(loops: &[LoopPlan], devices: &[DevicePlan]) -> Result<Together> {
-    let part = |plan: &DevicePlan| {
-        let (name, model) = (plan.name.clone(), plan.guarantee()?.model());
-        Ok(Part { name, event: plan.event()?, visits: Some(plan.visits()), model })
-    };
-    let parts = devices.iter().map(part).collect::<Result<_>>()?;
-    let deltas = devices.iter().map(|plan| plan.params.privacy.delta);
-    Together::of_plans_and(loops, parts, deltas.fold(0.0, f64::max))
-}
-
-/// The certificate that a loop would have if it were served.
-pub fn certificate_of_plan(plan: &DevicePlan, made: Time) -> Result<Certificate> {
-    certificate::certificate(plan, None, made)
 }
 
 /// The life of a loop before any report.

@@ -23,8 +23,7 @@ use super::{
 use crate::{
     Error,
     devices::DeviceView,
-    loops::{Certificate, ChainHeader, ChainLine, Together},
-    pages,
+    loops::{self, Certificate, ChainHeader, ChainLine, Together},
     secret::hex,
     service::{Loop, LoopView},
 };
@@ -130,13 +129,13 @@ pub(super) async fn certificate(
         (Some(Extension(At(each))), _) => {
             let certificate = app.service.certificate(&each.plan.name).await?;
             let page = wants_page(&headers)
-                .then(|| pages::certificate_page(&each.plan, &certificate, &together));
+                .then(|| loops::page::certificate_page(&each.plan, &certificate, &together));
             (certificate, page)
         }
         (None, Some(Extension(AtDevice(each)))) => {
             let certificate = app.service.devices().certificate(&each)?;
             let page = wants_page(&headers)
-                .then(|| pages::device_certificate_page(&each.plan, &certificate, &together));
+                .then(|| loops::page::device_certificate_page(&each.plan, &certificate, &together));
             (certificate, page)
         }
         (None, None) => return Err(no_loop()),

@@ -40,7 +40,6 @@ use axum::{
 use maud::{Markup, html};
 use serde::Deserialize;
 
-pub use certificate::{certificate_page, device_certificate_page, file_page, loops_page};
 pub use docs::docs_page;
 pub use session::{Access, Call, Viewer};
 

@@ -14,7 +14,7 @@ use crate::{
     clock::{Clock, ManualClock},
     config::{LoopPlan, ServiceFile},
     demo,
-    loops::{Limits, RankRequest, RewardRequest},
+    loops::{Limits, RankRequest, RewardRequest, page::file_page},
     secret::Secret,
     service::Options as ServiceOptions,
     store::MemoryStore,
@@ -325,7 +325,7 @@ proptest! {
         for (wild, calm) in wild.iter().zip(&calm) {
             prop_assert_eq!(elements(wild), elements(calm));
         }
-        let page = |plans: &[LoopPlan]| loops_page(plans, 0).unwrap();
+        let page = |plans: &[LoopPlan]| file_page(plans, &[], 0).unwrap();
         prop_assert_eq!(elements(&page(&plans)), elements(&page(&tame)));
     }
 

@@ -100,7 +100,7 @@ async fn a_total_names_the_trust_and_the_unit_of_its_loops() {
     ] {
         let file = ServiceFile::parse(&text).unwrap();
         let (plans, of_devices) = (file.check().unwrap(), file.check_devices().unwrap());
-        let planned = crate::devices::together(&plans, &of_devices).unwrap();
+        let planned = crate::loops::Together::of_file(&plans, &of_devices).unwrap();
         let (store, clock) =
             (Arc::new(MemoryStore::new([1; 16])), Arc::new(ManualClock::at(START)));
         let options = Options { plans, ..options(&store, &clock, 3) };

@@ -1,22 +1,46 @@
-//! What is promised to people whose devices add the noise, and what enforces each of its conditions.
+//! Certificate of a loop whose devices add the noise, and what enforces each of its conditions.
 
 use reticent::{
     privacy::{Event, Guarantee, TrustModel},
     randomize::Levels,
 };
-use reticent_loops::page::best_guess;
 
+use super::{Certificate, Condition, Part, Together, sentence};
 use crate::{
     Result,
-    clock::Time,
-    config::{DevicePlan, Period},
-    loops::{Certificate, Condition, Periods, SHOWN_PERIODS, often, sentence, windows_of_a_year},
+    config::{DevicePlan, LoopPlan, Period},
+    page::best_guess,
+    periods::{Periods, SHOWN_PERIODS, often, windows_of_a_year},
+    records::Digest,
     secret::hex,
-    store::Digest,
+    time::Time,
 };
 
-/// The certificate of a loop.
-pub(super) fn certificate(
+impl Certificate {
+    /// The certificate of a loop whose devices add the noise, with the number and the chain of its last model.
+    pub fn of_devices(
+        plan: &DevicePlan,
+        head: Option<(u64, &Digest)>,
+        made: Time,
+    ) -> Result<Self> {
+        certificate(plan, head, made)
+    }
+}
+
+impl Together {
+    /// The guarantee that all loops of a file, those with devices included, would give one person.
+    pub fn of_file(loops: &[LoopPlan], devices: &[DevicePlan]) -> Result<Self> {
+        let part = |plan: &DevicePlan| {
+            let (name, model) = (plan.name.clone(), plan.guarantee()?.model());
+            Ok(Part { name, event: plan.event()?, visits: Some(plan.visits()), model })
+        };
+        let parts = devices.iter().map(part).collect::<Result<_>>()?;
+        let deltas = devices.iter().map(|plan| plan.params.privacy.delta);
+        Self::of_plans_and(loops, parts, deltas.fold(0.0, f64::max))
+    }
+}
+
+fn certificate(
     plan: &DevicePlan,
     head: Option<(u64, &Digest)>,
     made: Time,

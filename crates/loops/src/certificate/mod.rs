@@ -1,6 +1,12 @@
-//! What is promised, and what enforces each of its conditions.
+//! The promise of a loop, and what enforces each of its conditions.
+//!
+//! | file | contents |
+//! | --- | --- |
+//! | this one | certificates of central loops, and of all loops together |
+//! | `device` | certificates of loops whose devices add the noise |
 
-use crate::page::best_guess;
+mod device;
+
 use reticent::{
     bandit::Curator,
     noise::SecureNoise,
@@ -8,13 +14,12 @@ use reticent::{
 };
 use serde::Serialize;
 
-use super::{
-    Earlier,
-    periods::{CALENDAR, Periods, SHOWN_PERIODS, often, several, windows_of_a_year},
-};
 use crate::{
     Result,
     config::{Ledger, LoopMode, LoopPlan, Period, Span, WarmStart},
+    generations::Earlier,
+    page::best_guess,
+    periods::{CALENDAR, Periods, SHOWN_PERIODS, often, several, windows_of_a_year},
     records::{Digest, WitnessPlace},
     secret::hex,
     time::{Time, date_time},
