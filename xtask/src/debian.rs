@@ -48,8 +48,8 @@ const FILES: [(&str, &str, u32); 15] = [
 
 /// Builds the package for people: `target/debian/reticent_VERSION_ARCHITECTURE.deb`.
 pub fn build() -> Result<PathBuf, String> {
-    cargo("binary", &["build", "--release", "--quiet", "--package", "reticent-cli"])?;
-    let release = binary().with_file_name("../release/reticent");
+    cargo("binary", &["build", "--profile", "dist", "--quiet", "--package", "reticent-cli"])?;
+    let release = binary().with_file_name("../dist/reticent");
     let stripped = stripped();
     make_folder(&stripped)?;
     step("strip", Command::new("strip").arg("-o").arg(&stripped).arg(release))?;
