@@ -12,9 +12,11 @@ use crate::{
     secret::random,
 };
 
-/// What sums reports and publishes models.
-pub(crate) enum Half {
+/// The server's side of a loop of devices: sums reports and publishes models.
+pub enum Half {
+    /// Of the local protocol.
     Local(Box<Server>),
+    /// Of the shuffled protocol.
     Shuffled(Box<ShuffleServer>),
 }
 
@@ -43,8 +45,8 @@ impl Half {
         })
     }
 
-    /// As it was saved.
-    pub(crate) fn load(plan: &DevicePlan, state: &[u8]) -> Result<Self> {
+    /// The learner as it was saved.
+    pub fn load(plan: &DevicePlan, state: &[u8]) -> Result<Self> {
         Ok(match &plan.learner {
             DeviceLearner::Local { protocol, .. } => {
                 Half::Local(protocol.load_server(state)?.into())
@@ -60,7 +62,8 @@ impl Half {
         }
     }
 
-    pub(crate) fn publish(&mut self) -> Result<Model> {
+    /// The next model.
+    pub fn publish(&mut self) -> Result<Model> {
         Ok(match self {
             Half::Local(server) => server.publish()?,
             Half::Shuffled(server) => server.publish()?,

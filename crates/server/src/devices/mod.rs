@@ -45,11 +45,11 @@ use reticent::{
 };
 use serde::Serialize;
 
-pub(crate) use half::Half;
+pub use half::Half;
 pub use half::storage;
-pub(crate) use row::Row;
+pub use row::Row;
 pub use take::Taken;
-pub(crate) use take::name_of;
+pub use take::name_of;
 
 use crate::{
     Error, Result,

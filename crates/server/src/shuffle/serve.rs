@@ -32,7 +32,7 @@ use crate::{
     secret::secret_in_file,
 };
 
-/// What `reticent shuffle` is told.
+/// What `reticent-server shuffle` is told.
 pub struct ShuffleOptions {
     /// Checked loops; those without a shuffler are passed over.
     pub plans: Vec<DevicePlan>,
