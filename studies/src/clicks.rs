@@ -1,7 +1,7 @@
-//! `science/clicks`: whether a logistic link learns more from clicks than the linear learner, at equal certificates.
+//! `clicks`: a logistic link beside the linear learner on clicks, at equal certificates.
 //!
 //! Rewards are 0 or 1, with random arms clicked at .5, .05 and .005. Under joint privacy: the linear default, [`linearised`](super::linearised) working
-//! responses, and the [`published_glm`](super::published_glm); with nobody trusted: the linear default and linearised responses. The logistic
+//! responses, and the [`published_glm`](super::published_glm); under local privacy: the linear default and linearised responses. The logistic
 //! learners are told the nominal rate, as an operator would know it; the linear ones have no use for it. Regret is in expected clicks.
 
 use reticent::{

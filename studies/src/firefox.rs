@@ -1,4 +1,4 @@
-//! `science/firefox`: the setting of Firefox's New Tab, whose public code randomises a vector of interests by unary encoding and fits Thompson sampling on what the
+//! `firefox`: the setting of Firefox's New Tab, whose public code randomises a vector of interests by unary encoding and fits Thompson sampling on what the
 //! server decodes, with a release every ten minutes. The same people, the same sections and the same rule with our randomisers, at the same epsilon, half and a tenth
 //! of it; and what every design promises over a day, a week and a month of refreshes.
 //!
@@ -29,7 +29,7 @@ use reticent_lab::{
 /// Refreshes that are priced: one, a day of them every four hours, a month of one a day.
 const REFRESHES: [u64; 3] = [1, 6, 30];
 
-/// What one interest costs at delta = 0.
+/// The epsilon of one interest at delta = 0.
 fn epsilon_of_interest() -> Result<f64> {
     let guarantee = Guarantee::of(&event(), TrustModel::Local, DELTA)?;
     Ok(guarantee.pure_epsilon().unwrap_or(f64::INFINITY))
@@ -258,7 +258,7 @@ fn write(stage: &Stage, people: u64, rows: &[Row]) -> Result<()> {
         )
     };
     figure.write(stage.folder, "day")?;
-    let mut page = Report::new("science/firefox");
+    let mut page = Report::new("firefox");
     page.table(&HEADER, &cells);
     page.figure(&figure)?;
     report::write(stage.folder, "table.html", page.html())

@@ -1,4 +1,4 @@
-//! `science/fixed_arms`: phased elimination and other learners in episodes beside the default, where arms are fixed and public.
+//! `fixed_arms`: phased elimination and other learners in episodes beside the default, where arms are fixed and public.
 //!
 //! The default learner of a curator releases `sum x x^T` and `sum x y` with noise on both, because in general x tells something of a person. Where all
 //! people have the same public arms it does not, and [`episodes`](super::episodes) needs one noisy number for each episode. Every learner has the

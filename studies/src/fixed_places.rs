@@ -1,4 +1,4 @@
-//! Where the arms of `science/fixed_arms` are: on a sphere, or apart from each other.
+//! The arms of `fixed_arms`: on a sphere, or apart from each other.
 
 use std::sync::Arc;
 

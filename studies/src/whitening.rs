@@ -1,4 +1,4 @@
-//! `science/whitening`: whether features should be whitened before they are randomised, when nobody is trusted.
+//! `whitening`: features whitened before they are randomised, under local privacy.
 //!
 //! Chen, Li, Rakhlin and Simchi-Levi (arXiv 2502.13115): under privacy a direction is worth `E|<x, v>|`, because noise has a fixed size whatever the features.
 //!
