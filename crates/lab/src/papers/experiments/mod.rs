@@ -276,7 +276,10 @@ mod tests {
     fn a_study_is_answered_with_its_program() {
         let refusal = |wanted: &str| matching(Some(wanted)).err().unwrap().to_string();
         let one = refusal("science/whitening");
-        assert!(one.contains("cargo run --release -p reticent-studies -- whitening --quick"), "{one}");
+        assert!(
+            one.contains("cargo run --release -p reticent-studies -- whitening --quick"),
+            "{one}"
+        );
         assert!(refusal("science").contains("reticent-studies -- NAME"));
         assert!(refusal("nonsense").contains("paper1/figure4"));
     }
