@@ -25,8 +25,8 @@ use super::{
 use crate::{
     Error,
     config::{BATCH_BODY_TIME, DeviceLearner, MOST_BATCH_BYTES},
-    devices::Taken,
     secret::hex,
+    service::Taken,
 };
 
 /// Reports in one call, at most.
@@ -213,7 +213,7 @@ pub(super) async fn report(
     request: Request,
 ) -> Result<Json<ReportAnswer>, Problem> {
     let report = read_json_bytes(&app, request).await?;
-    let mut taken = app.service.devices().take(&each, &[&report]).await?;
+    let mut taken = app.service.take(&each, &[&report]).await?;
     let outcome = taken.pop().unwrap_or(Ok(Taken::Taken)).map_err(message_problem)?;
     Ok(Json(ReportAnswer { outcome }))
 }
@@ -232,7 +232,7 @@ pub(super) async fn report_batch(
         return Err(Error::invalid("reports", batch.reports.len(), remedy).into());
     }
     let messages: Vec<&[u8]> = batch.reports.iter().map(|report| report.get().as_bytes()).collect();
-    let taken = app.service.devices().take(&each, &messages).await?;
+    let taken = app.service.take(&each, &messages).await?;
     let result = |taken: crate::Result<Taken>| match taken {
         Ok(outcome) => ReportResult { outcome: Some(outcome), problem: None },
         Err(error) => ReportResult { outcome: None, problem: Some(message_problem(error)) },
@@ -249,7 +249,7 @@ pub(super) async fn sealing(
     Extension(AtDevice(each)): Extension<AtDevice>,
 ) -> Result<Json<SealingAnswer>, Problem> {
     let (subject, plan) = each.sealed_form().ok_or_else(no_shuffler)?;
-    let key = app.service.devices().seal_key().filter(|_| !each.plan.sums());
+    let key = app.service.seal_key().filter(|_| !each.plan.sums());
     Ok(Json(SealingAnswer {
         r#loop: each.plan.name.clone(),
         mode: if each.plan.sums() { "sum" } else { "sealed" },
@@ -274,8 +274,8 @@ pub(super) async fn batches(
     Extension(AtDevice(each)): Extension<AtDevice>,
 ) -> Result<Json<BatchesAnswer>, Problem> {
     let (subject, _) = each.sealed_form().ok_or_else(no_shuffler)?;
-    app.service.devices().follow(&each).await?;
-    let key = app.service.devices().seal_key().filter(|_| !each.plan.sums());
+    app.service.follow_reports(&each).await?;
+    let key = app.service.seal_key().filter(|_| !each.plan.sums());
     Ok(Json(BatchesAnswer {
         next: each.next_batch(),
         model: each.served().number,
@@ -297,7 +297,7 @@ pub(super) async fn batch(
     each.sealed_form().ok_or_else(no_shuffler)?;
     let limits = HttpLimits { body_time: BATCH_BODY_TIME, ..app.limits };
     let body = read_bytes(&limits, MOST_BATCH_BYTES, request).await?;
-    let outcome = app.service.devices().take_batch(&each, body).await;
+    let outcome = app.service.take_batch(&each, body).await;
     let outcome = outcome.map_err(message_problem)?;
     Ok(Json(ReportAnswer { outcome }))
 }

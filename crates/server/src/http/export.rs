@@ -29,7 +29,7 @@ use super::{App, Problem, body::Ask, guard::At, loops::line, openapi::Problems};
 use crate::{
     Error, Result,
     config::LoopPlan,
-    service::{Exported, ExportedEvent, Loop},
+    service::{Central, Exported, ExportedEvent},
     store::Place,
 };
 
@@ -119,7 +119,7 @@ pub(super) async fn export(
 }
 
 /// How many actions every line of CSV has, and how many rows are damaged.
-async fn count_actions(app: &App, each: &Loop, asked: Option<usize>) -> Result<(usize, u64)> {
+async fn count_actions(app: &App, each: &Central, asked: Option<usize>) -> Result<(usize, u64)> {
     let mut counts = BTreeMap::<usize, u64>::new();
     let mut damaged = 0;
     let mut after = Some(Place::default());
@@ -187,7 +187,7 @@ fn csv_line(plan: &LoopPlan, event: &ExportedEvent, actions: usize) -> Result<St
 /// A body of a head and of one piece for each page of rows. An error cuts the body off, which clients notice.
 fn pages(
     app: App,
-    each: Arc<Loop>,
+    each: Arc<Central>,
     head: String,
     write: impl Fn(&LoopPlan, &Exported) -> Result<String> + Send + Sync + 'static,
 ) -> Body {
@@ -213,7 +213,7 @@ fn pages(
 }
 
 /// Logs rows that are left out, by the place of the first one.
-fn tell_damaged(each: &Loop, rows: &[Exported]) {
+fn tell_damaged(each: &Central, rows: &[Exported]) {
     let damaged = |row: &Exported| match row {
         Exported::Damaged(place) => Some(*place),
         Exported::Event(_) => None,

@@ -11,7 +11,10 @@ use prometheus_client::{
 };
 
 use super::keys::Grant;
-use crate::{clock::Time, service::Service};
+use crate::{
+    clock::Time,
+    service::{Loop, Service},
+};
 
 /// State of the service as a whole.
 #[derive(Debug, Clone, Copy)]
@@ -50,30 +53,17 @@ struct Ticking {
 impl Gauges {
     /// The loops that a key is for, and the service. Before the first release of a loop its time is that at which the service was `started`.
     pub(super) fn new(service: &Service, grant: &Grant, started: Time, flags: Flags) -> Self {
-        let curated = service.loops().map(|each| {
-            let answering = each.answering();
-            let served = &answering.served;
-            Ticking {
-                name: each.plan.name.clone(),
-                tick: each.plan.tick,
-                released: served.time.unwrap_or(started),
-                halted: each.halted().is_some(),
-                failing: each.is_failing(),
-                finished: served.over,
-                epsilon: Some(served.epsilon),
-            }
-        });
-        let devices = service.devices().loops().map(|each| Ticking {
-            name: each.plan.name.clone(),
-            tick: each.plan.tick,
-            released: each.served().time.unwrap_or(started),
+        let ticking = |each: &Loop| Ticking {
+            name: each.name.clone(),
+            tick: each.tick,
+            released: each.released().1.unwrap_or(started),
             halted: each.halted().is_some(),
             failing: each.is_failing(),
-            finished: false,
+            finished: each.is_over(),
             // That of an installation never changes: a copy of the store that is put back costs it nothing.
-            epsilon: None,
-        });
-        let loops = curated.chain(devices).filter(|each| grant.covers(&each.name)).collect();
+            epsilon: each.central().map(|central| central.answering().served.epsilon),
+        };
+        let loops = service.loops().filter(|each| grant.covers(&each.name)).map(ticking).collect();
         Gauges {
             flags,
             clock_doubted: service.clock_doubt().is_some(),

@@ -11,7 +11,7 @@ use axum::{
 };
 
 use super::{App, Problem, Role, keys::Entry, personalizer::PersonalizerError};
-use crate::{devices::DeviceLoop, service::Loop};
+use crate::service::{Central, Loop, Reports};
 
 /// The head of a loop, on answers and as clients echo it.
 const HEAD: HeaderName = HeaderName::from_static("reticent-head");
@@ -80,11 +80,11 @@ pub(super) struct Guard {
 
 /// The loop of a call.
 #[derive(Clone)]
-pub(super) struct At(pub(super) Arc<Loop>);
+pub(super) struct At(pub(super) Arc<Central>);
 
 /// The loop of a call, where its people's devices add the noise.
 #[derive(Clone)]
-pub(super) struct AtDevice(pub(super) Arc<DeviceLoop>);
+pub(super) struct AtDevice(pub(super) Arc<Reports>);
 
 /// The key of a call.
 #[derive(Clone)]
@@ -159,7 +159,7 @@ impl Guard {
             return Ok(false);
         }
         let name = path_parameter(parts, "loop").await?.unwrap_or_default();
-        let Some(device) = self.app.service.devices().find(&name) else { return Ok(false) };
+        let Ok(device) = self.app.service.reports(&name) else { return Ok(false) };
         let rate = self.app.limits.ranks;
         self.app.strangers.take(rate, 1, self.app.service.steady())?;
         parts.extensions.insert(AtDevice(Arc::clone(device)));
@@ -197,11 +197,8 @@ impl Guard {
             let remedy = "use a key of this loop";
             return Err(refused("the key is for another loop".into()).with_remedy(remedy));
         }
-        let device = self.app.service.devices().find(&name);
-        let each = match device {
-            Some(_) => None,
-            None => Some(At(Arc::clone(self.app.service.find(&name)?))),
-        };
+        let found = self.app.service.find(&name)?;
+        let device = found.reports();
         if !self.call.is_of(device.is_some()) {
             let detail = format!("loop {name} has no such call");
             let remedy = match device {
@@ -212,10 +209,13 @@ impl Guard {
             };
             return Err(Problem::new(StatusCode::NOT_FOUND, detail).with_remedy(remedy));
         }
-        if let Some(device) = device {
-            parts.extensions.insert(AtDevice(Arc::clone(device)));
+        match found {
+            Loop::Central(central) => Ok(Some(At(Arc::clone(central)))),
+            Loop::Reports(reports) => {
+                parts.extensions.insert(AtDevice(Arc::clone(reports)));
+                Ok(None)
+            }
         }
-        Ok(each)
     }
 
     fn take_rate(&self, entry: &Entry, calls: usize) -> Result<(), Problem> {

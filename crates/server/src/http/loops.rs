@@ -22,10 +22,9 @@ use super::{
 };
 use crate::{
     Error,
-    devices::DeviceView,
     loops::{self, Certificate, ChainHeader, ChainLine, Together},
     secret::hex,
-    service::{Loop, LoopView},
+    service::{Central, DeviceView, LoopView},
 };
 
 /// Releases that are listed at once, at most.
@@ -105,11 +104,10 @@ pub(super) async fn list(
     State(app): State<App>,
     Extension(Holder(entry)): Extension<Holder>,
 ) -> Result<Json<LoopList>, Problem> {
-    let seen = app.service.loops().filter(|each| entry.grant.covers(&each.plan.name));
+    let seen = app.service.central_loops().filter(|each| entry.grant.covers(&each.name));
     let loops = seen.map(|each| app.service.view(each, entry.grant.is_admin())).collect();
-    let devices = app.service.devices();
-    let seen = devices.loops().filter(|each| entry.grant.covers(&each.plan.name));
-    let devices = seen.map(|each| devices.view(each)).collect::<Result<_, Error>>()?;
+    let seen = app.service.report_loops().filter(|each| entry.grant.covers(&each.name));
+    let devices = seen.map(|each| each.view()).collect::<Result<_, Error>>()?;
     Ok(Json(LoopList { loops, devices }))
 }
 
@@ -133,7 +131,7 @@ pub(super) async fn certificate(
             (certificate, page)
         }
         (None, Some(Extension(AtDevice(each)))) => {
-            let certificate = app.service.devices().certificate(&each)?;
+            let certificate = app.service.certificate(&each.name).await?;
             let page = wants_page(&headers)
                 .then(|| loops::page::device_certificate_page(&each.plan, &certificate, &together));
             (certificate, page)
@@ -225,7 +223,7 @@ pub(super) async fn releases(
 
 /// A body of a first line and of one piece for each page of releases, which is read when the client has taken those before it. An error cuts the body off, which
 /// clients notice.
-fn listing(app: App, each: Arc<Loop>, begin: String, from: u64, limit: usize) -> Body {
+fn listing(app: App, each: Arc<Central>, begin: String, from: u64, limit: usize) -> Body {
     let shared = Arc::new((app, each));
     Body::from_stream(stream::try_unfold(
         (Some(begin), from, limit),

@@ -33,8 +33,7 @@ use super::{
 };
 use crate::{
     clock::Time,
-    devices::{DeviceCounts, DeviceLoop},
-    service::{Loop, Service},
+    service::{Central, DeviceCounts, Reports, Service},
 };
 
 /// What is counted here; the loops count the rest themselves.
@@ -93,7 +92,7 @@ impl Metrics {
             reward: Timed::default(),
             activate: Timed::default(),
         };
-        let times = service.loops().map(|each| (each.plan.name.clone(), times())).collect();
+        let times = service.central_loops().map(|each| (each.name.clone(), times())).collect();
         Metrics { times, requests: Family::default(), started: service.now() }
     }
 
@@ -135,15 +134,15 @@ impl Metrics {
         flags: Flags,
     ) -> Result<String, fmt::Error> {
         let curator = grant.is_admin();
-        let loops = service.loops().filter(|each| grant.covers(&each.plan.name));
+        let loops = service.central_loops().filter(|each| grant.covers(&each.name));
         let loops = loops
             .filter_map(|each| Some((Arc::clone(each), self.times.get(&each.plan.name)?.clone())));
         let mut registry = Registry::with_prefix("reticent");
         let gauges = Gauges::new(service, grant, self.started, flags);
         registry.register_collector(Box::new(gauges));
         registry.register_collector(Box::new(View { loops: loops.collect(), curator }));
-        let devices = service.devices().loops().filter(|each| grant.covers(&each.plan.name));
-        let devices: Vec<Arc<DeviceLoop>> = devices.cloned().collect();
+        let devices = service.report_loops().filter(|each| grant.covers(&each.name));
+        let devices: Vec<Arc<Reports>> = devices.cloned().collect();
         if !devices.is_empty() {
             registry.register_collector(Box::new(OfDevices(devices)));
         }
@@ -161,7 +160,7 @@ impl Metrics {
 }
 
 /// Loops whose people's devices add the noise. The server sees every report, so that nothing here is for the curator's eyes.
-struct OfDevices(Vec<Arc<DeviceLoop>>);
+struct OfDevices(Vec<Arc<Reports>>);
 
 impl fmt::Debug for OfDevices {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -212,7 +211,7 @@ impl Collector for OfDevices {
 
 /// Some loops as somebody may see them.
 struct View {
-    loops: Vec<(Arc<Loop>, Times)>,
+    loops: Vec<(Arc<Central>, Times)>,
     curator: bool,
 }
 
@@ -236,7 +235,7 @@ impl Collector for View {
 
 impl View {
     fn encode_for_curator(&self, encoder: &mut DescriptorEncoder) -> fmt::Result {
-        type Count = fn(&Loop) -> &AtomicU64;
+        type Count = fn(&Central) -> &AtomicU64;
         let counts: [(&str, &str, Count); 9] = [
             ("ranks", "Questions answered", |each| &each.counts.ranks),
             (
@@ -279,7 +278,7 @@ impl View {
         encoder: &mut DescriptorEncoder,
         name: &str,
         help: &str,
-        count: impl Fn(&Loop) -> &AtomicU64,
+        count: impl Fn(&Central) -> &AtomicU64,
     ) -> fmt::Result {
         let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
         for (each, _) in &self.loops {
@@ -294,7 +293,7 @@ impl View {
         encoder: &mut DescriptorEncoder,
         name: &str,
         help: &str,
-        value: impl Fn(&Loop) -> u64,
+        value: impl Fn(&Central) -> u64,
     ) -> fmt::Result {
         let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
         for (each, _) in &self.loops {

@@ -15,18 +15,18 @@ use crate::{
     Result,
     config::{Ledger, LoopMode, LoopPlan, Period},
     loops::{Certificate, Summary},
-    service::{Loop, LoopView},
+    service::{Central, Loop, LoopView},
     store::LedgerCount,
 };
 
 /// The parts of the dashboard.
 pub(super) async fn parts(pages: &Pages, viewer: &Viewer, host: &str) -> Result<Markup> {
     let mut cards = Vec::new();
-    for each in pages.service.loops().filter(|each| viewer.sees(&each.plan.name)) {
-        cards.push(card(pages, viewer, each, host, true).await?);
-    }
-    for each in pages.service.devices().loops().filter(|each| viewer.sees(&each.plan.name)) {
-        cards.push(super::device::card(pages, each, true)?);
+    for each in pages.service.loops().filter(|each| viewer.sees(&each.name)) {
+        cards.push(match each {
+            Loop::Central(central) => card(pages, viewer, central, host, true).await?,
+            Loop::Reports(reports) => super::device::card(pages, reports, true).await?,
+        });
     }
     let calls = pages.access.calls(viewer);
     Ok(html! {
@@ -62,7 +62,7 @@ fn troubles(troubles: &[String]) -> Markup {
 pub(super) async fn card(
     pages: &Pages,
     viewer: &Viewer,
-    each: &Loop,
+    each: &Central,
     host: &str,
     link: bool,
 ) -> Result<Markup> {
@@ -98,7 +98,7 @@ pub(super) async fn card(
     })
 }
 
-fn state(each: &Loop, view: &LoopView) -> Markup {
+fn state(each: &Central, view: &LoopView) -> Markup {
     let over = each.answering().served.over;
     html! {
         @if view.halted.is_some() { span.mark.watch { "stopped" } }
@@ -127,7 +127,7 @@ fn rewards(plan: &LoopPlan, view: &LoopView) -> Markup {
 }
 
 /// The chart of mean rewards.
-fn reward_chart(each: &Loop, points: &[Point]) -> Markup {
+fn reward_chart(each: &Central, points: &[Point]) -> Markup {
     let plan = &each.plan;
     let (low, high) = plan.learner_params.bounds.rewards;
     let title = format!("Mean reward, from {low} to {high}; bands hold with 95 %");
@@ -218,7 +218,7 @@ fn releases(
 }
 
 /// Exact counts.
-fn exact(each: &Loop, view: &LoopView, ledger: Option<LedgerCount>) -> Markup {
+fn exact(each: &Central, view: &LoopView, ledger: Option<LedgerCount>) -> Markup {
     let counts = &each.counts;
     let read = |count: &std::sync::atomic::AtomicU64| count.load(Ordering::Relaxed);
     html! {

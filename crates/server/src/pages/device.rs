@@ -3,16 +3,16 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use maud::{Markup, html};
-use reticent_loops::page::{device_sheet, epsilon_text, percent};
+use reticent_loops::page::{epsilon_text, percent};
 
 use super::{
-    Pages, Viewer,
+    Pages,
     layout::{ago, count, public, public_counts, tile},
 };
 use crate::{
-    Error, Result,
+    Result,
     config::{DevicePlan, Period, Span},
-    devices::DeviceLoop,
+    service::Reports,
 };
 
 /// What one installation's reports are, in words.
@@ -25,9 +25,9 @@ pub(super) fn unit(plan: &DevicePlan) -> String {
 }
 
 /// A loop as the server knows it.
-pub(super) fn card(pages: &Pages, each: &DeviceLoop, link: bool) -> Result<Markup> {
-    let (plan, devices) = (&each.plan, pages.service.devices());
-    let (view, certificate) = (devices.view(each)?, devices.certificate(each)?);
+pub(super) async fn card(pages: &Pages, each: &Reports, link: bool) -> Result<Markup> {
+    let plan = &each.plan;
+    let (view, certificate) = (each.view()?, pages.service.certificate(&each.name).await?);
     let published = match view.published {
         Some(time) => format!("published {}", ago(pages.service.now().saturating_sub(time))),
         None => "the first, which knows nothing".into(),
@@ -70,12 +70,12 @@ pub(super) fn card(pages: &Pages, each: &DeviceLoop, link: bool) -> Result<Marku
 }
 
 /// The parts of a loop's page.
-pub(super) fn parts(pages: &Pages, viewer: &Viewer, each: &DeviceLoop) -> Result<Markup> {
-    expect_seen(viewer, &each.plan.name)?;
+pub(super) async fn parts(pages: &Pages, each: &Reports) -> Result<Markup> {
     let plan = &each.plan;
     let tick = Span::milliseconds(plan.tick);
+    let card = card(pages, each, false).await?;
     Ok(html! {
-        (card(pages, each, false)?)
+        (card)
         section.card #made-of data-part {
             h2 { "What it is made of " (public()) }
             dl.facts {
@@ -90,24 +90,5 @@ pub(super) fn parts(pages: &Pages, viewer: &Viewer, each: &DeviceLoop) -> Result
                 }
             }
         }
-    })
-}
-
-fn expect_seen(viewer: &Viewer, name: &str) -> Result<()> {
-    if viewer.sees(name) {
-        return Ok(());
-    }
-    let shown: String = name.chars().take(64).collect();
-    Err(Error::unknown(format!("loop {shown:?}"), "use a key of this loop"))
-}
-
-/// The sheet of a loop that is served.
-pub(super) async fn served(pages: &Pages, viewer: &Viewer, each: &DeviceLoop) -> Result<Markup> {
-    expect_seen(viewer, &each.plan.name)?;
-    let certificate = pages.service.devices().certificate(each)?;
-    let together = pages.service.together().await?;
-    Ok(html! {
-        p.screen.hint { "Print this page, or save it as PDF." }
-        (device_sheet(&each.plan, &certificate, &together))
     })
 }

@@ -15,7 +15,7 @@ use crate::{
     Result,
     clock::Time,
     loops::{Certificate, Rollback, Summary},
-    service::{Loop, Service},
+    service::{Central, LifeCycle, Service},
     store::LedgerCount,
 };
 
@@ -86,7 +86,7 @@ impl Histories {
     }
 
     /// The points of a loop's chart, in the order of time.
-    pub(super) async fn points(&self, service: &Service, each: &Loop) -> Result<Vec<Point>> {
+    pub(super) async fn points(&self, service: &Service, each: &Central) -> Result<Vec<Point>> {
         let last = each.answering().served.number;
         if last == 0 {
             return Ok(Vec::new());
@@ -112,7 +112,7 @@ impl Histories {
     pub(super) async fn ledger(
         &self,
         service: &Service,
-        each: &Loop,
+        each: &Central,
     ) -> Result<Option<LedgerCount>> {
         kept(&self.of(&each.plan.name).ledger, service.now(), service.ledger_count(each)).await
     }
@@ -121,15 +121,15 @@ impl Histories {
     pub(super) async fn certificate(
         &self,
         service: &Service,
-        each: &Loop,
+        each: &LifeCycle,
     ) -> Result<Arc<Certificate>> {
-        let made = async { service.certificate(&each.plan.name).await.map(Arc::new) };
-        kept(&self.of(&each.plan.name).certificate, service.now(), made).await
+        let made = async { service.certificate(&each.name).await.map(Arc::new) };
+        kept(&self.of(&each.name).certificate, service.now(), made).await
     }
 }
 
 /// What a stored release says; nothing if only its hash is kept.
-async fn read(service: &Service, each: &Loop, number: u64) -> Result<Option<Point>> {
+async fn read(service: &Service, each: &Central, number: u64) -> Result<Option<Point>> {
     let records = service.releases(&each.plan.name, number, 1).await?;
     let record = records.into_iter().next().filter(|record| record.number == number);
     let Some(record) = record.filter(|record| !record.release.is_empty()) else { return Ok(None) };

@@ -43,7 +43,10 @@ use serde::Deserialize;
 pub use docs::docs_page;
 pub use session::{Access, Call, Viewer};
 
-use crate::{Error, Result, service::Service};
+use crate::{
+    Error, Result,
+    service::{Loop, Service},
+};
 use history::Histories;
 use layout::Frame;
 use session::Sessions;
@@ -225,10 +228,20 @@ async fn one_loop_live(
     live_answer(loop_parts(&pages, &viewer, &name, &host).await)
 }
 
+/// Refuses a loop that a key does not cover.
+fn expect_seen(viewer: &Viewer, name: &str) -> Result<()> {
+    if viewer.sees(name) {
+        return Ok(());
+    }
+    let shown: String = name.chars().take(64).collect();
+    Err(Error::unknown(format!("loop {shown:?}"), "use a key of this loop"))
+}
+
 async fn loop_parts(pages: &Pages, viewer: &Viewer, name: &str, host: &str) -> Result<Markup> {
-    match pages.service.devices().find(name) {
-        Some(each) => device::parts(pages, viewer, each),
-        None => details::parts(pages, viewer, name, host).await,
+    expect_seen(viewer, name)?;
+    match pages.service.find(name)? {
+        Loop::Central(central) => details::parts(pages, viewer, central, host).await,
+        Loop::Reports(reports) => device::parts(pages, reports).await,
     }
 }
 
@@ -241,10 +254,7 @@ async fn loop_certificate(
         let next = format!("/loops/{name}/certificate");
         return pages.sign_in_page(StatusCode::UNAUTHORIZED, &next, false);
     };
-    let body = match pages.service.devices().find(&name) {
-        Some(each) => device::served(&pages, &viewer, each).await,
-        None => certificate::served(&pages, &viewer, &name).await,
-    };
+    let body = certificate::served(&pages, &viewer, &name).await;
     pages.answer(&viewer, &format!("Privacy certificate: {name}"), body)
 }
 

@@ -17,7 +17,7 @@ use crate::{
 impl Service {
     /// What a loop has released, for another loop to begin with.
     pub async fn model_file(&self, name: &str) -> Result<String> {
-        let each = self.find(name)?;
+        let each = self.central(name)?;
         let _not_while_ticking = each.ticking.lock().await;
         let head = self.store.head(each.life).await?;
         if head.number != each.answering().served.number {

@@ -17,11 +17,18 @@ use tokio::sync::{RwLock, RwLockWriteGuard};
 
 use crate::{
     Error, Result,
-    store::{LifeId, Store},
+    store::{LifeId, Ranked, Store},
 };
 
 /// Events by slot.
 pub(super) type Slots = BTreeMap<u64, u64>;
+
+/// Counts an event that was added to an open slot.
+pub(super) fn count_added(slots: &mut Slots, stored: Option<&Ranked>) {
+    if let Some(Ranked::Added { slot }) = stored {
+        *slots.entry(*slot).or_default() += 1;
+    }
+}
 
 /// The open events of a loop.
 pub(super) struct OpenEvents {

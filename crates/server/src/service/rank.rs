@@ -6,7 +6,10 @@
 
 use std::sync::{Arc, atomic::Ordering};
 
-use super::{Counts, Loop, Service, open::Slots};
+use super::{
+    Central, Counts, Service,
+    open::{Slots, count_added},
+};
 use crate::{
     Error, Result,
     clock::Clock,
@@ -91,7 +94,7 @@ impl Service {
         name: &str,
         requests: Vec<RankRequest>,
     ) -> Result<Vec<Result<RankAnswer>>> {
-        let each = self.find(name)?;
+        let each = self.central(name)?;
         self.check_batch("requests", requests.len())?;
         self.check_actions(&requests)?;
         // Where that fails, the question will fail too.
@@ -111,8 +114,8 @@ impl Service {
         let stored = self.tasks.carry_out(async move {
             let note = |slots: &mut Slots, stored: &Vec<Ranked>| {
                 for (one, seen) in stored.iter().zip(seen) {
-                    if let Ranked::Added { slot } = one {
-                        *slots.entry(*slot).or_default() += 1;
+                    count_added(slots, Some(one));
+                    if let Ranked::Added { .. } = one {
                         seen.count(&counted.counts);
                         if seen.without_person {
                             counted.warn_without_person();
@@ -120,10 +123,7 @@ impl Service {
                     }
                 }
             };
-            let stored = counted.open.change(store.rank(events), note).await;
-            // Where that fails, the next question tries it.
-            let _ = counted.open.make_certain(store.as_ref(), counted.life).await;
-            stored
+            counted.insert(store.as_ref(), store.rank(events), note).await
         });
         let stored = stored.await;
         self.writing.note(&stored, self.clock.steady());
@@ -159,7 +159,7 @@ impl Service {
     }
 
     /// Refuses more open events than there is room for: a number that depends on when people came and on nothing else.
-    fn check_room(&self, each: &Loop, more: u64) -> Result<()> {
+    fn check_room(&self, each: &Central, more: u64) -> Result<()> {
         let most = self.limits.open_events;
         if each.open_events().saturating_add(more) <= most {
             return Ok(());
@@ -173,7 +173,7 @@ impl Service {
     async fn prepare_all(
         self: &Arc<Self>,
         caller: &str,
-        each: &Arc<Loop>,
+        each: &Arc<Central>,
         requests: Vec<RankRequest>,
     ) -> Result<Vec<Result<(NewEvent, Prepared)>>> {
         if requests.iter().map(RankRequest::work).sum::<usize>() <= LIGHT {
@@ -187,7 +187,7 @@ impl Service {
     fn prepare(
         &self,
         caller: &str,
-        each: &Arc<Loop>,
+        each: &Arc<Central>,
         mut request: RankRequest,
     ) -> Result<(NewEvent, Prepared)> {
         if let Some(path) = &each.plan.params.person_from {
@@ -229,7 +229,7 @@ impl Service {
     }
 
     /// Who pays for an event of this person.
-    fn payer(&self, each: &Loop, person: Option<&str>, now: u64) -> Payer {
+    fn payer(&self, each: &Central, person: Option<&str>, now: u64) -> Payer {
         match (each.plan.ledger, person) {
             (Ledger::Decision, _) => Payer::Decision,
             (ledger @ Ledger::Person { most, .. }, Some(person)) if self.people.are_known() => {
@@ -249,7 +249,7 @@ impl Service {
 /// Milliseconds between two warnings that questions come without a person, at least.
 const WARNED: u64 = 3_600_000;
 
-impl Loop {
+impl Central {
     /// Warns that questions come without a person: once an hour, whoever comes.
     fn warn_without_person(&self) {
         let now = self.clock.steady();

@@ -7,12 +7,7 @@
 //! new lease -> look      a holder of a later one sees the note
 //! ```
 
-use std::sync::Arc;
-
-use super::{
-    Loop, Service, WATCHED,
-    tick::{Progress, settled},
-};
+use super::{Central, LifeCycle, Loop, Service, WATCHED, tick::Progress};
 use crate::{
     Result,
     clock::Time,
@@ -21,7 +16,7 @@ use crate::{
 };
 
 /// Whether a loop is stopped because its store has gone back.
-fn known_to_be_back(each: &Loop) -> bool {
+fn known_to_be_back(each: &LifeCycle) -> bool {
     each.halt_state().as_ref().is_some_and(|halt| halt.seen.is_some())
 }
 
@@ -67,10 +62,15 @@ impl Service {
 
     /// Looks at what other processes have done to a loop: a head that they have released is served, one that is behind what this process has served shows that the
     /// store has gone back, what they have noted stops this process too, and what an operator has accepted lets it go on.
-    pub(super) async fn follow(&self, each: &Arc<Loop>, head: &Head) -> Result<()> {
-        if !self.store.is_shared() {
-            return self.publish(each, head, None).await;
-        }
+    pub(super) async fn follow(&self, loop_: &Loop, head: &Head) -> Result<()> {
+        let each = match loop_ {
+            Loop::Central(each) if self.store.is_shared() => each,
+            Loop::Reports(reports) if head.number > loop_.released().0 => {
+                self.publish(loop_, head, None).await?;
+                return self.follow_reports(reports).await;
+            }
+            _ => return self.publish(loop_, head, None).await,
+        };
         let answering = each.answering();
         let served = HeadName::new(answering.served.number, &answering.served.chain);
         let known = known_to_be_back(each);
@@ -92,7 +92,7 @@ impl Service {
         // A loop that is stopped stays so until somebody accepts it, which moves the head.
         let lacks = (!known || head.number > served.number)
             && self.compare_charges(each, head, last, found.as_ref()).await?;
-        self.publish(each, head, None).await?;
+        self.publish(loop_, head, None).await?;
         let replays = each.answering().served.replays;
         if replays > before && !lacks {
             self.go_on(each, head, replays).await?;
@@ -101,7 +101,7 @@ impl Service {
     }
 
     /// Another process has accepted a rollback.
-    async fn go_on(&self, each: &Loop, head: &Head, replays: u64) -> Result<()> {
+    async fn go_on(&self, each: &Central, head: &Head, replays: u64) -> Result<()> {
         self.witness_replays(each.life, replays).await?;
         match each.note_again() {
             // It did not know of what was seen here: that is another rollback.
@@ -114,7 +114,7 @@ impl Service {
     }
 
     /// Ends the right of whoever may release now, when it is noted that nothing may be released.
-    pub(super) async fn end_epoch(&self, each: &Loop) -> Result<()> {
+    pub(super) async fn end_epoch(&self, each: &LifeCycle) -> Result<()> {
         if self.store.is_shared() {
             self.store.take_epoch(each.life).await?;
         }
@@ -130,7 +130,7 @@ impl Service {
         now: Time,
     ) -> Result<()> {
         // After a clock that went back, earlier slots are asked for again.
-        let settled = settled(&each.plan, now);
+        let settled = each.settled(head, now);
         progress.settled = progress.settled.min(settled);
         if !self.store.is_shared() || head.closed == progress.counted {
             return Ok(());

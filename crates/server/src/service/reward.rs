@@ -28,7 +28,7 @@ impl Service {
         name: &str,
         rewards: Vec<(String, RewardRequest)>,
     ) -> Result<Vec<Result<()>>> {
-        let each = self.find(name)?;
+        let each = self.central(name)?;
         self.check_batch("rewards", rewards.len())?;
         let sum = each.plan.params.reward.combine == Combine::Sum;
         let prepare = |(event, request): &(String, RewardRequest)| {
@@ -63,7 +63,7 @@ impl Service {
 
     /// Marks a deferred event as shown.
     pub async fn activate(&self, name: &str, event: &str) -> Result<()> {
-        let each = self.find(name)?;
+        let each = self.central(name)?;
         let counted = Arc::clone(each);
         let activated = self.store.activate(each.life, self.events.event(name, event));
         let outcome = self.carry_out(activated, move |outcome| {

@@ -29,7 +29,7 @@ use reticent::{bandit::Curator, noise::SecureNoise};
 use reticent_loops::page::epsilon_text;
 use serde::{Deserialize, Serialize};
 
-use super::{Answering, Loop, Note, Service};
+use super::{Answering, Central, LifeCycle, Service, life_cycle::Note};
 use crate::{
     Error, Result,
     clock::Clock,
@@ -98,7 +98,7 @@ pub(super) fn doubt_name(life: LifeId, replays: u64) -> String {
 
 impl Service {
     /// Notes a head that is committed, before it is served.
-    pub(super) async fn witness_head(&self, each: &Loop, head: &Head) -> Result<()> {
+    pub(super) async fn witness_head(&self, each: &Central, head: &Head) -> Result<()> {
         let Some(witness) = &self.witness else { return Ok(()) };
         let mut witness = witness.lock().await;
         witness.see(each.life, head);
@@ -127,7 +127,7 @@ impl Service {
         let Some(witness) = &self.witness else { return Ok(()) };
         let record = witness.lock().await.record.clone();
         self.repeat_lost(&record).await?;
-        for each in self.loops() {
+        for each in self.central_loops() {
             for life in &each.earlier.lives {
                 let Some(seen) = record.heads.get(life) else { continue };
                 let alone = record.alone(*life, seen);
@@ -174,7 +174,7 @@ impl Service {
 
     /// Stops the other loops of a database that has gone back in one of them: other processes may have served releases of theirs that it has lost too. The witness of a process that is alone has
     /// seen everything that was served, and tells for each loop.
-    pub(super) async fn doubt_what_others_served(&self, each: &Loop) -> Result<()> {
+    pub(super) async fn doubt_what_others_served(&self, each: &Central) -> Result<()> {
         if self.store.is_shared() { self.doubt_others(each).await } else { Ok(()) }
     }
 
@@ -184,7 +184,7 @@ impl Service {
         let Some(witness) = &self.witness else { return Ok(()) };
         let mut witness = witness.lock().await;
         // A doubted clock is no reason to leave a head out: it is served all the same.
-        for each in self.loops().filter(|each| each.halt_state().is_none()) {
+        for each in self.central_loops().filter(|each| each.halt_state().is_none()) {
             witness.see(each.life, &self.head(each).await?);
         }
         witness.note_others(self.store.as_ref()).await?;
@@ -227,7 +227,7 @@ impl Service {
     /// The first record of a loop that has this number or a later one: a number that was left out after an accepted rollback has none.
     pub(super) async fn record_from(
         &self,
-        each: &Loop,
+        each: &Central,
         number: u64,
     ) -> Result<Option<ReleaseRecord>> {
         Ok(self.store.releases(each.life, number.max(1), 1).await?.into_iter().next())
@@ -237,7 +237,7 @@ impl Service {
     /// the number on that was seen here last.
     pub(super) async fn compare_charges(
         &self,
-        each: &Loop,
+        each: &Central,
         head: &Head,
         (known, seen): (u64, u64),
         found: Option<&ReleaseRecord>,
@@ -265,7 +265,7 @@ impl Service {
     }
 
     /// Stops the releases of a loop of whose releases this number has been seen.
-    pub(super) async fn gone_back(&self, each: &Loop, seen: u64) -> Result<()> {
+    pub(super) async fn gone_back(&self, each: &Central, seen: u64) -> Result<()> {
         let (number, accept) = self.acceptance(each).await;
         let why = format!(
             "rollback: this copy of the store ends at release {number}, but release {seen} was already published. {accept}"
@@ -275,7 +275,7 @@ impl Service {
 
     /// Stops a loop that counts in the ledger of an earlier generation of which the store lacks a release: visits to it are missing in the ledger. Each release that
     /// is shown so is charged once, with all of its generation before it, as those of the present one are.
-    pub(super) async fn ledger_lacks(&self, each: &Loop, life: LifeId, seen: u64) -> Result<()> {
+    pub(super) async fn ledger_lacks(&self, each: &Central, life: LifeId, seen: u64) -> Result<()> {
         let name = shown_name(life);
         if seen <= floor(self.store.as_ref(), name.clone()).await? {
             return Ok(());
@@ -289,15 +289,15 @@ impl Service {
 
     /// Stops the releases of the other loops: one file holds them all, and what a client has seen of one loop does not tell how far the others were.
     /// A loop that is not in the file now stops when it is there again.
-    pub(super) async fn doubt_others(&self, each: &Loop) -> Result<()> {
+    pub(super) async fn doubt_others(&self, each: &Central) -> Result<()> {
         let mut doubted = Ok(());
-        for other in self.loops().filter(|other| other.life != each.life) {
+        for other in self.central_loops().filter(|other| other.life != each.life) {
             // The others are doubted all the same.
             doubted = doubted.and(self.doubt(other, ANOTHER_SHOWS).await);
         }
         for life in self.store.lives().await?.into_iter().filter(|life| life.ended.is_none()) {
             let params: LoopParams = serde_json::from_slice(&life.params).map_err(Error::store)?;
-            let served = self.loops().any(|served| served.life == life.id);
+            let served = self.central_loops().any(|served| served.life == life.id);
             if !served && params.trust == Trust::Curator {
                 doubted = doubted.and(self.note_doubt(life.id).await);
             }
@@ -313,7 +313,7 @@ impl Service {
     }
 
     /// Stops the releases of a loop whose later releases may be lost.
-    async fn doubt(&self, each: &Loop, shown: &str) -> Result<()> {
+    async fn doubt(&self, each: &Central, shown: &str) -> Result<()> {
         let (number, accept) = self.acceptance(each).await;
         let why = format!(
             "rollback: {shown}, and releases of this one after {number} may be lost. {accept}"
@@ -324,7 +324,7 @@ impl Service {
 
     /// The number of the head of the store, and what an operator does about it. A store that cannot be read at present is taken to be at what is served: the loop is
     /// stopped all the same.
-    async fn acceptance(&self, each: &Loop) -> (u64, String) {
+    async fn acceptance(&self, each: &Central) -> (u64, String) {
         let head = self.head(each).await;
         let stored = match &head {
             Ok(head) => HeadName::new(head.number, &head.chain),
@@ -356,7 +356,7 @@ impl Service {
     }
 
     /// Epsilon of one unit before a rollback to this head of the store is accepted, and after.
-    async fn cost_of_rollback(&self, each: &Loop, head: &Head) -> Result<RollbackCost> {
+    async fn cost_of_rollback(&self, each: &Central, head: &Head) -> Result<RollbackCost> {
         let known = self.charged(each.life).await?.max(each.answering().served.replays);
         let epsilon = |number: u64| {
             let curator = Curator::<SecureNoise>::resume_charged(&head.state, number, known)?;
@@ -366,7 +366,7 @@ impl Service {
     }
 
     /// Stops the releases of a loop of which there is another release of this number.
-    pub(super) async fn forked(&self, each: &Loop, number: u64) -> Result<()> {
+    pub(super) async fn forked(&self, each: &Central, number: u64) -> Result<()> {
         let (_, accept) = self.acceptance(each).await;
         let why = format!(
             "rollback: there are two releases of number {number}, of two copies of the store. {accept}"
@@ -376,13 +376,13 @@ impl Service {
 
     /// Stops the releases of a loop, and notes it in the store: a process that starts again, without a witness and before a client has echoed a token, would
     /// go on from the older copy. The note is for the replays that are charged now, so that it is void when one more is.
-    async fn halt_for_good(&self, each: &Loop, why: String, seen: u64) -> Result<()> {
+    async fn halt_for_good(&self, each: &Central, why: String, seen: u64) -> Result<()> {
         each.halt(why, Some((seen, Note::Seen)));
         self.note_halt(each).await
     }
 
     /// Notes in the store what stops a loop, if that has not been done; every tick tries it again.
-    pub(super) async fn note_halt(&self, each: &Loop) -> Result<()> {
+    pub(super) async fn note_halt(&self, each: &LifeCycle) -> Result<()> {
         let shown = each.halt_state().as_ref().and_then(|halt| halt.seen.zip(halt.unnoted));
         let Some((seen, note)) = shown else { return Ok(()) };
         match note {
@@ -403,14 +403,14 @@ impl Service {
 
     /// Stops the releases of loops that had gone back when the last process ended. It is called at a start, when what is served has just been read from the store.
     pub(super) async fn recall_halts(&self) -> Result<()> {
-        for each in self.loops() {
+        for each in self.central_loops() {
             self.recall_halt(each).await?;
         }
         Ok(())
     }
 
     /// Stops the releases of a loop that is noted to have gone back, by this process or another one.
-    pub(super) async fn recall_halt(&self, each: &Loop) -> Result<()> {
+    pub(super) async fn recall_halt(&self, each: &Central) -> Result<()> {
         if each.halt_state().as_ref().is_some_and(|halt| halt.seen.is_some()) {
             return Ok(());
         }
@@ -439,7 +439,7 @@ impl Service {
 
     /// Shows the charges that only the witness knows of in what is served: a copy from before an accepted rollback does not hold them.
     pub(super) async fn show_charges(&self) -> Result<()> {
-        for each in self.loops() {
+        for each in self.central_loops() {
             if self.charged(each.life).await? > 0 {
                 let curator = self.cost_of(each.life).await?;
                 let epsilon = each.earlier.guarantee(&curator)?.epsilon();
@@ -451,7 +451,7 @@ impl Service {
     }
 
     /// The latest release that was seen of a loop that was rolled back, and the head of its store, which must be the one that is `named`: the operator accepts no other one than they looked at.
-    async fn rolled_back(&self, each: &Loop, named: &str) -> Result<(u64, Head)> {
+    async fn rolled_back(&self, each: &Central, named: &str) -> Result<(u64, Head)> {
         let Some(seen) = each.halt_state().as_ref().and_then(|halt| halt.seen) else {
             let remedy = "nothing shows that this loop was rolled back: nothing has to be accepted";
             return Err(Error::invalid("head", named, remedy));
@@ -467,14 +467,14 @@ impl Service {
 
     /// Prices going on from a store that was rolled back. Nothing is changed.
     pub async fn price_rollback(&self, name: &str, named: &str) -> Result<RollbackCost> {
-        let each = self.find(name)?;
+        let each = self.central(name)?;
         let (_, head) = self.rolled_back(each, named).await?;
         self.cost_of_rollback(each, &head).await
     }
 
     /// Goes on from a store that was rolled back, and charges the replay. `named` must be the head of the store; once accepted, the same name does not fit any more.
     pub async fn accept_rollback(&self, name: &str, named: &str) -> Result<Accepted> {
-        let each = self.find(name)?;
+        let each = self.central(name)?;
         let _one_at_a_time = each.ticking.lock().await;
         let from = self.store.head(each.life).await?.key();
         let (seen, head) = self.rolled_back(each, named).await?;

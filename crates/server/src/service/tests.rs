@@ -100,12 +100,12 @@ impl World {
     }
 
     fn number(&self) -> u64 {
-        self.service.find("home").unwrap().answering().served.number
+        self.service.central("home").unwrap().answering().served.number
     }
 
     /// How many events have contributed, and the sum of their rewards, from the release; each with the deviation of its noise.
     fn learnt(&self) -> [(f64, f64); 2] {
-        let each = self.service.find("home").unwrap();
+        let each = self.service.central("home").unwrap();
         let answering = each.answering();
         let Some(release) = &answering.served.release else { return [(0.0, 0.0); 2] };
         let constant = each.plan.features.constant().unwrap();
@@ -284,7 +284,7 @@ async fn the_ledger_is_charged_at_rank_for_deferred_and_held_out_events_too() {
     world.assert_learnt(0.0, 0.0);
     let world = World::new(&file(&once, "baseline = { share = 0.99 }")).await;
     world.rank("held out", Some("b")).await;
-    let each = world.service.find("home").unwrap();
+    let each = world.service.central("home").unwrap();
     let count = world.service.ledger_count(each).await.unwrap().unwrap();
     assert_eq!((count.people, count.used_up), (CROWD as u64, CROWD as u64));
 }
@@ -298,7 +298,7 @@ async fn an_apprentice_learns_from_every_event_and_its_matches_are_for_the_curat
     world.ticks(3).await;
     // Matching or not: all of the crowd.
     world.assert_learnt(1.0, 1.0);
-    let each = world.service.find("home").unwrap();
+    let each = world.service.central("home").unwrap();
     let matches = each.counts.matches.load(Ordering::Relaxed);
     assert!(matches > 0 && matches < CROWD as u64, "{matches}");
     let public = serde_json::to_string(&world.service.view(each, false)).unwrap();
@@ -329,7 +329,7 @@ async fn a_repetition_gets_the_stored_answer_and_another_body_is_refused() {
     assert_eq!(world.rank("one", None).await, first);
     world.ticks(4).await;
     world.assert_learnt(1.0, 0.0);
-    assert_eq!(world.service.find("home").unwrap().open_events(), 0);
+    assert_eq!(world.service.central("home").unwrap().open_events(), 0);
 }
 
 #[tokio::test]
@@ -420,7 +420,7 @@ async fn mean_rewards_of_the_policy_and_of_the_hold_out_are_in_the_release() {
         world.service.reward("home", &id, request).await.unwrap();
     }
     world.ticks(3).await;
-    let each = world.service.find("home").unwrap();
+    let each = world.service.central("home").unwrap();
     let summary = world.service.view(each, false).summary;
     let baseline = summary.baseline_reward.unwrap();
     assert!((baseline.value - 0.25).abs() < 0.02, "{baseline:?}");

@@ -9,27 +9,18 @@
 
 use std::sync::Arc;
 
-use super::{Answering, Counts, Loop, Service};
+use super::{Central, LifeCycle, Loop, Service, life_cycle::stored_head};
 use crate::{
     Result,
     clock::{Clock, Time},
     config::{LoopPlan, REMEMBERED},
     failpoint,
-    loops::{self, Folded, contribute, first_chain},
+    loops::Stepped,
     store::{Collect, Committed, Head, Place, Step, collect_all},
 };
 
 /// Events that are read at once.
 pub(super) const ROWS: usize = 4096;
-
-/// After the service was away, slots that have passed stay open for so long, in milliseconds, or for the reward window if that is shorter, so
-/// that rewards can be sent again.
-const GRACE: u64 = 60_000;
-
-/// How long slots of a loop that have passed stay open after time away, in milliseconds.
-pub(super) fn grace(plan: &LoopPlan) -> u64 {
-    GRACE.min(plan.params.reward.window.as_milliseconds())
-}
 
 /// A store that has failed for longer than this, in milliseconds, was away for people who sent rewards too.
 const AWAY: u64 = 10_000;
@@ -55,7 +46,8 @@ pub enum Ticked {
     Halted,
 }
 
-/// What the ticks of a loop remember.
+/// Memory of the ticks of a loop.
+#[derive(Default)]
 pub(super) struct Progress {
     /// Nothing is closed before this moment of the steady clock.
     not_before: u64,
@@ -74,11 +66,9 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Nothing is closed before so many milliseconds have passed by the steady clock from now on; open events have been counted when slots up to `settled` were.
-    pub(super) fn new(now: u64, wait: u64, settled: u64) -> Self {
-        let not_before = now.saturating_add(wait);
-        let (spared, ahead) = (false, false);
-        Progress { not_before, counted: 0, settled, failing: None, closed: 0, spared, ahead }
+    /// Progress of a loop whose open events have been counted when slots up to `settled` were.
+    pub(super) fn new(settled: u64) -> Self {
+        Progress { settled, ..Progress::default() }
     }
 
     /// Nothing more is closed before this moment of the steady clock.
@@ -100,7 +90,7 @@ impl Service {
         ticked
     }
 
-    async fn tick_once(&self, each: &Arc<Loop>, progress: &mut Progress) -> Result<Ticked> {
+    async fn tick_once(&self, each: &Loop, progress: &mut Progress) -> Result<Ticked> {
         // One look at the clock, so that it cannot jump between being believed and being used.
         let now = self.clock.now();
         let began = self.clock.steady();
@@ -118,23 +108,22 @@ impl Service {
         // One that hangs and then answers was away too.
         let since = progress.failing.unwrap_or(began);
         if steady.saturating_sub(since) > AWAY && !std::mem::replace(&mut progress.spared, true) {
-            progress.wait(steady.saturating_add(grace(&each.plan)));
+            progress.wait(steady.saturating_add(each.grace()));
         }
-        each.see_closed(head.closed, &mut progress.ahead);
+        if let Loop::Central(central) = each {
+            central.see_closed(head.closed, &mut progress.ahead);
+        }
         self.follow(each, &head).await?;
         self.recount(each, &head, progress, now).await?;
         if each.halted().is_some() {
             self.note_halt(each).await?;
-            each.lease.give_up(self.store.as_ref(), each.life).await;
+            each.lease.give_up(store, each.life).await;
             return Ok(Ticked::Halted);
         }
         if !leased || self.clock.steady() < progress.not_before {
             return Ok(Ticked::Nothing);
         }
-        let Some(due) = each.plan.slot(now).checked_sub(1) else { return Ok(Ticked::Nothing) };
-        if due <= head.folded {
-            return Ok(Ticked::Nothing);
-        }
+        let Some(due) = each.due(&head, now)? else { return Ok(Ticked::Nothing) };
         let closing = async {
             match head.closed < due {
                 true => self.store.close(each.life, due).await,
@@ -143,7 +132,7 @@ impl Service {
         };
         each.open.change(closing, |slots, ()| slots.retain(|slot, _| *slot > due)).await?;
         failpoint::pass("tick: closed");
-        if each.answering().served.over {
+        if each.is_over() {
             self.collect(each, due, now).await?;
             return Ok(Ticked::Over);
         }
@@ -157,86 +146,67 @@ impl Service {
     }
 
     /// The stored head of a loop.
-    pub(super) async fn head(&self, each: &Loop) -> Result<Head> {
-        let mut head = self.store.head(each.life).await?;
-        if head.number == 0 {
-            head.chain = first_chain(self.store.id(), each.life, each.plan.generation());
-        }
-        Ok(head)
+    pub(super) async fn head(&self, each: &LifeCycle) -> Result<Head> {
+        stored_head(self.store.as_ref(), each.life, each.generation).await
     }
 
     /// Makes one release of everything that is closed, and serves it when it is committed.
-    async fn release(&self, each: &Arc<Loop>, head: Head, due: u64, now: u64) -> Result<Ticked> {
+    async fn release(&self, each: &Loop, head: Head, due: u64, now: u64) -> Result<Ticked> {
         let epoch = each.lease.epoch();
-        let curator = loops::learner(&head)?;
-        let mut sums = curator.no_sums();
-        let mut folded = Folded::default();
+        let mut step = each.begin_step(&head)?;
+        let mut unusable = 0;
         let mut after = Place { slot: head.folded, number: u64::MAX };
         loop {
             let events = self.store.closed_events(each.life, after, due, ROWS).await?;
             let Some((last, _)) = events.last() else { break };
             after = *last;
-            for (_, event) in &events {
-                contribute(&curator, event, &mut sums, &mut folded);
-            }
+            unusable += step.fold(&events);
             // Summing may take longer than a lease lasts.
             each.lease.keep(self.store.as_ref(), each.life).await?;
+            tokio::task::yield_now().await;
         }
-        if folded.unusable > 0 {
-            tracing::error!(r#loop = %each.plan.name, "{} rows could not be used and contribute zeros", folded.unusable);
-            Counts::add(&each.counts.unusable, folded.unusable);
-        }
+        each.count_unusable(unusable);
         failpoint::pass("tick: summed");
-        let stepped = loops::step(&head, curator, sums, now)?;
+        let Stepped { state, record } = step.finish(&head, now)?;
         failpoint::pass("tick: stepped");
-        let step = Step {
-            life: each.life,
-            epoch,
-            state: stepped.state.clone(),
+        let (number, time) = (record.number, record.time);
+        let next = Head {
+            number,
+            chain: record.chain,
             folded: due,
-            release: stepped.record.clone(),
+            closed: due.max(head.closed),
+            state: state.clone(),
+            ..head
         };
+        let step = Step { life: each.life, epoch, state, folded: due, release: record };
         match self.store.release(step).await? {
             Committed::Yes => {
                 failpoint::pass("tick: committed");
-                let record = stepped.record;
-                let head = Head {
-                    number: record.number,
-                    chain: record.chain,
-                    folded: due,
-                    closed: due.max(head.closed),
-                    state: stepped.state,
-                    ..head
-                };
-                self.publish(each, &head, Some(record.time)).await?;
-                Ok(Ticked::Released(record.number))
+                self.publish(each, &next, Some(time)).await?;
+                Ok(Ticked::Released(number))
             }
+            // What was drawn here is dropped unseen. Under this epoch it may have been the last step of this process, whose commit took longer than its connection lasted.
+            Committed::No(_) if self.store.is_shared() => Ok(Ticked::Nothing),
             Committed::No(found) => {
-                // What was drawn here has been seen by nobody and is dropped. Under this epoch it may have been the last step of this process, whose commit took longer than its connection lasted.
-                if self.store.is_shared() {
-                    return Ok(Ticked::Nothing);
-                }
-                each.halt(format!(
+                let why = format!(
                     "another process releases this loop (epoch {}, release {}): stop one of them",
                     found.epoch, found.number
-                ), None);
+                );
+                each.halt(why, None);
                 Ok(Ticked::Halted)
             }
         }
     }
 
     /// Serves a head that is committed, when the witness knows it. Its time is that of its tick: that of this moment would tell how long summing took.
-    pub(super) async fn publish(
-        &self,
-        each: &Arc<Loop>,
-        head: &Head,
-        time: Option<Time>,
-    ) -> Result<()> {
-        if head.number <= each.answering().served.number {
+    pub(super) async fn publish(&self, each: &Loop, head: &Head, time: Option<Time>) -> Result<()> {
+        if head.number <= each.released().0 {
             return Ok(());
         }
-        self.witness_head(each, head).await?;
-        failpoint::pass("tick: witnessed");
+        if let Loop::Central(central) = each {
+            self.witness_head(central, head).await?;
+            failpoint::pass("tick: witnessed");
+        }
         let time = match time {
             Some(time) => Some(time),
             None => {
@@ -244,24 +214,14 @@ impl Service {
                 records.first().map(|record| record.time)
             }
         };
-        let served = loops::served(head, time, &each.earlier)?;
-        each.serve(Answering::new(served, &self.tokens, each.life));
-        Ok(())
+        each.serve(head, time, &self.tokens)
     }
 
-    /// Removes rows that are in the released sums and not retained, and what else nobody needs any more.
+    /// Removes rows that are in the released sums and not retained, and what else is not needed any more.
     async fn collect(&self, each: &Loop, folded: u64, now: u64) -> Result<()> {
-        let served = &each.answering().served;
-        let retain = each.plan.params.retain_milliseconds();
-        let before = now.saturating_sub(retain);
-        let what = Collect {
-            // Rows that are retained stand in later slots and are not looked at.
-            slot: folded.min(each.plan.due(before)),
-            unreleased: served.over,
-            before,
-            forget_ids: each.plan.slot(now.saturating_sub(REMEMBERED)).saturating_sub(1),
-            first_release: (served.number + 1).saturating_sub(each.plan.params.kept_models()),
-            limit: ROWS,
+        let what = match each {
+            Loop::Central(central) => collectable(central, folded, now),
+            Loop::Reports(reports) => self.collectable_reports(reports, folded).await?,
         };
         collect_all(self.store.as_ref(), each.life, what).await
     }
@@ -273,5 +233,20 @@ impl Service {
         let tick = || tick(Arc::clone(&self), name.clone());
         each.ticker.run(self.clock.as_ref(), self.store.as_ref(), &self.stopping, tick).await;
         each.lease.give_up(self.store.as_ref(), each.life).await;
+    }
+}
+
+/// Rows, ids and models of a central loop that are not needed any more.
+fn collectable(central: &Central, folded: u64, now: u64) -> Collect {
+    let (plan, served) = (&central.plan, &central.answering().served);
+    let before = now.saturating_sub(plan.params.retain_milliseconds());
+    Collect {
+        // Rows that are retained stand in later slots and are not looked at.
+        slot: folded.min(plan.due(before)),
+        unreleased: served.over,
+        before,
+        forget_ids: plan.slot(now.saturating_sub(REMEMBERED)).saturating_sub(1),
+        first_release: (served.number + 1).saturating_sub(plan.params.kept_models()),
+        limit: ROWS,
     }
 }

@@ -17,7 +17,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering};
 
-use super::{Loop, Service, tick::grace};
+use super::{Central, Service};
 use crate::{
     Error, Result,
     clock::{Clock, Time, date_time},
@@ -190,19 +190,18 @@ pub(super) fn end_of_slot(plan: &LoopPlan, slot: u64) -> Time {
     slot.saturating_add(1).saturating_mul(plan.tick)
 }
 
-impl Loop {
-    /// Why nothing is released, where slots that lie in the future are closed: an earlier process believed a clock that was ahead at its start.
-    pub(super) fn closed_ahead(&self) -> Option<String> {
-        let until = self.closed_until.load(Ordering::SeqCst);
-        (until > self.clock.now().saturating_add(STEP)).then(|| {
-            format!(
-                "slots up to {} are closed, which lies in the future: the clock was ahead when they were. Nothing is released before then; to go on earlier, begin a \
-                 new generation of the loop, with another tick for instance",
-                date_time(until)
-            )
-        })
-    }
+/// Reason for which nothing is released now, where slots are closed until a moment in the future.
+pub(super) fn closed_ahead(until: Time, now: Time) -> Option<String> {
+    (until > now.saturating_add(STEP)).then(|| {
+        format!(
+            "slots up to {} are closed, which lies in the future: the clock was ahead when they were. Nothing is released before then; to go on earlier, begin a \
+             new generation of the loop, with another tick for instance",
+            date_time(until)
+        )
+    })
+}
 
+impl Central {
     /// Notes the last closed slot, and logs it once if it lies in the future.
     pub(super) fn see_closed(&self, slot: u64, logged: &mut bool) {
         self.closed_until.store(end_of_slot(&self.plan, slot), Ordering::SeqCst);
@@ -224,7 +223,7 @@ impl Service {
         }
         let time = self.clock.accept(date)?;
         for (each, mut progress) in waiting {
-            progress.wait(self.clock.steady().saturating_add(grace(&each.plan)));
+            progress.wait(self.clock.steady().saturating_add(each.grace()));
         }
         tracing::warn!("an operator accepted the time {}", date_time(time));
         Ok(time)

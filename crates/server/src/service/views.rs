@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use std::collections::BTreeMap;
 
-use super::{Loop, Service, UNWATCHED, lost_witness};
+use super::{Central, Loop, Service, UNWATCHED, lost_witness};
 use crate::{
     Error, Result,
     clock::Clock,
@@ -137,7 +137,14 @@ fn json(value: &Value) -> serde_json::Value {
 impl Service {
     /// What is promised to the people of one loop.
     pub async fn certificate(&self, name: &str) -> Result<Certificate> {
-        let each = self.find(name)?;
+        let each = match self.find(name)? {
+            Loop::Central(each) => each,
+            Loop::Reports(each) => {
+                let served = each.served();
+                let head = Some((served.number, &served.chain));
+                return Certificate::of_devices(&each.plan, head, self.clock.now());
+            }
+        };
         let curator = self.cost_of(each.life).await?;
         let watch = self.watch().await?;
         let served = each.answering();
@@ -235,7 +242,7 @@ impl Service {
     }
 
     /// A loop as holders of a key see it, with counts of questions for admin keys.
-    pub fn view(&self, each: &Loop, admin: bool) -> LoopView {
+    pub fn view(&self, each: &Central, admin: bool) -> LoopView {
         let ranks = each.counts.ranks.load(std::sync::atomic::Ordering::Relaxed);
         let answering = each.answering();
         let served = &answering.served;
@@ -260,13 +267,13 @@ impl Service {
         from: u64,
         limit: usize,
     ) -> Result<Vec<ReleaseRecord>> {
-        self.release_page(self.find(name)?, from, limit, usize::MAX).await
+        self.release_page(self.central(name)?, from, limit, usize::MAX).await
     }
 
     /// Releases from this number on, at most `limit` and as many as have so many bytes together, one at least if there is one.
     pub async fn release_page(
         &self,
-        each: &Loop,
+        each: &Central,
         from: u64,
         limit: usize,
         bytes: usize,
@@ -279,7 +286,7 @@ impl Service {
     }
 
     /// The chain before the release of this number, from 1.
-    pub async fn chain_before(&self, each: &Loop, number: u64) -> Result<Digest> {
+    pub async fn chain_before(&self, each: &Central, number: u64) -> Result<Digest> {
         let before = number.saturating_sub(1);
         if before == 0 {
             return Ok(first_chain(self.store.id(), each.life, each.plan.generation()));
@@ -320,7 +327,7 @@ impl Service {
         after: Place,
         limit: usize,
     ) -> Result<(Vec<Exported>, Option<Place>)> {
-        let each = self.find(name)?;
+        let each = self.central(name)?;
         if each.plan.params.retain.is_none() {
             let remedy = "the loop keeps no raw rows: give it `retain`, such as \"30 days\"";
             return Err(Error::invalid(format!("loop.{name}.retain"), "none", remedy));
@@ -347,16 +354,16 @@ impl Service {
     }
 
     /// The generation of a loop, in hexadecimal digits.
-    pub fn generation(&self, each: &Loop) -> String {
+    pub fn generation(&self, each: &Central) -> String {
         hex(&each.plan.generation().to_be_bytes())
     }
     /// The first line of a listing of a loop's releases: what the chain begins with.
-    pub fn chain_header(&self, each: &Loop) -> ChainHeader {
+    pub fn chain_header(&self, each: &Central) -> ChainHeader {
         ChainHeader::new(&each.plan.name, self.store.id(), each.life, each.plan.generation())
     }
 
     /// How many people have come in the present period and how many have no visits left, where visits are counted: for the curator's eyes.
-    pub async fn ledger_count(&self, each: &Loop) -> Result<Option<LedgerCount>> {
+    pub async fn ledger_count(&self, each: &Central) -> Result<Option<LedgerCount>> {
         let Ledger::Person { most, .. } = each.plan.ledger else { return Ok(None) };
         let period = each.plan.ledger.period(self.clock.now());
         Ok(Some(self.store.ledger(each.life, period, most).await?))

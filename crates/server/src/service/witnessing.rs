@@ -117,7 +117,7 @@ fn begin_again(life: &Life) -> Result<NewLife> {
     let params: LoopParams = serde_json::from_slice(&life.params).map_err(Error::store)?;
     if params.trust != Trust::Curator {
         let plan = params.check_device(&life.name)?;
-        return expect_same(life, crate::devices::new_life(&plan, life.began)?);
+        return expect_same(life, super::reports::new_life(&plan, life.began)?);
     }
     let plan = params.check(&life.name)?;
     if plan.generation() != life.generation {
@@ -131,18 +131,7 @@ fn begin_again(life: &Life) -> Result<NewLife> {
         };
         return Err(Error::invalid("witness", value, remedy));
     }
-    let curator = plan.begin()?;
-    let begun = NewLife {
-        name: life.name.clone(),
-        generation: life.generation,
-        params: life.params.clone(),
-        state: curator.save(),
-        event: serde_json::to_vec(&curator.event()).map_err(Error::store)?,
-        closed: plan.slot(life.began).saturating_sub(1),
-        time: life.began,
-        counts_with: None,
-    };
-    expect_same(life, begun)
+    expect_same(life, super::central::new_life(&plan, life.began)?)
 }
 
 /// What would begin, if it is of the generation and the cost of the life that is lost.

@@ -15,9 +15,9 @@ use super::{
 };
 use crate::{
     Error, Result,
-    devices::Taken,
     sealed::PublicKey,
     secret::{digest, hex},
+    service::Taken,
     store::{Digest, EventHash, LifeId, NewEvent, Payer, Ranked},
 };
 

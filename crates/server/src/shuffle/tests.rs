@@ -20,8 +20,8 @@ use crate::{
     client::Body,
     clock::ManualClock,
     config::ServiceFile,
-    devices::{Devices, Taken},
     sealed::{Envelope, SealedBatch},
+    service::{Reports, Service, Taken},
     store::{Fault, FaultAfter, MemoryStore, Pending},
 };
 
@@ -66,7 +66,7 @@ fn seal(subject: &Subject, key: &SealKey, model: u64, values: &[f64]) -> Envelop
 
 /// A server in this process, which remembers what reached it.
 struct Server {
-    devices: Devices,
+    service: Arc<Service>,
     store: Arc<MemoryStore>,
     clock: Arc<ManualClock>,
     key: SealKey,
@@ -90,11 +90,11 @@ impl Server {
         clock: Arc<ManualClock>,
         key: SealKey,
     ) -> Arc<Self> {
-        let devices =
-            Devices::open(plans.to_vec(), store.clone(), clock.clone(), Some(key.clone())).await;
+        let (plans, opens) = (plans.to_vec(), Some(key.clone()));
+        let service = Service::of_devices(plans, store.clone(), clock.clone(), opens).await;
         let (received, calls, fault, says) = Default::default();
-        let devices = devices.unwrap();
-        Arc::new(Server { devices, store, clock, key, received, calls, fault, says })
+        let service = service.unwrap();
+        Arc::new(Server { service, store, clock, key, received, calls, fault, says })
     }
 
     fn news(&self) -> News {
@@ -107,8 +107,8 @@ impl Server {
         }
     }
 
-    fn each(&self) -> &Arc<crate::devices::DeviceLoop> {
-        self.devices.find("news").unwrap()
+    fn each(&self) -> &Arc<Reports> {
+        self.service.reports("news").unwrap()
     }
 
     fn model(&self) -> Model {
@@ -117,7 +117,7 @@ impl Server {
 
     async fn tick(&self) {
         self.clock.pass(TICK);
-        self.devices.tick("news").await.unwrap();
+        self.service.tick("news").await.unwrap();
     }
 
     /// Outer ids of every batch that arrived, a batch that came again once.
@@ -165,7 +165,7 @@ impl Upstream for Line {
         self.call(Box::pin(async move {
             let (Body::Bytes(bytes) | Body::Json(bytes)) = batch;
             server.received.lock().unwrap().push(bytes.clone());
-            server.devices.take_batch(server.each(), bytes).await.map(drop)
+            server.service.take_batch(server.each(), bytes).await.map(drop)
         }))
     }
 }
@@ -461,7 +461,7 @@ async fn a_summing_shuffler_hands_on_one_sum_and_refuses_what_no_device_makes() 
     assert_eq!((batch.people(), batch.contents().len()), (3, 1));
     world.server.tick().await;
     assert_eq!(world.server.model().reports(), 3);
-    let certificate = world.server.devices.certificate(world.server.each()).unwrap();
+    let certificate = world.server.service.certificate("news").await.unwrap();
     let of = |words: &str| certificate.conditions.iter().any(|each| each.text.contains(words));
     assert!(of("the shuffler sees every report") && !of("the shuffler and the network read no"));
     // What core says of a shuffler in memory is not said of this one.
@@ -490,14 +490,14 @@ async fn one_bad_report_does_not_spoil_a_batch() {
     let bytes = world.server.received.lock().unwrap()[0].clone();
     let batch = SealedBatch::read(&subject, 3, &bytes).unwrap();
     let fewer = SealedBatch { reports: batch.reports[..2].to_vec(), number: 1, ..batch.clone() };
-    assert!(world.server.devices.take_batch(each, fewer.bytes(&subject)).await.is_err());
+    assert!(world.server.service.take_batch(each, fewer.bytes(&subject)).await.is_err());
     let mut reordered = batch;
     reordered.reports.rotate_left(1);
-    let again = world.server.devices.take_batch(each, reordered.bytes(&subject)).await;
+    let again = world.server.service.take_batch(each, reordered.bytes(&subject)).await;
     assert!(matches!(again, Err(Error::Conflict(_))));
     // A batch that comes again is counted as one that came again, and nothing in it is refused again.
     let refused = || each.counts.refused.load(Ordering::Relaxed);
     assert_eq!(refused(), 2);
-    assert_eq!(world.server.devices.take_batch(each, bytes).await.unwrap(), Taken::Duplicate);
+    assert_eq!(world.server.service.take_batch(each, bytes).await.unwrap(), Taken::Duplicate);
     assert_eq!((refused(), each.counts.refused_batches.load(Ordering::Relaxed)), (2, 2));
 }

@@ -137,7 +137,7 @@ async fn a_damaged_decision_is_left_out_by_name() {
 
 /// A row of loop `home` of which this is kept.
 fn damaged(server: &Server, id: u8, raw: Vec<u8>) -> NewEvent {
-    let each = server.service.find("home").unwrap();
+    let each = server.service.central("home").unwrap();
     NewEvent {
         life: each.life,
         event: [id; 16],

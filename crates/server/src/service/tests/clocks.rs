@@ -133,7 +133,7 @@ async fn slots_that_a_start_under_a_wrong_clock_has_closed_are_told_until_they_h
     world.ticks(2).await;
     world.clock.jump(START + 2 * TICK);
     world.again(&text).await;
-    let each = Arc::clone(world.service.find("home").unwrap());
+    let each = Arc::clone(world.service.central("home").unwrap());
     assert!(each.halted().unwrap().contains("the future"), "before the first tick");
     world.clock.pass(TICK);
     assert_eq!(world.service.tick("home").await.unwrap(), Ticked::Halted);

@@ -45,8 +45,8 @@ impl Replica {
         self.world.service.tick("home").await.unwrap()
     }
 
-    pub(super) fn each(&self) -> &Arc<Loop> {
-        self.world.service.find("home").unwrap()
+    pub(super) fn each(&self) -> &Arc<Central> {
+        self.world.service.central("home").unwrap()
     }
 
     /// Shows it a release that may or may not be there.
@@ -113,9 +113,9 @@ async fn a_loop_that_has_gone_back_stops_the_others_of_its_database() {
     watching.database.tamper("update heads set number = 0, folded = folded - 1; delete from releases; delete from erased; update keys set revoked = null").await;
     clock.pass(TICK);
     let _ = service.tick("shop").await.unwrap();
-    assert!(service.find("shop").unwrap().halted().unwrap().starts_with("rollback: "));
+    assert!(service.central("shop").unwrap().halted().unwrap().starts_with("rollback: "));
     assert!(
-        service.find("home").unwrap().halted().is_some(),
+        service.central("home").unwrap().halted().is_some(),
         "its last release was served by the other"
     );
     assert_eq!(service.tick("home").await.unwrap(), Ticked::Halted);
@@ -151,7 +151,7 @@ async fn a_loop_that_is_missing_in_the_file_of_one_process_is_not_swept_by_it() 
     let Some((one, _, clock)) = two(&both).await else { return };
     let old = Replica::open(&one.url, &file(EXACT, ""), &clock).await;
     one.world.service.rank("shop", request("a", None)).await.unwrap();
-    let life = one.world.service.find("shop").unwrap().life;
+    let life = one.world.service.central("shop").unwrap().life;
     clock.pass(3 * TICK);
     old.world.service.sweep().await.unwrap();
     assert_eq!(one.database.kept_events(life, Place::default(), 9).await.unwrap().len(), 1);
@@ -403,7 +403,14 @@ async fn an_acceptance_is_charged_with_what_the_witness_of_any_process_knows() {
                 Replica::witnessed(&url, &text, &clock, &path).await
             }
         };
-        aware.world.service.find("home").unwrap().lease.give_up(aware.database.as_ref(), 1).await;
+        aware
+            .world
+            .service
+            .central("home")
+            .unwrap()
+            .lease
+            .give_up(aware.database.as_ref(), 1)
+            .await;
         clock.pass(TICK);
         let released = other.tick().await;
         assert!(matches!(released, Ticked::Released(_)), "{released:?}");

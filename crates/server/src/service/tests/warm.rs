@@ -49,7 +49,7 @@ async fn a_public_prior_is_known_from_the_start_and_costs_nothing() {
         assert!(certificate.conditions.iter().any(|each| each.text.contains("public examples")));
         // Nobody has come: examples are not in what is said about people.
         world.ticks(3).await;
-        let each = world.service.find("home").unwrap();
+        let each = world.service.central("home").unwrap();
         assert_eq!(world.service.view(each, false).summary.mean_reward, None);
     }
     for (examples, field) in [
@@ -124,9 +124,9 @@ async fn a_private_model_is_begun_with_and_its_cost_is_in_the_total() {
     let lives = world.service.together().await.unwrap().lives;
     assert_eq!(lives, ["home (2 generations with one ledger)"]);
     // Another model is another generation, and the same one is not.
-    let life = world.service.find("home").unwrap().life;
+    let life = world.service.central("home").unwrap().life;
     world.again(&text).await;
-    assert_eq!(world.service.find("home").unwrap().life, life);
+    assert_eq!(world.service.central("home").unwrap().life, life);
     // What does not fit is refused by field.
     let broken = |text: String, words: &str, loops: &str| {
         std::fs::write(&path, text).unwrap();
@@ -291,7 +291,7 @@ async fn an_origin_that_the_store_cannot_show_is_counted() {
     let store = Arc::new(world.store.copy());
     std::fs::write(&path, &model).unwrap();
     let service = open(&warm(PERSONS, &path), &store, &clock, people()).await.unwrap();
-    let origin = service.find("home").unwrap().plan.params.warm_start_origin.clone().unwrap();
+    let origin = service.central("home").unwrap().plan.params.warm_start_origin.clone().unwrap();
     let (lives, curator) = (store.lives().await.unwrap(), service.cost_of(2).await.unwrap());
     for (later, counted) in [(2, true), (1, false), (0, false)] {
         assert_eq!(service.is_counted(&lives, &origin, later, &curator).await.unwrap(), counted);

@@ -4,7 +4,7 @@ use super::*;
 use crate::store::{PostgresStore, postgres::testing::cluster};
 
 struct Replica {
-    devices: Devices,
+    service: Arc<Service>,
     database: Arc<PostgresStore>,
 }
 
@@ -12,12 +12,13 @@ impl Replica {
     async fn open(url: &str, text: &str, clock: &Arc<ManualClock>) -> Self {
         let database = Arc::new(PostgresStore::open(url).await.unwrap());
         let plans = ServiceFile::parse(text).unwrap().check_devices().unwrap();
-        let devices = Devices::open(plans, database.clone(), clock.clone(), None).await.unwrap();
-        Replica { devices, database }
+        let service =
+            Service::of_devices(plans, database.clone(), clock.clone(), None).await.unwrap();
+        Replica { service, database }
     }
 
-    fn each(&self) -> &Arc<DeviceLoop> {
-        self.devices.find("news").unwrap()
+    fn each(&self) -> &Arc<Reports> {
+        self.service.reports("news").unwrap()
     }
 
     fn report(&self) -> Report {
@@ -27,15 +28,18 @@ impl Replica {
 
     async fn send(&self, report: &Report) -> Result<Taken> {
         let text = wire::to_json(report);
-        self.devices.take(self.each(), &[text.as_bytes()]).await?.remove(0)
+        self.service.take(self.each(), &[text.as_bytes()]).await?.remove(0)
     }
 
     async fn tick(&self) -> Option<u64> {
-        self.devices.tick("news").await.unwrap()
+        let before = self.each().served().number;
+        self.service.tick("news").await.unwrap();
+        let after = self.each().served().number;
+        (after > before).then_some(after)
     }
 
     fn waiting(&self) -> u64 {
-        self.each().waiting.load(Ordering::Relaxed)
+        self.each().open_events()
     }
 }
 

@@ -58,8 +58,8 @@ mod tests {
 
     #[test]
     fn stored_reports_and_batches_have_golden_bytes() {
-        let report = include_str!("../../../../vectors/wire/report.3.json");
-        let batch = include_str!("../../../../vectors/wire/batch.3.json");
+        let report = include_str!("../../../../../vectors/wire/report.3.json");
+        let batch = include_str!("../../../../../vectors/wire/batch.3.json");
         let opened = Row::Opened { number: 7, reports: vec![vec![0.5, -0.25], vec![1.0, 2.0]] };
         for (name, row) in [
             ("device_report", Row::Report(reticent::wire::from_json(report).unwrap())),
