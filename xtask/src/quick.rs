@@ -259,7 +259,7 @@ mod tests {
     fn packages_that_depend_on_a_changed_one_are_known() {
         let of = |name: &str| depending(&BTreeSet::from([name.to_string()])).unwrap();
         assert!(
-            of("core").is_superset(&["lab", "server", "cli", "web"].map(str::to_string).into())
+            of("core").is_superset(&["device", "lab", "server", "cli"].map(str::to_string).into())
         );
         assert_eq!(of("cli"), BTreeSet::new());
         assert!(of("loops").contains("server") && !of("loops").contains("durable"));

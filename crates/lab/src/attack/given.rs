@@ -6,7 +6,8 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use reticent::{device::ProtocolPlan, randomize::Report, refuse_if};
+use reticent::{randomize::Report, refuse_if};
+use reticent_device::ProtocolPlan;
 
 use super::{Attack, Test, View, World, local::seen};
 use crate::Result;
@@ -65,10 +66,10 @@ fn bounding(count: u64, numbers: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use reticent::{
-        device::{Device, Ledger, Limits, ProtocolParams},
         features::{Encoding, FeaturesParams, Value},
         randomize::{Levels, ReportParams},
     };
+    use reticent_device::{Device, Ledger, Limits, ProtocolParams};
 
     use super::*;
     use crate::{

@@ -9,11 +9,11 @@ use std::{
 
 use reticent::{
     bandit::{Guide, Model},
-    device::ProtocolPlan,
     features::Value,
     noise::SecureNoise,
     randomize::Report,
 };
+use reticent_device::ProtocolPlan;
 
 use super::*;
 use crate::{
