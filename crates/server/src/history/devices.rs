@@ -110,7 +110,7 @@ impl DeviceContents {
         let mut remembered = BTreeSet::new();
         for names in names.chunks(ROWS) {
             let ask = |name: &EventHash| question(life.id, *name, head.closed + 1, 0);
-            let answers = store.rank(names.iter().map(ask).collect()).await?;
+            let answers = store.insert_events(names.iter().map(ask).collect()).await?;
             let known = |(name, answer): (&EventHash, Ranked)| match answer {
                 Ranked::Repeated { .. } => Some(*name),
                 Ranked::Added { .. } => None,

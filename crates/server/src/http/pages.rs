@@ -43,7 +43,7 @@ impl Access for App {
             return Vec::new();
         }
         let counts =
-            self.service.central_loops().map(|each| each.counts.ranks.load(Ordering::Relaxed));
+            self.service.central_loops().map(|loop_| loop_.counts.ranks.load(Ordering::Relaxed));
         let (name, requests) = ("rank".into(), counts.sum());
         let rank = Call { name, requests, errors: None, median: None, p99: None };
         let exact = |name: &str, call| {

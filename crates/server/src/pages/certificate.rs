@@ -26,17 +26,17 @@ pub(super) async fn served(pages: &Pages, viewer: &Viewer, name: &str) -> Result
     })
 }
 
-/// What all loops give one person, and where each one's sheet is.
+/// The guarantee of all loops together, with a link to the sheet of each.
 pub(super) async fn all_served(pages: &Pages, viewer: &Viewer) -> Result<Markup> {
     let together = pages.service.together().await?;
     let mut rows = Vec::new();
-    for each in pages.service.loops() {
-        let protected = match each {
+    for loop_ in pages.service.loops() {
+        let protected = match loop_ {
             Loop::Central(central) => unit(&central.plan),
             Loop::Reports(reports) => super::device::unit(&reports.plan),
         };
-        let certificate = pages.histories.certificate(&pages.service, each).await?;
-        rows.push((&each.name, protected, certificate));
+        let certificate = pages.histories.certificate(&pages.service, loop_).await?;
+        rows.push((&loop_.name, protected, certificate));
     }
     Ok(html! {
         article.sheet {

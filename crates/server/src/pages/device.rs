@@ -15,7 +15,7 @@ use crate::{
     service::Reports,
 };
 
-/// What one installation's reports are, in words.
+/// The protected unit in words.
 pub(super) fn unit(plan: &DevicePlan) -> String {
     let within = match plan.params.privacy.per {
         Some(Period::Each(span)) => format!(" in one period of {span}"),
@@ -25,15 +25,15 @@ pub(super) fn unit(plan: &DevicePlan) -> String {
 }
 
 /// A loop as the server knows it.
-pub(super) async fn card(pages: &Pages, each: &Reports, link: bool) -> Result<Markup> {
-    let plan = &each.plan;
-    let (view, certificate) = (each.view()?, pages.service.certificate(&each.name).await?);
+pub(super) async fn card(pages: &Pages, loop_: &Reports, link: bool) -> Result<Markup> {
+    let plan = &loop_.plan;
+    let (view, certificate) = (loop_.view()?, pages.service.certificate(&loop_.name).await?);
     let published = match view.published {
         Some(time) => format!("published {}", ago(pages.service.now().saturating_sub(time))),
         None => "the first, which knows nothing".into(),
     };
     let read = |counter: &AtomicU64| count(counter.load(Ordering::Relaxed));
-    let counts = &each.counts;
+    let counts = &loop_.counts;
     Ok(html! {
         section.card id=(format!("loop-{}", plan.name)) data-part {
             div.title {
@@ -59,8 +59,8 @@ pub(super) async fn card(pages: &Pages, each: &Reports, link: bool) -> Result<Ma
                 (tile("Too late", &read(&counts.late), "made under a model that is no longer taken"))
                 (tile("Refused", &read(&counts.refused), "foreign or malformed"))
                 @if plan.shuffled().is_some() {
-                    (tile("Batches missing", &count(each.missing_batches()), &format!("of {}; each is lost unless it still comes", count(each.next_batch()))))
-                    (tile("Batches refused", &read(&counts.refused_batches), "sent again by the shuffler until somebody has looked"))
+                    (tile("Batches missing", &count(loop_.missing_batches()), &format!("of {}; each is lost unless it still comes", count(loop_.next_batch()))))
+                    (tile("Batches refused", &read(&counts.refused_batches), "sent again by the shuffler until an operator has looked"))
                 }
                 (tile("Rows not usable", &read(&counts.unusable), "each is a fault, and not counted"))
             }
@@ -70,10 +70,10 @@ pub(super) async fn card(pages: &Pages, each: &Reports, link: bool) -> Result<Ma
 }
 
 /// The parts of a loop's page.
-pub(super) async fn parts(pages: &Pages, each: &Reports) -> Result<Markup> {
-    let plan = &each.plan;
+pub(super) async fn parts(pages: &Pages, loop_: &Reports) -> Result<Markup> {
+    let plan = &loop_.plan;
     let tick = Span::milliseconds(plan.tick);
-    let card = card(pages, each, false).await?;
+    let card = card(pages, loop_, false).await?;
     Ok(html! {
         (card)
         section.card #made-of data-part {

@@ -1,25 +1,28 @@
 //! All loops of one process with their store: what HTTP calls.
 //!
-//! | file | what it is |
+//! A loop has one life cycle, whatever its mechanism. `mechanism` lists the steps that differ.
+//!
+//! | file | contents |
 //! | --- | --- |
-//! | `answering` | what answers people, with the token of its head |
-//! | `rank` | questions are answered |
-//! | `open` | how many events are open |
-//! | `reward` | rewards and activations are taken |
-//! | `people` | keys of the people's hashes, and which of them the store needs |
-//! | `time` | the time that is believed |
-//! | `rollback` | a store that has gone back is noticed, accepted and charged |
-//! | `writing` | whether the store takes what requests write |
-//! | `suspension` | a process that was stopped logs it |
-//! | `witnessing` | what the witness's file holds, and lives that only it knows |
+//! | `life_cycle` | the state of a loop that does not depend on its mechanism: generation, lease, ticks, halt, open events |
+//! | `mechanism` | a served loop by its mechanism, and the steps that differ |
+//! | `central` | a central loop: its policy, and a step of its private sum |
+//! | `reports` | a loop to which devices report: local, or behind a shuffler |
+//! | `answering` | the release that answers people, with the token of its head |
+//! | `rank`, `reward` | rank requests, rewards and activations |
+//! | `open` | events of open slots, counted for a limit |
+//! | `tick`, `ticker` | slots are closed, releases made, old rows removed, by the clock |
+//! | `generations` | generations that share a ledger, and what a changed file would begin |
+//! | `rollback` | a rollback of the store is noticed, accepted and charged |
+//! | `witnessing` | the record of the witness, and generations that only it knows |
 //! | `replicas` | several processes on one store: what the others see of what one does |
+//! | `people`, `erase` | keys of the people's hashes, and which of them the store needs; erasure |
+//! | `time` | the time that is believed |
+//! | `suspension` | a process that was stopped logs it |
+//! | `writing` | state of the store's writing |
 //! | `sweep` | rows of loops that have ended are removed |
-//! | `tick` | slots are closed, releases made, old rows removed |
-//! | `views` | certificates, summaries, exports |
-//! | `model` | what a loop has released, for another one to begin with |
-//! | `erase` | a person is erased |
-//! | `counts` | exact counts, for the curator's eyes |
-//! | `generations` | which generations share a ledger, and what a changed file would begin |
+//! | `views`, `model` | certificates, summaries, exports; the released model of a loop |
+//! | `counts` | exact counts, which are internal |
 
 mod answering;
 mod central;
@@ -83,10 +86,10 @@ use crate::{
     tasks::Tasks,
 };
 
-/// The setting that tells the key of events of a store.
+/// The setting with the check value of a store's key of events.
 pub(crate) const EVENTS_CHECK: &str = "events check";
 
-/// The setting that tells when a witness of a store was said to be lost, in milliseconds since 1970.
+/// The setting with the time at which a witness of a store was said to be lost, in milliseconds since 1970.
 pub(crate) const WITNESS_LOST: &str = "witness lost";
 
 /// The floor of the times at which a store was started without a witness on another filesystem.
@@ -102,16 +105,16 @@ async fn lost_witness(store: &dyn Store) -> Result<Option<Time>> {
 /// The setting of a store that was served with a witness, and is not used without it from then on.
 pub(crate) const WITNESSED: &str = "served with a witness";
 
-/// The floor that a process with a witness raises now and then: whoever sees it rise knows that the store is compared with a witness.
+/// The floor that a process with a witness raises now and then: a process that sees it rise knows that the store is compared with a witness.
 pub(crate) const WATCHED: &str = "watched with a witness";
 
-/// What a service is made of.
+/// Parts of a service.
 pub struct Options {
     /// Checked loops.
     pub plans: Vec<LoopPlan>,
-    /// Where everything is kept.
+    /// The store.
     pub store: Arc<dyn Store>,
-    /// What tells the time.
+    /// The clock.
     pub clock: Arc<dyn Clock>,
     /// The key of the people's hashes.
     pub people: Secret,
@@ -121,7 +124,7 @@ pub struct Options {
     pub events: Secret,
     /// A file elsewhere that knows the heads, if there is one, with what it holds.
     pub witness: Option<(Witness, Option<WitnessRecord>)>,
-    /// What requests may hold.
+    /// Limits on requests.
     pub limits: Limits,
 }
 
@@ -190,7 +193,7 @@ impl Service {
         let tokens = Secret::from_bytes(token_key);
         let check = events.check_value();
         if store.keep_setting(EVENTS_CHECK.into(), check.to_vec()).await? != check {
-            let remedy = "under another key a repeated question is a second event: restore the file that this store was made with";
+            let remedy = "under another key a repeated rank request is a second event: restore the file that this store was made with";
             return Err(Error::invalid("events.key", "not the key of this store", remedy));
         }
         let mut loops: BTreeMap<String, Loop> = BTreeMap::new();
@@ -206,7 +209,7 @@ impl Service {
         }
         let people =
             people::People::open(store.as_ref(), people, earlier_people, clock.now()).await?;
-        let served: Vec<LifeId> = loops.values().map(|each| each.life).collect();
+        let served: Vec<LifeId> = loops.values().map(|loop_| loop_.life).collect();
         let retained = |name: &str| {
             let central = loops.get(name).and_then(Loop::central)?;
             Some(central.plan.params.retain_milliseconds())
@@ -244,13 +247,13 @@ impl Service {
     /// The central loop of this name.
     pub fn central(&self, name: &str) -> Result<&Arc<Central>> {
         let found = self.loops.get(name).and_then(Loop::central);
-        found.ok_or_else(|| unknown(name, self.central_loops().map(|each| &each.name)))
+        found.ok_or_else(|| unknown(name, self.central_loops().map(|loop_| &loop_.name)))
     }
 
     /// The loop of this name, to which devices report.
     pub fn reports(&self, name: &str) -> Result<&Arc<Reports>> {
         let found = self.loops.get(name).and_then(Loop::reports);
-        found.ok_or_else(|| unknown(name, self.report_loops().map(|each| &each.name)))
+        found.ok_or_else(|| unknown(name, self.report_loops().map(|loop_| &loop_.name)))
     }
 
     /// All loops in the order of their names.
@@ -283,12 +286,12 @@ impl Service {
         &self.store
     }
 
-    /// What requests may hold.
+    /// Limits on requests.
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// Whether there is a witness on another filesystem than the data.
+    /// True if there is a witness on another filesystem than the data.
     pub fn has_witness_apart(&self) -> bool {
         self.witness_place == Some(WitnessPlace::Apart)
     }
@@ -300,38 +303,38 @@ impl Service {
 
     /// Why something is not as it should be, by loop; empty if everything is.
     pub fn troubles(&self) -> Vec<String> {
-        let counts = |each: &&Arc<Central>| matches!(each.plan.ledger, Ledger::Person { .. });
+        let counts = |loop_: &&Arc<Central>| matches!(loop_.plan.ledger, Ledger::Person { .. });
         let counting: Vec<&str> =
-            self.central_loops().filter(counts).map(|each| each.name.as_str()).collect();
+            self.central_loops().filter(counts).map(|loop_| loop_.name.as_str()).collect();
         let missing = self.people.trouble(&counting, self.central_loops().count());
         let mut troubles: Vec<String> = missing.into_iter().collect();
         troubles.extend(self.clock.doubt());
-        for each in self.loops() {
-            let stopped = each.halt_state().as_ref().map(|halt| halt.why.clone());
-            let ahead = each.central().and_then(|central| central.closed_ahead());
-            let of_loop = stopped.into_iter().chain(ahead).chain(each.ticker.failure());
-            troubles.extend(of_loop.map(|why| format!("loop {}: {why}", each.name)));
+        for loop_ in self.loops() {
+            let stopped = loop_.halt_state().as_ref().map(|halt| halt.why.clone());
+            let ahead = loop_.central().and_then(|central| central.closed_ahead());
+            let of_loop = stopped.into_iter().chain(ahead).chain(loop_.ticker.failure());
+            troubles.extend(of_loop.map(|why| format!("loop {}: {why}", loop_.name)));
         }
         troubles
     }
 
-    /// Notices a head that a client has seen. A token of this service that is ahead of what is stored shows that the store has gone back.
+    /// Notices a head that a client has seen. A token of this service that is ahead of what is stored shows that the store was rolled back.
     pub async fn notice(&self, name: &str, token: &str) -> Result<()> {
-        let each = self.central(name)?;
-        let Some(seen) = Token::read(&self.tokens, each.life, token) else {
-            return self.notice_earlier(each, token).await;
+        let loop_ = self.central(name)?;
+        let Some(seen) = Token::read(&self.tokens, loop_.life, token) else {
+            return self.notice_earlier(loop_, token).await;
         };
-        let answering = each.answering();
+        let answering = loop_.answering();
         let served = HeadName::new(answering.served.number, &answering.served.chain);
         if seen == served {
             return Ok(());
         }
         // Another process may have released since: what is stored decides.
-        let head = self.head(each).await?;
+        let head = self.head(loop_).await?;
         let stored = HeadName::new(head.number, &head.chain);
         if seen.number < stored.number {
             // Hashes are kept for ever. A number that was left out after an accepted rollback has none.
-            let records = self.store.releases(each.life, seen.number.max(1), 1).await?;
+            let records = self.store.releases(loop_.life, seen.number.max(1), 1).await?;
             let record = records.first().filter(|record| record.number == seen.number);
             let same = |record: &ReleaseRecord| HeadName::new(record.number, &record.chain) == seen;
             if record.is_none_or(same) {
@@ -340,13 +343,13 @@ impl Service {
         } else if stored == seen {
             return Ok(());
         }
-        let news = each.halt_state().as_ref().is_none_or(|halt| halt.seen.is_none());
+        let news = loop_.halt_state().as_ref().is_none_or(|halt| halt.seen.is_none());
         // First: if the process ends here, the same token begins all this again. Whatever becomes of the others, this one stops.
-        let doubted = if news { self.doubt_others(each).await } else { Ok(()) };
+        let doubted = if news { self.doubt_others(loop_).await } else { Ok(()) };
         if seen.number > stored.number {
-            self.gone_back(each, seen.number).await?;
+            self.halt_rolled_back(loop_, seen.number).await?;
         } else {
-            self.forked(each, seen.number).await?;
+            self.forked(loop_, seen.number).await?;
         }
         doubted
     }

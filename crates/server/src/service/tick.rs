@@ -25,15 +25,15 @@ pub(super) const ROWS: usize = 4096;
 /// A store that has failed for longer than this, in milliseconds, was away for people who sent rewards too.
 const AWAY: u64 = 10_000;
 
-/// A question that was asked longer ago than this, in milliseconds, is stored or has failed, unless the store is very slow. Then this process counts one open event too few.
+/// A rank request that came longer ago than this, in milliseconds, is stored or has failed, unless the store is very slow. Then this process counts one open event too few.
 const ON_THE_WAY: u64 = 60_000;
 
-/// The last slot that no question asks for any more: those on their way were asked a little earlier.
+/// The last slot that no rank request asks for any more: those on their way came a little earlier.
 pub(super) fn settled(plan: &LoopPlan, now: Time) -> u64 {
     plan.due(now.saturating_sub(ON_THE_WAY)).saturating_sub(1)
 }
 
-/// What a tick did.
+/// Outcome of a tick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ticked {
     /// No slot has passed since the last one, or another process releases.
@@ -53,13 +53,13 @@ pub(super) struct Progress {
     not_before: u64,
     /// The last closed slot when open events were counted.
     pub(super) counted: u64,
-    /// The last slot that nobody asked for any more when they were counted.
+    /// The last slot that no rank request asked for any more when they were counted.
     pub(super) settled: u64,
     /// Since when ticks fail, by the steady clock: from the end of the first one that did, so that it does not matter how long summing took.
     failing: Option<u64>,
-    /// The last closed slot that was seen, whoever closed it.
+    /// The last closed slot that was seen, by whichever process it was closed.
     closed: u64,
-    /// Whether slots have stayed open for a failure, and none was closed since: a store that fails now and then does not stop releases for ever.
+    /// True if slots have stayed open for a failure, and none was closed since: a store that fails now and then does not stop releases for ever.
     spared: bool,
     /// True if it was logged that slots are closed which lie in the future.
     ahead: bool,
@@ -80,9 +80,9 @@ impl Progress {
 impl Service {
     /// Closes the slots of a loop that have passed, and makes one release if there are any.
     pub async fn tick(&self, name: &str) -> Result<Ticked> {
-        let each = self.find(name)?;
-        let mut progress = each.ticking.lock().await;
-        let ticked = self.tick_once(each, &mut progress).await;
+        let loop_ = self.find(name)?;
+        let mut progress = loop_.ticking.lock().await;
+        let ticked = self.tick_once(loop_, &mut progress).await;
         progress.failing = match ticked {
             Ok(_) => None,
             Err(_) => progress.failing.or(Some(self.clock.steady())),
@@ -90,17 +90,17 @@ impl Service {
         ticked
     }
 
-    async fn tick_once(&self, each: &Loop, progress: &mut Progress) -> Result<Ticked> {
+    async fn tick_once(&self, loop_: &Loop, progress: &mut Progress) -> Result<Ticked> {
         // One look at the clock, so that it cannot jump between being believed and being used.
         let now = self.clock.now();
         let began = self.clock.steady();
         // First, so that what others note from now on ends this epoch.
         let store = self.store.as_ref();
-        let leased = each.halted().is_none() && each.lease.keep(store, each.life).await? > 0;
+        let leased = loop_.halted().is_none() && loop_.lease.keep(store, loop_.life).await? > 0;
         if leased {
             failpoint::pass("tick: leased");
         }
-        let head = self.head(each).await?;
+        let head = self.head(loop_).await?;
         let steady = self.clock.steady();
         if head.closed > progress.closed {
             (progress.closed, progress.spared) = (head.closed, false);
@@ -108,64 +108,64 @@ impl Service {
         // One that hangs and then answers was away too.
         let since = progress.failing.unwrap_or(began);
         if steady.saturating_sub(since) > AWAY && !std::mem::replace(&mut progress.spared, true) {
-            progress.wait(steady.saturating_add(each.grace()));
+            progress.wait(steady.saturating_add(loop_.grace()));
         }
-        if let Loop::Central(central) = each {
+        if let Loop::Central(central) = loop_ {
             central.see_closed(head.closed, &mut progress.ahead);
         }
-        self.follow(each, &head).await?;
-        self.recount(each, &head, progress, now).await?;
-        if each.halted().is_some() {
-            self.note_halt(each).await?;
-            each.lease.give_up(store, each.life).await;
+        self.follow(loop_, &head).await?;
+        self.recount(loop_, &head, progress, now).await?;
+        if loop_.halted().is_some() {
+            self.note_halt(loop_).await?;
+            loop_.lease.give_up(store, loop_.life).await;
             return Ok(Ticked::Halted);
         }
         if !leased || self.clock.steady() < progress.not_before {
             return Ok(Ticked::Nothing);
         }
-        let Some(due) = each.due(&head, now)? else { return Ok(Ticked::Nothing) };
+        let Some(due) = loop_.due(&head, now)? else { return Ok(Ticked::Nothing) };
         let closing = async {
             match head.closed < due {
-                true => self.store.close(each.life, due).await,
+                true => self.store.close(loop_.life, due).await,
                 false => Ok(()),
             }
         };
-        each.open.change(closing, |slots, ()| slots.retain(|slot, _| *slot > due)).await?;
+        loop_.open.change(closing, |slots, ()| slots.retain(|slot, _| *slot > due)).await?;
         failpoint::pass("tick: closed");
-        if each.is_over() {
-            self.collect(each, due, now).await?;
+        if loop_.is_over() {
+            self.collect(loop_, due, now).await?;
             return Ok(Ticked::Over);
         }
-        let ticked = self.release(each, head, due, now).await?;
+        let ticked = self.release(loop_, head, due, now).await?;
         if matches!(ticked, Ticked::Released(_)) {
             failpoint::pass("tick: served");
-            self.collect(each, due, now).await?;
+            self.collect(loop_, due, now).await?;
             failpoint::pass("tick: collected");
         }
         Ok(ticked)
     }
 
     /// The stored head of a loop.
-    pub(super) async fn head(&self, each: &LifeCycle) -> Result<Head> {
-        stored_head(self.store.as_ref(), each.life, each.generation).await
+    pub(super) async fn head(&self, loop_: &LifeCycle) -> Result<Head> {
+        stored_head(self.store.as_ref(), loop_.life, loop_.generation).await
     }
 
     /// Makes one release of everything that is closed, and serves it when it is committed.
-    async fn release(&self, each: &Loop, head: Head, due: u64, now: u64) -> Result<Ticked> {
-        let epoch = each.lease.epoch();
-        let mut step = each.begin_step(&head)?;
+    async fn release(&self, loop_: &Loop, head: Head, due: u64, now: u64) -> Result<Ticked> {
+        let epoch = loop_.lease.epoch();
+        let mut step = loop_.begin_step(&head)?;
         let mut unusable = 0;
         let mut after = Place { slot: head.folded, number: u64::MAX };
         loop {
-            let events = self.store.closed_events(each.life, after, due, ROWS).await?;
+            let events = self.store.closed_events(loop_.life, after, due, ROWS).await?;
             let Some((last, _)) = events.last() else { break };
             after = *last;
             unusable += step.fold(&events);
             // Summing may take longer than a lease lasts.
-            each.lease.keep(self.store.as_ref(), each.life).await?;
+            loop_.lease.keep(self.store.as_ref(), loop_.life).await?;
             tokio::task::yield_now().await;
         }
-        each.count_unusable(unusable);
+        loop_.count_unusable(unusable);
         failpoint::pass("tick: summed");
         let Stepped { state, record } = step.finish(&head, now)?;
         failpoint::pass("tick: stepped");
@@ -178,11 +178,11 @@ impl Service {
             state: state.clone(),
             ..head
         };
-        let step = Step { life: each.life, epoch, state, folded: due, release: record };
+        let step = Step { life: loop_.life, epoch, state, folded: due, release: record };
         match self.store.release(step).await? {
             Committed::Yes => {
                 failpoint::pass("tick: committed");
-                self.publish(each, &next, Some(time)).await?;
+                self.publish(loop_, &next, Some(time)).await?;
                 Ok(Ticked::Released(number))
             }
             // What was drawn here is dropped unseen. Under this epoch it may have been the last step of this process, whose commit took longer than its connection lasted.
@@ -192,47 +192,52 @@ impl Service {
                     "another process releases this loop (epoch {}, release {}): stop one of them",
                     found.epoch, found.number
                 );
-                each.halt(why, None);
+                loop_.halt(why, None);
                 Ok(Ticked::Halted)
             }
         }
     }
 
     /// Serves a head that is committed, when the witness knows it. Its time is that of its tick: that of this moment would tell how long summing took.
-    pub(super) async fn publish(&self, each: &Loop, head: &Head, time: Option<Time>) -> Result<()> {
-        if head.number <= each.released().0 {
+    pub(super) async fn publish(
+        &self,
+        loop_: &Loop,
+        head: &Head,
+        time: Option<Time>,
+    ) -> Result<()> {
+        if head.number <= loop_.released().0 {
             return Ok(());
         }
-        if let Loop::Central(central) = each {
+        if let Loop::Central(central) = loop_ {
             self.witness_head(central, head).await?;
             failpoint::pass("tick: witnessed");
         }
         let time = match time {
             Some(time) => Some(time),
             None => {
-                let records = self.store.releases(each.life, head.number, 1).await?;
+                let records = self.store.releases(loop_.life, head.number, 1).await?;
                 records.first().map(|record| record.time)
             }
         };
-        each.serve(head, time, &self.tokens)
+        loop_.serve(head, time, &self.tokens)
     }
 
     /// Removes rows that are in the released sums and not retained, and what else is not needed any more.
-    async fn collect(&self, each: &Loop, folded: u64, now: u64) -> Result<()> {
-        let what = match each {
+    async fn collect(&self, loop_: &Loop, folded: u64, now: u64) -> Result<()> {
+        let what = match loop_ {
             Loop::Central(central) => collectable(central, folded, now),
             Loop::Reports(reports) => self.collectable_reports(reports, folded).await?,
         };
-        collect_all(self.store.as_ref(), each.life, what).await
+        collect_all(self.store.as_ref(), loop_.life, what).await
     }
 
     /// Ticks a loop until the service stops.
     pub async fn keep_ticking(self: Arc<Self>, name: String) {
-        let Ok(each) = self.find(&name) else { return };
+        let Ok(loop_) = self.find(&name) else { return };
         let tick = |all: Arc<Self>, name: String| async move { all.tick(&name).await };
         let tick = || tick(Arc::clone(&self), name.clone());
-        each.ticker.run(self.clock.as_ref(), self.store.as_ref(), &self.stopping, tick).await;
-        each.lease.give_up(self.store.as_ref(), each.life).await;
+        loop_.ticker.run(self.clock.as_ref(), self.store.as_ref(), &self.stopping, tick).await;
+        loop_.lease.give_up(self.store.as_ref(), loop_.life).await;
     }
 }
 

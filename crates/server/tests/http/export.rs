@@ -115,7 +115,11 @@ async fn a_damaged_decision_is_left_out_by_name() {
     .enumerate()
     {
         assert_ne!(raw, sound);
-        server.store.rank(vec![damaged(&server, id as u8, raw.into_bytes())]).await.unwrap();
+        server
+            .store
+            .insert_events(vec![damaged(&server, id as u8, raw.into_bytes())])
+            .await
+            .unwrap();
     }
     server.rank("e3", "p3").await.expect(200);
     server.pass(120_000).await;

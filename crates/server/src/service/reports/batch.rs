@@ -32,13 +32,13 @@ struct Read {
 }
 
 impl Service {
-    /// Takes a batch as a shuffler sends it. Reports that cannot be opened or that no device makes are left out: nobody could refuse them earlier.
+    /// Takes a batch as a shuffler sends it. Reports that cannot be opened or that no device makes are left out: no party could refuse them earlier.
     pub async fn take_batch(
         &self,
-        each: &Arc<Reports>,
+        loop_: &Arc<Reports>,
         body: impl AsRef<[u8]> + Send + 'static,
     ) -> Result<Taken> {
-        let (taking, key) = (Arc::clone(each), self.seal_key.clone());
+        let (taking, key) = (Arc::clone(loop_), self.seal_key.clone());
         let store = Arc::clone(&self.store);
         let taken = self.tasks.carry_out(async move {
             taking.expect_room(1)?;
@@ -48,7 +48,7 @@ impl Service {
             let Read { number, request, people, refused, row } =
                 tokio::task::spawn_blocking(read).await.map_err(Error::store)??;
             let event = taking.event(name_of(number), request, row, taking.served().number);
-            let inserting = store.rank(vec![event]);
+            let inserting = store.insert_events(vec![event]);
             let note = |slots: &mut Slots, stored: &Vec<Ranked>| count_added(slots, stored.first());
             let stored = taking.insert(store.as_ref(), inserting, note).await?.pop();
             let counts = &taking.counts;
@@ -76,14 +76,14 @@ impl Service {
         let taken = taken.await;
         if let Err(error @ (Error::Invalid { .. } | Error::Conflict(_) | Error::Core(_))) = &taken {
             // It holds nothing that a person's report says.
-            tracing::warn!(r#loop = %each.plan.name, "a batch of the shuffler is refused: {error}");
-            each.counts.refused_batches.fetch_add(1, Ordering::Relaxed);
+            tracing::warn!(r#loop = %loop_.plan.name, "a batch of the shuffler is refused: {error}");
+            loop_.counts.refused_batches.fetch_add(1, Ordering::Relaxed);
         }
         taken
     }
 }
 
-/// What a batch is recognised by.
+/// The id of a batch in the store.
 fn name_of(number: u64) -> EventHash {
     let mut name = EventHash::default();
     name.copy_from_slice(&digest(&[b"batch", &number.to_le_bytes()])[..16]);

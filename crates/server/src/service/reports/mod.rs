@@ -148,7 +148,7 @@ pub struct DeviceCounts {
 pub struct DeviceView {
     /// Its name.
     pub name: String,
-    /// Who adds the noise: `device`, or `shuffler` where one mixes reports.
+    /// Place of the noise: `device`, or `shuffler` where one mixes reports.
     pub trust: &'static str,
     /// The number of the last model.
     pub model: u64,
@@ -187,21 +187,25 @@ impl Service {
     }
 
     /// Looks at models that other processes have published and reports that they have taken, where there may be some.
-    pub async fn follow_reports(&self, each: &Reports) -> Result<()> {
-        each.follow(self.store.as_ref()).await
+    pub async fn follow_reports(&self, loop_: &Reports) -> Result<()> {
+        loop_.follow(self.store.as_ref()).await
     }
 
     /// Counted reports, and ids of reports whose models are no longer taken.
-    pub(super) async fn collectable_reports(&self, each: &Reports, number: u64) -> Result<Collect> {
-        let floor = number.saturating_sub(each.plan.late_models);
+    pub(super) async fn collectable_reports(
+        &self,
+        loop_: &Reports,
+        number: u64,
+    ) -> Result<Collect> {
+        let floor = number.saturating_sub(loop_.plan.late_models);
         // First, so that what a forgotten id would recognise is refused for its model.
-        let floor = self.store.raise_floor(each.floor_name(), floor).await?;
+        let floor = self.store.raise_floor(loop_.floor_name(), floor).await?;
         Ok(Collect {
             slot: number,
             unreleased: false,
             before: u64::MAX,
             forget_ids: floor,
-            first_release: (number + 1).saturating_sub(each.plan.params.kept_models()),
+            first_release: (number + 1).saturating_sub(loop_.plan.params.kept_models()),
             limit: ROWS,
         })
     }

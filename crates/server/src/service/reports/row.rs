@@ -7,7 +7,7 @@ use crate::{Error, Result};
 
 const VERSION: u8 = 1;
 
-/// What came in one call and is counted at once.
+/// A message of one call, which is counted at once.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Row {
     /// A report of a device.
@@ -16,7 +16,7 @@ pub(crate) enum Row {
     Opened {
         /// The number of the batch.
         number: u64,
-        /// What the devices made.
+        /// The randomised values that the devices made.
         reports: Vec<Vec<f64>>,
     },
     /// A shuffler's batch of which only the sum was seen here.

@@ -76,7 +76,7 @@ impl ReportServer {
         })
     }
 
-    /// Which batches were counted.
+    /// Numbers of the batches that were counted.
     pub(super) fn batches(&self) -> Batches {
         match self {
             ReportServer::Local(_) => Batches::default(),

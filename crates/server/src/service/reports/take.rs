@@ -17,7 +17,7 @@ use crate::{
     store::{Digest, EventHash, NewEvent, Payer, Ranked},
 };
 
-/// What became of a report or a batch. Who sent it need not send it again.
+/// Outcome of a report or a batch. Its sender need not send it again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Taken {
@@ -31,35 +31,35 @@ impl Service {
     /// Takes reports as devices send them. All that can be used are one transaction; the answers are in their order.
     pub async fn take(
         &self,
-        each: &Arc<Reports>,
+        loop_: &Arc<Reports>,
         messages: &[&[u8]],
     ) -> Result<Vec<Result<Taken>>> {
-        if each.plan.shuffled().is_some() {
+        if loop_.plan.shuffled().is_some() {
             let remedy =
                 "reports of this loop go to its shuffler, which mixes them: send them there";
             return Err(Error::invalid("reports", "sent to the server", remedy));
         }
         let reports: Vec<Result<Report>> =
-            messages.iter().map(|message| each.read(message)).collect();
-        if reports.iter().flatten().any(|report| report.model() > each.served().number) {
+            messages.iter().map(|message| loop_.read(message)).collect();
+        if reports.iter().flatten().any(|report| report.model() > loop_.served().number) {
             // Another process may have published it.
-            self.follow_reports(each).await?;
+            self.follow_reports(loop_).await?;
         }
-        let served = each.served().number;
+        let served = loop_.served().number;
         let mut answers = Vec::with_capacity(messages.len());
         let mut events = Vec::new();
         for report in reports {
-            answers.push(match report.and_then(|report| each.check(report, served)) {
+            answers.push(match report.and_then(|report| loop_.check(report, served)) {
                 Ok(report) => {
                     let (model, name) = (report.model(), name_of(&report));
                     let row = Row::Report(report).encode()?;
-                    events.push((model, each.event(name, Digest::default(), row, served)));
+                    events.push((model, loop_.event(name, Digest::default(), row, served)));
                     Ok(Taken::Taken)
                 }
                 Err(error) => {
                     let count = match error {
-                        Error::Late(_) => &each.counts.late,
-                        _ => &each.counts.refused,
+                        Error::Late(_) => &loop_.counts.late,
+                        _ => &loop_.counts.refused,
                     };
                     count.fetch_add(1, Ordering::Relaxed);
                     Err(error)
@@ -69,9 +69,9 @@ impl Service {
         if events.is_empty() {
             return Ok(answers);
         }
-        each.expect_room(events.len())?;
-        let inserted = self.store.rank_above(each.floor_name(), events);
-        let (counted, store) = (Arc::clone(each), Arc::clone(&self.store));
+        loop_.expect_room(events.len())?;
+        let inserted = self.store.insert_events_above(loop_.floor_name(), events);
+        let (counted, store) = (Arc::clone(loop_), Arc::clone(&self.store));
         let stored = self.tasks.carry_out(async move {
             let note = |slots: &mut Slots, stored: &Vec<Option<Ranked>>| {
                 for one in stored {

@@ -72,11 +72,11 @@ async fn an_accepted_rollback_has_a_line_in_the_log() {
     let world =
         World::new(&file("epsilon = 4.0, delta = 1e-6, visits = 1, per = \"ever\"", "")).await;
     world.ticks(1).await;
-    let each = world.service.central("home").unwrap();
+    let loop_ = world.service.central("home").unwrap();
     let later = HeadName::new(7, &[7; 32]);
-    let token = Token::write(&world.service.tokens, each.life, &later);
+    let token = Token::write(&world.service.tokens, loop_.life, &later);
     world.service.notice("home", &token).await.unwrap();
-    let head = world.service.head(each).await.unwrap();
+    let head = world.service.head(loop_).await.unwrap();
     let named = HeadName::new(head.number, &head.chain).text();
     captured.take();
     world.service.accept_rollback("home", &named).await.unwrap();

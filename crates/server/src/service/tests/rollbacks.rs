@@ -7,12 +7,12 @@ use crate::loops::{ChainLine, Enforcement, Rollback, verify_chain};
 
 /// Follows the chain of a loop as it is listed to whoever asks.
 async fn verify(service: &Arc<Service>, replays: u64) {
-    let each = service.central("home").unwrap();
-    let header = serde_json::to_string(&service.chain_header(each)).unwrap();
+    let loop_ = service.central("home").unwrap();
+    let header = serde_json::to_string(&service.chain_header(loop_)).unwrap();
     let records = service.releases("home", 1, 99).await.unwrap();
     let line = |record| serde_json::to_string(&ChainLine::new(record).unwrap()).unwrap();
     let lines = std::iter::once(header).chain(records.iter().map(line)).map(Ok::<_, String>);
-    let answering = each.answering();
+    let answering = loop_.answering();
     let head = HeadName::new(answering.served.number, &answering.served.chain);
     let found = verify_chain(lines, Some(head)).unwrap();
     assert!(found.from_the_beginning && found.contains_head == Some(true));
@@ -20,10 +20,10 @@ async fn verify(service: &Arc<Service>, replays: u64) {
     assert_eq!(charged, replays);
     // The certificate says it too.
     let certificate = service.certificate("home").await.unwrap();
-    assert!(certificate.conditions.iter().any(|each| each.text.contains("put back")));
+    assert!(certificate.conditions.iter().any(|one| one.text.contains("put back")));
     // A listing may begin behind the numbers that were left out.
     let link = found.rollbacks[0].number;
-    let before = service.chain_before(each, link).await.unwrap();
+    let before = service.chain_before(loop_, link).await.unwrap();
     assert_eq!(before, records[0].chain);
 }
 
@@ -303,7 +303,7 @@ async fn a_restart_before_the_first_release_is_no_rollback() {
 }
 
 /// Makes four releases, and returns a copy of the store after the first one with the token of the last one.
-async fn gone_back(text: &str, clock: &Arc<ManualClock>) -> (Arc<MemoryStore>, String) {
+async fn halt_rolled_back(text: &str, clock: &Arc<ManualClock>) -> (Arc<MemoryStore>, String) {
     let store = Arc::new(MemoryStore::new([1; 16]));
     let service = open(text, &store, clock, Secret::from_bytes([3; 32])).await.unwrap();
     clock.pass(TICK);
@@ -321,7 +321,7 @@ async fn gone_back(text: &str, clock: &Arc<ManualClock>) -> (Arc<MemoryStore>, S
 async fn a_rollback_that_a_client_has_shown_is_remembered_without_a_witness() {
     let clock = Arc::new(ManualClock::at(START));
     let text = file("epsilon = 1.0, delta = 1e-6, visits = 1, per = \"ever\"", "");
-    let (copy, token) = gone_back(&text, &clock).await;
+    let (copy, token) = halt_rolled_back(&text, &clock).await;
     let start = async || open(&text, &copy, &clock, Secret::from_bytes([3; 32])).await.unwrap();
     let service = start().await;
     assert!(service.troubles().is_empty());
@@ -353,10 +353,11 @@ async fn named(service: &Service) -> String {
 async fn one_acceptance_covers_all_tokens_that_were_shown_before_it() {
     let clock = Arc::new(ManualClock::at(START));
     let text = file("epsilon = 1.0, delta = 1e-6, visits = 1, per = \"ever\"", "");
-    let (copy, last) = gone_back(&text, &clock).await;
+    let (copy, last) = halt_rolled_back(&text, &clock).await;
     let service = open(&text, &copy, &clock, Secret::from_bytes([3; 32])).await.unwrap();
-    let each = service.central("home").unwrap();
-    let token = |number| Token::write(&service.tokens, each.life, &HeadName::new(number, &[9; 32]));
+    let loop_ = service.central("home").unwrap();
+    let token =
+        |number| Token::write(&service.tokens, loop_.life, &HeadName::new(number, &[9; 32]));
     for shown in [&token(2), &token(3), &last] {
         service.notice("home", shown).await.unwrap();
     }
@@ -378,7 +379,7 @@ async fn a_token_beyond_what_was_accepted_is_charged_because_it_may_be_of_anothe
     let start = async |store: &Arc<MemoryStore>| {
         open(&text, store, &clock, Secret::from_bytes([3; 32])).await.unwrap()
     };
-    let (backup, first) = gone_back(&text, &clock).await;
+    let (backup, first) = halt_rolled_back(&text, &clock).await;
     let second = start(&Arc::new(backup.copy())).await;
     for _ in 0..7 {
         clock.pass(TICK);
@@ -406,14 +407,14 @@ async fn a_rollback_that_one_loop_shows_stops_all_loops_of_the_file() {
     let clock = Arc::new(ManualClock::at(START));
     let home = file("epsilon = 1.0, delta = 1e-6, visits = 1, per = \"ever\"", "");
     let text = format!("{home}\n{}", home.replace("loop.home", "loop.other"));
-    let (copy, token) = gone_back(&text, &clock).await;
+    let (copy, token) = halt_rolled_back(&text, &clock).await;
     let start = async || open(&text, &copy, &clock, Secret::from_bytes([3; 32])).await.unwrap();
     let service = start().await;
     clock.pass(TICK);
     assert!(matches!(service.tick("other").await.unwrap(), Ticked::Released(_)));
     service.notice("home", &token).await.unwrap();
     // A loop that is out of the file meanwhile stops when it is back.
-    let (alone, shown) = gone_back(&text, &clock).await;
+    let (alone, shown) = halt_rolled_back(&text, &clock).await;
     let without = open(&home, &alone, &clock, Secret::from_bytes([3; 32])).await.unwrap();
     without.notice("home", &shown).await.unwrap();
     let back = open(&text, &alone, &clock, Secret::from_bytes([3; 32])).await.unwrap();
@@ -466,7 +467,7 @@ async fn a_head_that_is_served_under_a_doubted_clock_is_known_to_the_witness() {
 async fn another_key_of_the_events_is_refused() {
     let clock = Arc::new(ManualClock::at(START));
     let text = file("epsilon = 1.0, delta = 1e-6, visits = 1, per = \"ever\"", "");
-    let (copy, _) = gone_back(&text, &clock).await;
+    let (copy, _) = halt_rolled_back(&text, &clock).await;
     let folder = tempfile::tempdir().unwrap();
     let mut options = witnessed_options(&text, &copy, &clock, &folder.path().join("witness"));
     options.events = Secret::from_bytes([77; 32]);

@@ -46,11 +46,11 @@ async fn a_public_prior_is_known_from_the_start_and_costs_nothing() {
         };
         assert_eq!(total(warm).await, total(cold).await);
         let certificate = warm.certificate("home").await.unwrap();
-        assert!(certificate.conditions.iter().any(|each| each.text.contains("public examples")));
+        assert!(certificate.conditions.iter().any(|one| one.text.contains("public examples")));
         // Nobody has come: examples are not in what is said about people.
         world.ticks(3).await;
-        let each = world.service.central("home").unwrap();
-        assert_eq!(world.service.view(each, false).summary.mean_reward, None);
+        let loop_ = world.service.central("home").unwrap();
+        assert_eq!(world.service.view(loop_, false).summary.mean_reward, None);
     }
     for (examples, field) in [
         (vec![example("weather", 0.5)], "examples[0].action.topic"),
@@ -107,8 +107,7 @@ async fn a_private_model_is_begun_with_and_its_cost_is_in_the_total() {
     );
     let certificate = elsewhere.certificate("home").await.unwrap();
     assert!((certificate.guarantee.epsilon() - 1.0).abs() < 1e-3);
-    let condition =
-        certificate.conditions.iter().find(|each| each.text.contains("released before"));
+    let condition = certificate.conditions.iter().find(|one| one.text.contains("released before"));
     let condition = condition.unwrap();
     assert_eq!(condition.enforcement, crate::loops::Enforcement::Trusted);
     assert!(condition.text.contains("states its cost truly"), "{}", condition.text);
@@ -203,7 +202,7 @@ async fn a_model_of_decisions_is_no_person_s_cost() {
     let checked = crate::loops::Together::of_plans(&plans).unwrap();
     assert_eq!(checked.without_persons, without);
     let certificate = second.certificate("home").await.unwrap();
-    let condition = certificate.conditions.iter().find(|each| each.text.contains("it began with"));
+    let condition = certificate.conditions.iter().find(|one| one.text.contains("it began with"));
     let condition = condition.unwrap();
     assert!(condition.text.contains("one decision of it"), "{}", condition.text);
     assert_eq!(condition.enforcement, crate::loops::Enforcement::Trusted);

@@ -17,29 +17,29 @@ impl Replica {
         Replica { service, database }
     }
 
-    fn each(&self) -> &Arc<Reports> {
+    fn loop_(&self) -> &Arc<Reports> {
         self.service.reports("news").unwrap()
     }
 
     fn report(&self) -> Report {
-        let DeviceLearner::Local { protocol, .. } = &self.each().plan.learner else { panic!() };
-        report(protocol, &wire::from_json(&self.each().served().message).unwrap())
+        let DeviceLearner::Local { protocol, .. } = &self.loop_().plan.learner else { panic!() };
+        report(protocol, &wire::from_json(&self.loop_().served().message).unwrap())
     }
 
     async fn send(&self, report: &Report) -> Result<Taken> {
         let text = wire::to_json(report);
-        self.service.take(self.each(), &[text.as_bytes()]).await?.remove(0)
+        self.service.take(self.loop_(), &[text.as_bytes()]).await?.remove(0)
     }
 
     async fn tick(&self) -> Option<u64> {
-        let before = self.each().served().number;
+        let before = self.loop_().served().number;
         self.service.tick("news").await.unwrap();
-        let after = self.each().served().number;
+        let after = self.loop_().served().number;
         (after > before).then_some(after)
     }
 
     fn waiting(&self) -> u64 {
-        self.each().open_events()
+        self.loop_().open_events()
     }
 }
 
@@ -57,22 +57,22 @@ async fn reports_come_to_any_process_and_one_publishes() {
     clock.pass(TICK);
     assert_eq!(other.tick().await, None, "the second has no right to publish");
     assert_eq!(one.tick().await, Some(1));
-    assert_eq!(one.each().served().reports, 2);
+    assert_eq!(one.loop_().served().reports, 2);
     // A device that has the new model reports to a process that does not know it yet.
-    assert_eq!(other.each().served().number, 0);
+    assert_eq!(other.loop_().served().number, 0);
     assert_eq!(other.send(&one.report()).await.unwrap(), Taken::Taken);
-    assert_eq!((other.each().served().number, other.waiting()), (1, 1));
+    assert_eq!((other.loop_().served().number, other.waiting()), (1, 1));
     clock.pass(TICK);
     assert_eq!(one.tick().await, Some(2));
     assert_eq!(other.tick().await, Some(2), "it serves what the first has published");
-    assert_eq!((other.each().served().reports, other.waiting()), (3, 0));
-    assert_eq!(one.each().served().message, other.each().served().message);
+    assert_eq!((other.loop_().served().reports, other.waiting()), (3, 0));
+    assert_eq!(one.loop_().served().message, other.loop_().served().message);
     // The first is stopped for longer than its lease, and comes back.
     one.database.tamper("update heads set leased = 0").await;
     clock.pass(TICK);
     assert_eq!(other.tick().await, Some(3));
     assert_eq!(one.tick().await, Some(3));
     clock.pass(TICK);
-    assert_eq!((one.tick().await, one.each().halted()), (None, None));
+    assert_eq!((one.tick().await, one.loop_().halted()), (None, None));
     assert_eq!(other.tick().await, Some(4));
 }
