@@ -171,7 +171,7 @@ async fn exact_counts_are_for_admin_keys_and_one_loop_is_for_its_own_keys() {
             "curator only",
             "Features clipped",
             "Rank requests answered",
-            "Questions without a person",
+            "Rank requests without a person",
             "Open events",
         ] {
             assert!(exact.contains(words) && !public.contains(words), "{path} {words}");

@@ -329,7 +329,7 @@ async fn a_lost_life_does_not_begin_again_with_another_file() {
     let refused = Service::open(witnessed_options(&cold, &copy, &clock, &witness)).await;
     let message = refused.err().unwrap().to_string();
     assert!(message.contains("witness") && message.contains("prior.json"), "{message}");
-    assert!(message.contains("put back the one that it began with"), "{message}");
+    assert!(message.contains("restore the one that it began with"), "{message}");
     assert_eq!(copy.lives().await.unwrap().len(), 1);
     std::fs::write(&path, prior(0.5)).unwrap();
     drop(witnessed(&cold, &copy, &clock, &witness).await);
