@@ -46,7 +46,7 @@
 
 mod encoding;
 mod fourier;
-pub(crate) mod json;
+mod json;
 #[cfg(any(little, test))]
 #[cfg_attr(not(little), allow(dead_code))]
 mod map;
@@ -69,7 +69,7 @@ mod writer;
 
 pub use encoding::{Coordinate, Encoder, Encoding, MOST_BUCKETS, Outcome, number};
 pub use fourier::Fourier;
-pub use json::records_from_json;
+pub use json::{members_from_json, records_from_json};
 #[cfg(little)]
 pub use map::Map;
 use numbers::Numbers;
@@ -81,7 +81,7 @@ pub use projection::Projection;
 pub use report::{Counts, Report};
 #[cfg(feature = "schema")]
 pub use schema::FeatureTable;
-pub(crate) use table::encodings;
+pub use table::encodings;
 pub use value::{MOST_NAMES, MOST_NESTING, Value};
 pub use writer::RowWriter;
 

@@ -3,7 +3,7 @@
 use super::{Encoding, MOST_NAMES, Map, Value};
 
 /// Features by their paths, from a table that may be nested. Weights that stand in it are added to `weights`, as `side.path`.
-pub(crate) fn encodings(
+pub fn encodings(
     side: &str,
     table: Value,
     weights: &mut Map<f64>,

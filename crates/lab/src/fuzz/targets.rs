@@ -8,7 +8,6 @@ use reticent::{
         LocalParams, Model, OnlineLinUcb, OnlineUcb, Policy, Server, ShuffleServer, Shuffler,
     },
     convex::{DoublingBandit, PrivateBandit},
-    device::{Choice, Device, Ledger, Limits, ProtocolPlan, little},
     features::{self, FeaturesParams, Value},
     online::{BallLearner, GradientDescent, LinearModel, Maler, OnlineLearner},
     privacy::{Accountant, Event},
@@ -20,6 +19,7 @@ use reticent::{
         unpack,
     },
 };
+use reticent_device::{Choice, Device, Ledger, Limits, ProtocolPlan, little};
 use serde::de::DeserializeOwned;
 
 use super::{
@@ -123,7 +123,7 @@ fn texts() -> Vec<Target> {
                 drop(event.check());
             }
         }),
-        text_target("features", vec![br#"[{"context":{"age":{"range":[18,80]},"user":{"city":{"hash":{"buckets":32}}}},"action":{"topic":{"categories":["news","sport",3]}},"cross":{"with":[["user.city","topic"]]},"projection":{"dimension":9,"seed":7}},[{"age":31.5,"topic":null},{"user":{"city":"Bern"},"topic":"news"}]]"#.to_vec()], |text| {
+        text_target("features", vec![br#"[{"context":{"age":{"range":[18,80]},"user":{"city":{"hash":{"buckets":32}}}},"action":{"topic":{"categories":["news","sport",3]}},"cross":{"with":[["user.city","topic"]]},"projection":{"dimension":9,"seed":7}},[{"age":31.5,"topic":null},{"user":{"city":"Bern"},"topic":"news"}]]"#.to_vec(), br#"[{"context":{"hour":{"cycle":24,"weight":0.1},"age":{"bins":[18,30]},"liked":{"categories":["a"]}},"action":{"topic":{"categories":["a"]}},"cross":{"with":[["hour","age","topic"]],"match":[["liked","topic"]]},"weight":{"constant":0.2},"products":{"degree":2,"with":"topic"},"fourier":{"count":2,"scale":0.5,"seed":7}},[{"hour":31.5,"age":20},{"topic":"a","liked":"a"}]]"#.to_vec()], |text| {
             if let Ok((rule, record)) = serde_json::from_str::<(FeaturesParams, Value)>(text)
                 && let Ok(plan) = rule.check()
             {

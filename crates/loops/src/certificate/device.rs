@@ -5,11 +5,10 @@ use reticent::{
     randomize::Levels,
 };
 
-use super::{Certificate, Condition, Part, Together, sentence};
+use super::{Certificate, Condition, Part, Together, best_guess, sentence};
 use crate::{
     Result,
     config::{DevicePlan, LoopPlan, Period},
-    page::best_guess,
     periods::{Periods, SHOWN_PERIODS, often, windows_of_a_year},
     records::Digest,
     secret::hex,
@@ -18,11 +17,7 @@ use crate::{
 
 impl Certificate {
     /// The certificate of a loop whose devices add the noise, with the number and the chain of its last model.
-    pub fn of_devices(
-        plan: &DevicePlan,
-        head: Option<(u64, &Digest)>,
-        made: Time,
-    ) -> Result<Self> {
+    pub fn of_devices(plan: &DevicePlan, head: Option<(u64, &Digest)>, made: Time) -> Result<Self> {
         certificate(plan, head, made)
     }
 }
@@ -40,11 +35,7 @@ impl Together {
     }
 }
 
-fn certificate(
-    plan: &DevicePlan,
-    head: Option<(u64, &Digest)>,
-    made: Time,
-) -> Result<Certificate> {
+fn certificate(plan: &DevicePlan, head: Option<(u64, &Digest)>, made: Time) -> Result<Certificate> {
     let guarantee = plan.guarantee()?;
     let period = plan.params.privacy.per.unwrap_or(Period::Ever);
     let protects = format!(
