@@ -97,6 +97,8 @@ fn example(encoding: &Encoding, choice: usize) -> Value {
             words.get(choice).or_else(|| words.first()).cloned().unwrap_or_default().into()
         }
         Encoding::Hash { .. } => ["one word", "another word"][choice.min(1)].into(),
+        Encoding::Cycle(period) => (period / 4.0 * choice as f64).into(),
+        Encoding::Bins(edges) => edges.get(choice).or(edges.last()).copied().into(),
     }
 }
 
