@@ -10,13 +10,12 @@ use crate::{
     config::{DevicePlan, LoopOutlook, LoopPlan, StorageOutlook},
     control::{Command, Reply, command},
     data::Data,
-    devices,
     loops::{
         self, Certificate, Limits, Together,
         page::{epsilon_text, percent},
     },
     secret::Secret,
-    service::{Options, Outcome, Service, outcomes},
+    service::{Options, Outcome, Service, outcomes, reports},
     store::MemoryStore,
 };
 
@@ -80,7 +79,7 @@ pub(super) async fn check(
     let service =
         Service::open_with_devices(options, devices, Some(Secret::new()?.seal_key())).await?;
     let mut checked = Vec::new();
-    for each in service.loops() {
+    for each in service.central_loops() {
         checked.push(Checked {
             certificate: service.certificate(&each.plan.name).await?,
             outlook: each.plan.outlook()?,
@@ -90,11 +89,11 @@ pub(super) async fn check(
             features: each.plan.features.names(),
         });
     }
-    for each in service.devices().loops() {
+    for each in service.report_loops() {
         checked.push(Checked {
-            certificate: service.devices().certificate(each)?,
+            certificate: service.certificate(&each.name).await?,
             outlook: Some(each.plan.outlook()),
-            storage: devices::storage(&each.plan)?,
+            storage: reports::storage(&each.plan)?,
             tick_milliseconds: each.plan.tick,
             coordinates: each.plan.features.dimension(),
             features: each.plan.features.names(),

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use reticent_server::{
     config::{DevicePlan, LoopPlan, ServiceFile},
-    devices::Taken,
     secret::secret_in_file,
+    service::Taken,
     store::Store,
 };
 use reticent_trials::history::{
