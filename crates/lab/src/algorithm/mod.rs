@@ -22,7 +22,11 @@ use reticent::{bandit::Outlook, privacy::Guarantee};
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{Result, audit::attack::Attack, play::trial::Trial};
+use crate::{
+    Result,
+    audit::attack::{Attack, Attacks},
+    play::trial::Trial,
+};
 
 /// Restricts [`Contestant`] to the types of this crate, whose guarantees are computed from the mechanism they run.
 pub(crate) mod sealed {
@@ -100,7 +104,7 @@ pub struct Card {
     /// Guarantees of individual people or agents, if they differ.
     pub certificates: Vec<Certificate>,
     /// Attacks on the mechanism behind its guarantee: see [`crate::audit::attack`].
-    pub attacks: Vec<Attack>,
+    pub attacks: Attacks,
     /// Remarks for the reader.
     pub remarks: Vec<String>,
     /// The noise of its plan against the signal of its people.

@@ -95,7 +95,8 @@ pub fn audit(
         let promises =
             contestant.guarantee().is_some() || !contestant.card().certificates.is_empty();
         let players = contestant.player_attacks()?;
-        if contestant.card().attacks.is_empty() && players.is_empty() {
+        let attacks = contestant.card().attacks.make()?;
+        if attacks.is_empty() && players.is_empty() {
             let reason = if promises {
                 "no attack is written for it; its certificate rests on the accountant alone"
             } else {
@@ -103,7 +104,7 @@ pub fn audit(
             };
             findings.not_audited(name, reason);
         }
-        for attack in &contestant.card().attacks {
+        for attack in &attacks {
             progress(name, &attack.adversary);
             findings.audits.extend(attack.run_confirmed(name, options)?);
         }

@@ -21,7 +21,7 @@ use crate::{
 /// Kinds of algorithms and environments that a program adds to those of the laboratory.
 ///
 /// ```
-/// use reticent_lab::{Experiment, FastNoise, Kinds, Result, bandits::{Setting, Stepped}, contest::Contestant, simulate::Player};
+/// use reticent_lab::{Experiment, FastNoise, Kinds, Result, algorithm::{Contestant, bandit::{Setting, Stepped}}, environment::blocks::Player};
 /// # use reticent::{bandit::Arms, noise::Noise};
 /// /// Chooses uniformly among the first arms.
 /// #[derive(serde::Serialize, serde::Deserialize)]

@@ -138,9 +138,9 @@ impl<E: Serialize, A: Serialize> ExperimentToml<E, A> {
     /// Checks the experiment; returns the first error.
     pub fn check<F: Family<Environment = E, Algorithm = A>>(&self) -> Result<Experiment> {
         let fault = |error: toml::ser::Error| Error::experiment(error.to_string());
-        // By way of a table: writing text from every type would be compiled once more.
         let table = toml::Table::try_from(self).map_err(fault)?;
-        Experiment::parse(&toml::to_string(&table).map_err(fault)?)
+        let document = Document::of(table, "", &[], Path::new(""))?;
+        Experiment::of_document(&document, &Kinds::default())
     }
 }
 

@@ -209,7 +209,7 @@ impl Parts {
             return refuse("size", &format!("{size:?}"), remedy);
         }
         if figure.format.is_empty() {
-            return refuse("format", "[]", "give some of svg, png, pdf".into());
+            return refuse("format", "[]", "give some of svg, png".into());
         }
         Ok(())
     }

@@ -366,7 +366,7 @@ impl Summary {
         self.warnings_of_trials().into_iter().chain(self.warning_of_letters()).collect()
     }
 
-    /// A warning of letters that PNG and PDF cannot show.
+    /// A warning of letters that a PNG shows as boxes.
     fn warning_of_letters(&self) -> Option<String> {
         if self.drawing.format == [Format::Svg] {
             return None;
@@ -376,7 +376,7 @@ impl Summary {
         let letters: Vec<String> = missing.into_iter().map(String::from).collect();
         (!letters.is_empty()).then(|| {
             format!(
-                "figures: no font here has {}: PNG and PDF show boxes instead; install a font that has them (Debian: fonts-noto-cjk, fonts-noto-core, fonts-symbola), or write format = [\"svg\"] under [figure]",
+                "figures: Noto Sans has no {}: a PNG shows boxes instead; write format = [\"svg\"] under [figure]",
                 letters.join(" ")
             )
         })

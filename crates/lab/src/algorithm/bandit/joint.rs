@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BlockPlayed, Budget, Setting, Stepped,
+    BlockPlayed, Budget, Setting, Start, Stepped,
     joint_blocks::Builder,
     nothing_is_ignored,
     public_code::PublicCode,
@@ -229,23 +229,27 @@ impl JointToml {
         let plan = params.check()?;
         let guarantee = plan.guarantee()?.simulated();
         let outlook = plan.outlook()?;
-        let attacks = match plan.sums().mechanism {
-            Mechanism::Reports => attack::local::attacks_on_reports(plan.params(), &guarantee)?,
-            _ => attack::sums::attacks(plan.sums(), &guarantee),
+        let attacked = (plan.clone(), guarantee.clone());
+        let attacks = move || {
+            let (plan, guarantee) = &attacked;
+            match plan.sums().mechanism {
+                Mechanism::Reports => attack::local::attacks_on_reports(plan.params(), guarantee),
+                _ => Ok(attack::sums::attacks(plan.sums(), guarantee)),
+            }
         };
         let warm = self.warm_start.as_deref().map(WarmStart::open).transpose()?;
         if let Some(warm) = &warm {
             start(&plan, Some(warm.first()), 0)?;
         }
         let (begin, window) = (warm.clone(), params.window);
-        let mut stepped = Stepped::new(name, setting, |_| unreachable!("replaced below"));
-        stepped.start = Arc::new(move |trial, seed| {
+        let start: Start = Arc::new(move |trial, seed| {
             let saved = begin.as_ref().map(|warm| warm.of(trial)).transpose()?;
             Ok(match window {
                 None => Box::new(start(&plan, saved.as_ref(), seed)?),
                 Some(_) => Box::new(start_ticketed(&plan, saved.as_ref(), seed)?),
             })
         });
+        let mut stepped = Stepped::by_trial(name, setting, start);
         stepped.warm_start = warm;
         stepped.save.clone_from(&self.save);
         stepped.log.clone_from(&self.log);
@@ -284,8 +288,12 @@ impl JointToml {
         };
         let plan = params.check()?;
         let guarantee = plan.guarantee()?.simulated();
-        let mut attacks = attack::sums::attacks(plan.sums(), &guarantee);
-        attacks.extend(attack::joint::attacks(&params, &guarantee));
+        let (attacked, certified) = (plan.clone(), guarantee.clone());
+        let attacks = move || {
+            let mut attacks = attack::sums::attacks(attacked.sums(), &certified);
+            attacks.extend(attack::joint::attacks(&params, &certified));
+            Ok(attacks)
+        };
         let name = self.name(&self.mechanism_label());
         let player = move |seed| Ok(Box::new(start(&plan, None, seed)?) as Box<dyn Player>);
         let stepped = Stepped::new(name, setting, player).certified_by(guarantee);
@@ -325,7 +333,8 @@ impl JointToml {
                 tree.epsilon_text(),
             )
         }));
-        let attacks = vec![code.attack(&tree)];
+        let attacked = code.clone();
+        let attacks = move || Ok(vec![attacked.attack(&tree)]);
         let player = move |seed| Ok(Box::new(code.start(seed)?) as Box<dyn Player>);
         Ok(Stepped::new(name, setting, player).remarking(remarks).attacked_by(attacks))
     }

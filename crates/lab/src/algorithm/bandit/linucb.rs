@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BlockPlayed, Setting, Stepped, nothing_is_ignored, rule_remarks,
+    BlockPlayed, Setting, Start, Stepped, nothing_is_ignored, rule_remarks,
     saved::{SavedLearner, WarmStart},
 };
 use crate::{
@@ -106,11 +106,11 @@ impl LinUcbToml {
             start(&params, Some(warm.first()))?;
         }
         let begin = warm.clone();
-        let mut stepped = Stepped::new(name, setting, |_| unreachable!("replaced below"));
-        stepped.start = Arc::new(move |trial, seed| {
+        let start: Start = Arc::new(move |trial, seed| {
             let saved = begin.as_ref().map(|warm| warm.of(trial)).transpose()?;
             Ok(Box::new(start(&LinUcbParams { seed, ..params }, saved.as_ref())?))
         });
+        let mut stepped = Stepped::by_trial(name, setting, start);
         stepped.warm_start = warm;
         stepped.save.clone_from(&self.save);
         stepped.log.clone_from(&self.log);

@@ -179,11 +179,10 @@ impl LocalToml {
         let defaults = LocalParams::from(report);
         let late_models = self.late_models.unwrap_or(defaults.late_models);
         let plan = LocalParams { rule, restart_every, late_models, ..defaults }.check()?;
-        let (mut certificates, mut attacks) = (Vec::new(), Vec::new());
+        let mut certificates = Vec::new();
         let mut weakest = plan.guarantee(0)?;
         for (level, brought) in epsilons.iter().enumerate() {
             let guarantee = plan.guarantee(level)?;
-            attacks.extend(attack::local::attacks(&plan, level, &setting.bounds, &guarantee));
             if guarantee.epsilon() > weakest.epsilon() {
                 weakest = guarantee.clone();
             }
@@ -193,6 +192,14 @@ impl LocalToml {
                 certificates.push(Certificate { whom, guarantee });
             }
         }
+        let (attacked, bounds, levels) = (plan.clone(), setting.bounds, epsilons.len());
+        let attacks = move || {
+            let of = |level| {
+                let guarantee = attacked.guarantee(level)?;
+                Ok(attack::local::attacks(&attacked, level, &bounds, &guarantee))
+            };
+            Ok((0..levels).map(of).collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
+        };
         let mut remarks = vec![plan.reason().to_string()];
         remarks.extend(rule_remarks(&rule));
         let outlook = plan.outlook(self.restart_every.unwrap_or(setting.rounds));
@@ -201,8 +208,7 @@ impl LocalToml {
         if let Some(warm) = &warm {
             resumed(&plan, warm.first())?;
         }
-        let mut stepped = Stepped::new(name, setting, |_| unreachable!("replaced below"));
-        stepped.start = starter(plan, shares, warm.clone());
+        let mut stepped = Stepped::by_trial(name, setting, starter(plan, shares, warm.clone()));
         stepped.warm_start = warm;
         stepped.save.clone_from(&self.save);
         stepped.log.clone_from(&self.log);
@@ -304,12 +310,12 @@ impl LdpToml {
                 (params, guarantee, Vec::new())
             }
         };
-        let mut stepped = Stepped::new(name, setting, |_| unreachable!("replaced below"));
         let plan = params.check()?;
         // What the published constants are certified for is this environment's arms.
         let people = if self.mode == Mode::Paper { setting.bounds } else { bounds };
-        let attacks = attack::local::attacks(&plan, 0, &people, &guarantee);
-        stepped.start = starter(plan, vec![1.0], None);
+        let attacked = (plan.clone(), guarantee.clone());
+        let attacks = move || Ok(attack::local::attacks(&attacked.0, 0, &people, &attacked.1));
+        let stepped = Stepped::by_trial(name, setting, starter(plan, vec![1.0], None));
         Ok(stepped.certified_by(guarantee).remarking(remarks).attacked_by(attacks))
     }
 }

@@ -208,7 +208,8 @@ impl OnlineToml {
             let parts: String = parts.iter().filter(|part| part.0).map(|part| part.1).collect();
             format!("{what}, {}{parts} ({epsilon}, {delta:e})", self.learner.text())
         });
-        let attacks = attack::local::feature_reward(&randomizer, &guarantee);
+        let certified = guarantee.clone();
+        let attacks = move || Ok(attack::local::feature_reward(&randomizer, &certified));
         let start = move |seed| {
             let (server, noise) = (start()?, FastNoise::seeded(seed));
             let player = Protocol { server, noise, bases: BTreeMap::new(), sent: None };

@@ -138,11 +138,16 @@ impl ShuffleToml {
         let plan = params.check()?;
         let people = setting.bounds;
         let (batch, form) = (params.batch, params.aggregation);
-        let mut attacks = attack::shuffle::attacks(&plan, form, batch, &people, &guarantee)?;
-        if self.mode == Mode::Exact {
-            let local = plan.local_guarantee()?;
-            attacks.extend(attack::local::attacks(plan.local(), 0, &people, &local));
-        }
+        let (attacked, certified, mode) = (plan.clone(), guarantee.clone(), self.mode);
+        let attacks = move || {
+            let mut attacks =
+                attack::shuffle::attacks(&attacked, form, batch, &people, &certified)?;
+            if mode == Mode::Exact {
+                let local = attacked.local_guarantee()?;
+                attacks.extend(attack::local::attacks(attacked.local(), 0, &people, &local));
+            }
+            Ok(attacks)
+        };
         let outlook = (self.mode == Mode::Exact).then(|| plan.outlook(setting.rounds));
         let start = move |seed| {
             let mut noise = FastNoise::seeded(seed);

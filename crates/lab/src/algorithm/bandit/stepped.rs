@@ -23,7 +23,7 @@ use crate::{
     FastNoise, Result,
     algorithm::{Card, Contestant},
     audit::attack::{
-        self, Attack,
+        self, Attack, Attacks,
         player::{self, Recorded, Stage, Step},
     },
     environment::blocks::Player,
@@ -66,10 +66,15 @@ impl Stepped {
         setting: &Setting,
         start: impl Fn(u64) -> Result<Box<dyn Player>> + Send + Sync + 'static,
     ) -> Self {
+        Stepped::by_trial(name, setting, Arc::new(move |_, seed| start(seed)))
+    }
+
+    /// The same with players that differ from trial to trial.
+    pub(super) fn by_trial(name: String, setting: &Setting, start: Start) -> Self {
         Stepped {
             card: Card { name, ..Card::default() },
             setting: setting.clone(),
-            start: Arc::new(move |_, seed| start(seed)),
+            start,
             save: None,
             log: None,
             public_arms: false,
@@ -107,7 +112,8 @@ impl Stepped {
             return Err(reticent::Error::invalid("contributions_per_person", priced, remedy).into());
         }
         let guarantee = sums.check()?.guarantee(delta)?.simulated();
-        let attacks = attack::sums::attacks(&sums, &guarantee);
+        let certified = guarantee.clone();
+        let attacks = move || Ok(attack::sums::attacks(&sums, &certified));
         let (plan, rule) = (sums.check()?, Arc::new(rule));
         let (dimension, structure) = (sums.domain.dimension(), sums.domain.structure());
         let blocks = structure.blocks;
@@ -137,9 +143,12 @@ impl Stepped {
         self
     }
 
-    /// The same, and how its promises can be attacked besides by playing its players.
-    pub fn attacked_by(mut self, attacks: Vec<Attack>) -> Self {
-        self.card.attacks = attacks;
+    /// Adds attacks on its guarantee, which are made when an audit asks for them, to those that play its players.
+    pub fn attacked_by(
+        mut self,
+        attacks: impl Fn() -> Result<Vec<Attack>> + Send + Sync + 'static,
+    ) -> Self {
+        self.card.attacks = Attacks::new(attacks);
         self
     }
 

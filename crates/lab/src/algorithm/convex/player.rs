@@ -20,7 +20,7 @@ use super::{Algorithm, LossToml};
 use crate::{
     FastNoise, Result,
     algorithm::{Bound, Card, Contestant, Side},
-    audit::attack::{self, Attack},
+    audit::attack::{self, Attack, Attacks},
     papers::constants::{projection_free, regret},
     play::trial::{Checkpoint, Measure, Trial, mix, name_hash},
 };
@@ -221,10 +221,11 @@ impl LossPlayer {
         if doubling {
             remarks.push("Of the first epoch; later ones have their own.".into());
         }
-        let attacks = match &guarantee {
-            Some(guarantee) => attack::convex::attacks(&params, lines.set.build()?, guarantee)?,
-            None => Vec::new(),
-        };
+        let attacked = (params.clone(), lines.set.clone());
+        let attacks = guarantee.clone().map_or_else(Attacks::default, |guarantee| {
+            let (params, set) = attacked;
+            Attacks::new(move || attack::convex::attacks(&params, set.build()?, &guarantee))
+        });
         let lines = lines.clone();
         let card = Card { name, guarantee, attacks, remarks, ..Card::default() };
         Ok(LossPlayer { card, params, lines, printed_sign, doubling, lemma })

@@ -181,6 +181,7 @@ impl AnyRandomizer {
 }
 
 /// The private people of a run.
+#[derive(Clone)]
 pub(super) struct PrivatePeople {
     pub(super) randomizer: AnyRandomizer,
     /// How many there are.

@@ -14,6 +14,7 @@ use super::{
 use crate::{
     FastNoise, Result,
     algorithm::{Card, Certificate, Contestant},
+    audit::attack::Attacks,
     play::trial::{Checkpoint, Measure, Trial, mix, name_hash},
 };
 
@@ -115,10 +116,11 @@ impl GradientPlayer {
             Some(people) if people.count < population => (None, vec![certificate(people)]),
             people => (people.as_ref().map(|people| people.guarantee.clone()), Vec::new()),
         };
-        let attacks = match (&private, algorithm.privacy()) {
-            (Some(people), Some(privacy)) => people.attacks(privacy, &*source, rounds)?,
-            _ => Vec::new(),
-        };
+        let attacked = private.clone().zip(algorithm.privacy().cloned());
+        let people = source.clone();
+        let attacks = attacked.map_or_else(Attacks::default, |(private, privacy)| {
+            Attacks::new(move || private.attacks(&privacy, &*people, rounds))
+        });
         let remarks = source.remarks();
         let card = Card { name, guarantee, certificates, attacks, remarks, ..Card::default() };
         Ok(GradientPlayer { card, params, source, private })

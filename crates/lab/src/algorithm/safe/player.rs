@@ -17,7 +17,7 @@ use crate::environment::safe::feeder::Readings;
 use crate::{
     FastNoise, Result,
     algorithm::{Bound, Card, Certificate, Contestant, Side},
-    audit::attack,
+    audit::attack::{self, Attacks},
     papers::constants::safe::{Published, PublishedResponse},
     play::trial::{Checkpoint, Measure, Trial, mix, name_hash},
 };
@@ -247,11 +247,12 @@ impl SafePlayer {
         let worst_round = worst_round(&plan, setting)?;
         let name = lines.name.clone().unwrap_or_else(|| default_name.into());
         let (published, levels) = theory(&plan, lines, setting);
+        let attacked = plan.clone();
         let card = Card {
             name,
             guarantee: plan.guarantee()?.map(Guarantee::simulated),
             certificates: certificates(&plan, rounds)?,
-            attacks: attack::safe::attacks(&plan, rounds)?,
+            attacks: Attacks::new(move || attack::safe::attacks(&attacked, rounds)),
             remarks,
             ..Card::default()
         };

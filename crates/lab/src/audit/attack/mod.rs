@@ -37,7 +37,7 @@ pub mod shuffle;
 mod source;
 pub mod sums;
 
-use std::time::Instant;
+use std::{sync::Arc, time::Instant};
 
 use reticent::privacy::{Guarantee, Provenance};
 use serde::Serialize;
@@ -117,6 +117,30 @@ pub struct Attack {
     /// The noise of every run, whatever the options say.
     noise: Option<NoiseKind>,
     prepare: Box<dyn Fn(u64) -> Result<Prepared> + Send + Sync>,
+}
+
+/// The attacks on one mechanism, which are made when an audit asks for them: a run does not need them.
+#[derive(Clone, Default)]
+pub struct Attacks(Option<MakeAttacks>);
+
+type MakeAttacks = Arc<dyn Fn() -> Result<Vec<Attack>> + Send + Sync>;
+
+impl Attacks {
+    /// Attacks that this function makes.
+    pub fn new(make: impl Fn() -> Result<Vec<Attack>> + Send + Sync + 'static) -> Self {
+        Attacks(Some(Arc::new(make)))
+    }
+
+    /// Makes the attacks; none without a mechanism.
+    pub fn make(&self) -> Result<Vec<Attack>> {
+        self.0.as_ref().map_or(Ok(Vec::new()), |make| make())
+    }
+}
+
+impl std::fmt::Debug for Attacks {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Attacks").finish_non_exhaustive()
+    }
 }
 
 impl std::fmt::Debug for Attack {

@@ -37,7 +37,7 @@ pub struct FigureToml {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<[u32; 2]>", inner(range(min = 120, max = 1000)))]
     pub size: Option<(u32, u32)>,
-    /// The files that are written: `svg`, `png`, `pdf`.
+    /// The files that are written: `svg`, `png`.
     #[schemars(length(min = 1))]
     pub format: Vec<Format>,
 }

@@ -133,11 +133,12 @@ fn what_an_experiment_does_not_have_is_refused() {
         ("facets = \"epsilon\"", "facets is epsilon: give one of algorithm, none"),
         ("against = \"delta\"", "against is delta: give one of round"),
         ("size = [10, 10]", "from 120 to 1000"),
-        ("format = []", "give some of svg, png, pdf"),
+        ("format = []", "give some of svg, png"),
         (
             "title = false\nformat = [\"svg\", \"gif\"]",
-            "line 8, figure: `format`: unknown value `gif`, expected one of `svg`, `png`, `pdf`",
+            "line 8, figure: `format`: unknown value `gif`, expected `svg` or `png`",
         ),
+        ("format = [\"pdf\"]", "got pdf; expected svg or png; convert the SVG"),
         ("colour = 1", "colour"),
     ] {
         let error = refused(figure);
@@ -378,12 +379,12 @@ fn every_format_is_written_and_an_old_one_removed() {
     let folder = tempfile().with_extension("formats");
     let _ = std::fs::remove_dir_all(&folder);
     let has = |name: &str| folder.join("figures").join(name).exists();
-    let mut drawn = summary("[figure]\nagainst = \"round\"\nformat = [\"pdf\", \"svg\"]");
+    let mut drawn = summary("[figure]\nagainst = \"round\"\nformat = [\"svg\"]");
     drawn.write(&folder).unwrap();
-    assert!(has("regret.pdf") && has("regret.svg") && !has("regret.png"));
+    assert!(has("regret.svg") && !has("regret.png"));
     drawn.drawing.format = vec![Format::Png];
     drawn.write(&folder).unwrap();
-    assert!(!has("regret.pdf") && !has("regret.svg") && has("regret.png"));
+    assert!(!has("regret.svg") && has("regret.png"));
     std::fs::remove_dir_all(folder).unwrap();
 }
 
@@ -391,12 +392,12 @@ fn every_format_is_written_and_an_old_one_removed() {
 fn letters_that_a_picture_cannot_show_are_a_warning() {
     let mut drawn = summary("");
     let letters =
-        |drawn: &Summary| drawn.warnings().into_iter().find(|one| one.contains("no font"));
+        |drawn: &Summary| drawn.warnings().into_iter().find(|one| one.contains("Noto Sans has no"));
     assert_eq!(letters(&drawn), None);
     drawn.name = "mean of \u{10fffd}".into();
     let warning = letters(&drawn).expect("a warning");
-    assert!(warning.contains("has \u{10fffd}: PNG and PDF show boxes"), "{warning}");
-    assert!(warning.contains("fonts-noto-cjk") && warning.contains("format = [\"svg\"]"));
+    assert!(warning.contains("no \u{10fffd}: a PNG shows boxes"), "{warning}");
+    assert!(warning.contains("format = [\"svg\"]"), "{warning}");
     drawn.drawing.format = vec![Format::Svg];
     assert_eq!(letters(&drawn), None, "a viewer has its own fonts");
 }
