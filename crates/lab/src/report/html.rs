@@ -116,7 +116,7 @@ impl Report {
         self.push(format_args!("<p class=\"caption\">{}</p>\n</section>\n", escape(&map.caption)));
     }
 
-    /// What a reader wants to know first: names and sentences.
+    /// Answers to a reader's first questions: names and sentences.
     pub fn answers(&mut self, answers: &[(String, String)]) {
         self.body.push_str("<dl class=\"answers\">\n");
         for (name, sentence) in answers {
@@ -177,7 +177,7 @@ fn file(name: &str, format: Format) -> String {
 /// The list of the pictures that [`write_pictures`] wrote: a hash of its contents and a path on each line.
 const WRITTEN: &str = "figures/written.txt";
 
-/// Writes pictures with their names into `folder/figures` in these formats. Pictures that an earlier call wrote and this one does not are removed, unless somebody changed them.
+/// Writes pictures with their names into `folder/figures` in these formats. Pictures that an earlier call wrote and this one does not are removed, unless they were changed since.
 pub fn write_pictures(
     folder: &Path,
     pictures: &[(String, Picture)],

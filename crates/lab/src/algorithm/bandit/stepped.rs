@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     FastNoise, Result,
-    algorithm::{Card, Contestant},
+    algorithm::{Card, RunnableAlgorithm},
     audit::attack::{
         self, Attack, Attacks,
         player::{self, Recorded, Stage, Step},
@@ -33,17 +33,17 @@ use crate::{
 /// Makes the player of one trial from its number and the seed of its noise.
 pub type Start = Arc<dyn Fn(u64, u64) -> Result<Box<dyn Player>> + Send + Sync>;
 
-/// The seeds of a trial: that of its people, which every contestant meets, and that of the noise of the contestant of this name.
+/// The seeds of a trial: that of its people, which every algorithm meets, and that of the noise of the algorithm of this name.
 pub fn trial_seeds(seed: u64, trial: u64, name: &str) -> (u64, u64) {
     let people = mix(seed, trial);
     (people, mix(people, name_hash(name)))
 }
 
-/// A contestant made of a player.
+/// An algorithm made of a player.
 pub struct Stepped {
-    /// What is promised, and how it can be attacked besides by playing its players.
+    /// Its promises, and attacks on them besides those that play its players.
     pub(super) card: Card,
-    /// Where arms and rewards come from.
+    /// Source of arms and rewards.
     pub(super) setting: Setting,
     /// Makes the player of one trial.
     pub(super) start: Start,
@@ -53,14 +53,14 @@ pub struct Stepped {
     pub log: Option<PathBuf>,
     /// Its promises are for rewards only: features are public.
     pub(super) public_arms: bool,
-    /// What it begins with.
+    /// State that it begins with.
     pub(super) warm_start: Option<WarmStart>,
     /// Why it can be certified but not run.
     pub(super) refusal: Option<reticent::Error>,
 }
 
 impl Stepped {
-    /// A contestant that promises nothing yet.
+    /// An algorithm that promises nothing yet.
     pub fn new(
         name: String,
         setting: &Setting,
@@ -194,7 +194,7 @@ impl Stepped {
 
 impl crate::algorithm::sealed::Sealed for Stepped {}
 
-impl Contestant for Stepped {
+impl RunnableAlgorithm for Stepped {
     fn card(&self) -> &Card {
         &self.card
     }
@@ -203,7 +203,7 @@ impl Contestant for Stepped {
         let Some(guarantee) = &self.card.guarantee else { return Ok(Vec::new()) };
         let Setting { bounds, arms, rounds, .. } = self.setting;
         let stage = Stage { bounds, arms, rounds, public_arms: self.public_arms };
-        // A player of somebody's own may understand no arms but those of its own environment.
+        // A user's own player may understand no arms but those of its own environment.
         let recorded = match guarantee.provenance() {
             Provenance::Stated => Some(self.recorded()?),
             Provenance::Computed => None,
@@ -286,7 +286,7 @@ impl Contestant for Stepped {
     }
 }
 
-/// Somebody's own rule behind a running sum of the core.
+/// A user's own rule behind a running sum of the core.
 struct Curated<R> {
     sum: PrivateSum<FastNoise>,
     rule: Arc<R>,

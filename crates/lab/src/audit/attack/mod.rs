@@ -112,7 +112,7 @@ pub struct Attack {
     pub samples: u64,
     /// Smallest and largest number of runs of each world, for any option.
     range: (u64, u64),
-    /// What is attacked has no certificate; `guarantee` only carries the claim of a publication.
+    /// Set if the mechanism has no certificate; `guarantee` then carries the claim of a publication.
     claim_only: bool,
     /// The noise of every run, whatever the options say.
     noise: Option<NoiseKind>,
@@ -191,7 +191,7 @@ impl Attack {
     }
 }
 
-/// How audits are run.
+/// Options of audits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AuditOptions {
     /// Runs of each world, in place of each attack's own number.
@@ -234,7 +234,7 @@ impl AuditOptions {
     }
 }
 
-/// Whether an attack refuted a guarantee.
+/// Verdict of an attack on a guarantee.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -281,9 +281,9 @@ pub struct Promise {
 pub struct Audit {
     /// The algorithm attacked.
     pub algorithm: String,
-    /// Whose guarantee was attacked.
+    /// Algorithm whose guarantee was attacked.
     pub against: Against,
-    /// Where the certificate comes from: computed from the mechanism that the learner owns, or stated by a user and not checked.
+    /// Origin of the certificate: computed from the mechanism that the learner owns, or stated by a user and not checked.
     pub provenance: Provenance,
     /// The guarantee of the accountant or, if `against` is `claim`, of a publication.
     pub certified: Promise,
@@ -293,7 +293,7 @@ pub struct Audit {
     pub bound: &'static str,
     /// The confidence of the bound and the verdict.
     pub confidence: f64,
-    /// Whether the guarantee was refuted.
+    /// The verdict.
     pub verdict: Verdict,
     /// The adversary, and what they saw.
     pub attack: String,

@@ -37,7 +37,7 @@ pub(crate) use self::{direction::isolated, heat::in_words, line::draws_bars};
 pub use self::{fonts::undrawable, heat::HeatMap, picture::Picture, scale::Scale};
 use crate::Result;
 
-/// How a line is drawn.
+/// Style of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Line {
     /// A solid line, for measurements.
@@ -47,7 +47,7 @@ pub enum Line {
     Marked,
     /// A dashed line, for a reference.
     Dashed,
-    /// A line of dashes and dots, for theory: those of different numbers are told apart.
+    /// A line of dashes and dots, for theory: different numbers have different dashes.
     Theorem(usize),
     /// A thin line that belongs to another one.
     Dotted,
@@ -117,7 +117,7 @@ impl<'de> Deserialize<'de> for Format {
 /// Lines that are drawn together.
 #[derive(Debug, Clone, Default)]
 pub struct Panel {
-    /// What its lines have in common; empty where there is one panel.
+    /// Property that its lines have in common; empty if there is one panel.
     pub title: String,
     /// The lines, in legend order.
     pub series: Vec<Series>,
@@ -128,9 +128,9 @@ pub struct Panel {
 pub struct Figure {
     /// The title.
     pub title: String,
-    /// Whether the title is drawn: a paper has it in the caption.
+    /// Tells whether the title is drawn: a paper has it in the caption.
     pub shows_title: bool,
-    /// What the lines are and where they come from, in small print below.
+    /// Source and meaning of the lines, in small print below.
     pub caption: String,
     /// The label and scale of the horizontal axis.
     pub x: (String, Scale),

@@ -6,7 +6,7 @@ use tiny_skia::Pixmap;
 use super::{Format, direction::isolated, raster};
 use crate::{Error, Result};
 
-/// Where figures are drawn.
+/// Area on which figures are drawn.
 pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 /// A drawing that is finished.

@@ -194,7 +194,7 @@ fn a_map_over_two_keys_is_a_picture_too() {
     let worst = worst.max_by(|one, other| one.mean.total_cmp(&other.mean)).unwrap();
     assert_eq!(map.shade(worst), (0, 114, 178, "#fff"));
     assert!(map.picture().unwrap().png().unwrap().starts_with(b"\x89PNG"));
-    // The scale of the colours is told, as a bar and in words.
+    // The scale of the colours is shown, as a bar and in words.
     let ends = map.range();
     for end in [format!("{:.1}\n", ends.0), format!("{:.1}, on a logarithmic scale", ends.1)] {
         assert!(svg.contains(&end), "{end}");
@@ -221,7 +221,7 @@ fn a_map_over_two_keys_is_a_picture_too() {
     assert!(names[0].starts_with("joint, "), "{names:?}");
 }
 
-/// What a file may say, and a figure cannot show: it is drawn as it can be.
+/// Keys of a file that a figure cannot show do not stop it.
 #[test]
 fn figures_that_have_nothing_to_show_as_asked_are_drawn_otherwise() {
     for figure in [
@@ -303,7 +303,7 @@ fn a_reference_stands_beside_the_lines_of_its_environment() {
     for panel in &figure.panels {
         assert!(panel.series.iter().any(|line| line.name.starts_with("reference")));
     }
-    // Against rounds too, and it is told from the lines of the grid. An algorithm has one colour in all figures.
+    // Against rounds too, and it differs from the lines of the grid. An algorithm has one colour in all figures.
     let figure = named(&all.figures(), "regret");
     assert_eq!(figure.panels.len(), 4);
     for panel in &figure.panels {
