@@ -1,6 +1,6 @@
 //! # reticent-server
 //!
-//! Private decisions over HTTP, from one binary with an embedded store. `reticent-server serve` starts it.
+//! Private decisions over HTTP, from one program with an embedded store: `reticent-server`, whose commands are in [`commands`].
 //!
 //! The folders are the way of a request:
 //!

@@ -1,5 +1,6 @@
 //! Runtime, log and signals of a process that listens.
 
+use tracing::level_filters::LevelFilter;
 use tracing_subscriber::{filter::Targets, prelude::*};
 
 use super::{error::Error, notify::tell_systemd};
@@ -25,8 +26,9 @@ pub(super) fn log_to_stderr(level: &str) -> Result<(), Error> {
 
 /// Levels by target, of which one without a target is that of all others.
 fn targets(text: &str) -> Result<Targets, Error> {
+    // An empty level would parse as `error`.
     let is_level = |part: &str| {
-        part.contains('=') || part.parse::<tracing::level_filters::LevelFilter>().is_ok()
+        part.contains('=') || (!part.is_empty() && part.parse::<LevelFilter>().is_ok())
     };
     match text.parse::<Targets>() {
         Ok(targets) if text.split(',').all(|part| is_level(part.trim())) => Ok(targets),

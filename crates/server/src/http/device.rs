@@ -20,7 +20,6 @@ use super::{
     body::{Body, read_bytes, read_json_bytes},
     guard::{AtDevice, Call, Style, guarded},
     loops,
-    openapi::Problems,
 };
 use crate::{
     Error,
@@ -33,14 +32,16 @@ use crate::{
 const MOST_REPORTS: usize = 10_000;
 
 /// Outcome of a report.
-#[derive(Serialize, utoipa::ToSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(super) struct ReportAnswer {
     /// `taken`, or `duplicate` if it came before: in both cases it need not be sent again.
     outcome: Taken,
 }
 
 /// Form of sealed reports.
-#[derive(Serialize, utoipa::ToSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(super) struct SealingAnswer {
     r#loop: String,
     /// `sealed`: to this server, and the shuffler permutes. `sum`: to the shuffler, which sums.
@@ -62,12 +63,13 @@ pub(super) struct SealingAnswer {
     /// Reports of a batch that the certificate takes to be honest people's.
     honest: u64,
     /// Rule from records to vectors.
-    #[schema(value_type = Object)]
+    #[cfg_attr(test, schema(value_type = Object))]
     features: serde_json::Value,
 }
 
 /// Progress of a loop with a shuffler.
-#[derive(Serialize, utoipa::ToSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(super) struct BatchesAnswer {
     /// The number after the last batch that came.
     next: u64,
@@ -81,23 +83,26 @@ pub(super) struct BatchesAnswer {
 }
 
 /// Many reports.
-#[derive(Deserialize, utoipa::ToSchema)]
+#[derive(Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct ReportBatch {
     /// The reports, each as a device makes it.
-    #[schema(value_type = Vec<Object>)]
+    #[cfg_attr(test, schema(value_type = Vec<Object>))]
     reports: Vec<Box<RawValue>>,
 }
 
 /// Answers in the order of the reports.
-#[derive(Serialize, utoipa::ToSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(super) struct ReportBatchAnswer {
     /// An outcome or a problem for each.
     results: Vec<ReportResult>,
 }
 
 /// Outcome of one report of many: one of the two fields is there.
-#[derive(Serialize, utoipa::ToSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(super) struct ReportResult {
     /// `taken` or `duplicate`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -171,9 +176,9 @@ async fn preflight() -> Response {
 }
 
 /// Everything public that a person's half on a device is made from.
-#[utoipa::path(get, path = "/v1/loops/{loop}/protocol", tag = "devices", security(("key" = [])),
+#[cfg_attr(test, utoipa::path(get, path = "/v1/loops/{loop}/protocol", tag = "devices", security(("key" = [])),
     params(("loop" = String, Path, description = "The loop")),
-    responses((status = 200, description = "The protocol", body = Object), Problems))]
+    responses((status = 200, description = "The protocol", body = Object), super::openapi::Problems)))]
 pub(super) async fn protocol(
     headers: HeaderMap,
     Extension(AtDevice(loop_)): Extension<AtDevice>,
@@ -204,9 +209,9 @@ pub(super) fn published(headers: &HeaderMap, tag: String, message: String) -> Re
 }
 
 /// A report of a device. It is stored before the answer leaves, and counted once however often it comes.
-#[utoipa::path(post, path = "/v1/loops/{loop}/reports", tag = "devices", security(("key" = [])),
+#[cfg_attr(test, utoipa::path(post, path = "/v1/loops/{loop}/reports", tag = "devices", security(("key" = [])),
     params(("loop" = String, Path, description = "The loop")), request_body = Object,
-    responses((status = 200, description = "It is stored", body = ReportAnswer), Problems))]
+    responses((status = 200, description = "It is stored", body = ReportAnswer), super::openapi::Problems)))]
 pub(super) async fn report(
     State(app): State<App>,
     Extension(AtDevice(loop_)): Extension<AtDevice>,
@@ -219,9 +224,9 @@ pub(super) async fn report(
 }
 
 /// Many reports in one transaction. What is wrong with one of them does not touch the others.
-#[utoipa::path(post, path = "/v1/loops/{loop}/reports/batch", tag = "devices", security(("key" = [])),
+#[cfg_attr(test, utoipa::path(post, path = "/v1/loops/{loop}/reports/batch", tag = "devices", security(("key" = [])),
     params(("loop" = String, Path, description = "The loop")), request_body = ReportBatch,
-    responses((status = 200, description = "What became of each", body = ReportBatchAnswer), Problems))]
+    responses((status = 200, description = "What became of each", body = ReportBatchAnswer), super::openapi::Problems)))]
 pub(super) async fn report_batch(
     State(app): State<App>,
     Extension(AtDevice(loop_)): Extension<AtDevice>,
@@ -241,9 +246,9 @@ pub(super) async fn report_batch(
 }
 
 /// The key to which devices seal their reports, and their form, in a loop with a shuffler.
-#[utoipa::path(get, path = "/v1/loops/{loop}/sealing", tag = "devices", security(("key" = [])),
+#[cfg_attr(test, utoipa::path(get, path = "/v1/loops/{loop}/sealing", tag = "devices", security(("key" = [])),
     params(("loop" = String, Path, description = "The loop")),
-    responses((status = 200, description = "The key and the form of sealed reports", body = SealingAnswer), Problems))]
+    responses((status = 200, description = "The key and the form of sealed reports", body = SealingAnswer), super::openapi::Problems)))]
 pub(super) async fn sealing(
     State(app): State<App>,
     Extension(AtDevice(loop_)): Extension<AtDevice>,
@@ -266,9 +271,9 @@ pub(super) async fn sealing(
 }
 
 /// The number after the last batch that this server has, with what else its shuffler follows.
-#[utoipa::path(get, path = "/v1/loops/{loop}/batches", tag = "devices", security(("key" = [])),
+#[cfg_attr(test, utoipa::path(get, path = "/v1/loops/{loop}/batches", tag = "devices", security(("key" = [])),
     params(("loop" = String, Path, description = "The loop")),
-    responses((status = 200, description = "The next number", body = BatchesAnswer), Problems))]
+    responses((status = 200, description = "The next number", body = BatchesAnswer), super::openapi::Problems)))]
 pub(super) async fn batches(
     State(app): State<App>,
     Extension(AtDevice(loop_)): Extension<AtDevice>,
@@ -285,10 +290,10 @@ pub(super) async fn batches(
 }
 
 /// A batch of the loop's shuffler, once however often it comes. The same number with other contents is refused.
-#[utoipa::path(post, path = "/v1/loops/{loop}/batches", tag = "devices", security(("key" = [])),
+#[cfg_attr(test, utoipa::path(post, path = "/v1/loops/{loop}/batches", tag = "devices", security(("key" = [])),
     params(("loop" = String, Path, description = "The loop")),
     request_body(content = Vec<u8>, content_type = "application/octet-stream"),
-    responses((status = 200, description = "It is stored", body = ReportAnswer), Problems))]
+    responses((status = 200, description = "It is stored", body = ReportAnswer), super::openapi::Problems)))]
 pub(super) async fn batch(
     State(app): State<App>,
     Extension(AtDevice(loop_)): Extension<AtDevice>,

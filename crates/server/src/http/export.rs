@@ -25,7 +25,7 @@ use futures_util::stream;
 use reticent::features::{Report, Value};
 use serde::{Deserialize, Serialize};
 
-use super::{App, Problem, body::Ask, guard::At, loops::line, openapi::Problems};
+use super::{App, Problem, body::Ask, guard::At, loops::line};
 use crate::{
     Error, Result,
     config::LoopPlan,
@@ -40,7 +40,8 @@ const ROWS: usize = 1000;
 const DAMAGED: HeaderName = HeaderName::from_static("reticent-damaged-rows");
 
 /// Format of exported decisions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Format {
     /// Lines of JSON, with everything that was sent.
@@ -51,16 +52,17 @@ pub(super) enum Format {
 }
 
 /// The query of an export.
-#[derive(Debug, Clone, Copy, Deserialize, utoipa::IntoParams)]
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[cfg_attr(test, derive(utoipa::IntoParams))]
 #[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
+#[cfg_attr(test, into_params(parameter_in = Query))]
 pub(super) struct ExportQuery {
     /// Lines of JSON by default.
     #[serde(default)]
-    #[param(inline)]
+    #[cfg_attr(test, param(inline))]
     format: Format,
     /// Only decisions among this many actions; needed for CSV where the decisions differ in it.
-    #[param(minimum = 1)]
+    #[cfg_attr(test, param(minimum = 1))]
     actions: Option<usize>,
 }
 
@@ -71,11 +73,11 @@ struct DamagedLine {
 }
 
 /// Decisions of a loop that retains them. Internal: do not publish.
-#[utoipa::path(get, path = "/v1/loops/{loop}/events/export", tag = "releases", security(("key" = [])),
+#[cfg_attr(test, utoipa::path(get, path = "/v1/loops/{loop}/events/export", tag = "releases", security(("key" = [])),
     params(("loop" = String, Path, description = "The loop"), ExportQuery),
     responses((status = 200, description = "One decision a line", content(
         (str = "application/x-ndjson"), (str = "text/csv")),
-        headers(("Reticent-Damaged-Rows" = u64, description = "Rows that are damaged and left out, where the format has no line for them"))), Problems))]
+        headers(("Reticent-Damaged-Rows" = u64, description = "Rows that are damaged and left out, where the format has no line for them"))), super::openapi::Problems)))]
 pub(super) async fn export(
     State(app): State<App>,
     Extension(At(loop_)): Extension<At>,

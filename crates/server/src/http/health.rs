@@ -10,10 +10,11 @@ use axum::{
 };
 use serde::Serialize;
 
-use super::{App, Problem, gauges::Flags, guard::Holder, openapi::Problems};
+use super::{App, Problem, gauges::Flags, guard::Holder};
 
 /// Answer of `GET /readyz`.
-#[derive(Serialize, utoipa::ToSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(super) struct Readiness {
     /// True if everything is as it should be.
     ready: bool,
@@ -22,24 +23,24 @@ pub(super) struct Readiness {
 }
 
 /// The process lives.
-#[utoipa::path(get, path = "/healthz", tag = "operation", responses((status = 200, description = "The process lives", body = str, content_type = "text/plain")))]
+#[cfg_attr(test, utoipa::path(get, path = "/healthz", tag = "operation", responses((status = 200, description = "The process lives", body = str, content_type = "text/plain"))))]
 pub(super) async fn healthz() -> &'static str {
     "ok\n"
 }
 
 /// Readiness of the whole service: it answers, learns and releases.
-#[utoipa::path(get, path = "/readyz", tag = "operation", responses(
+#[cfg_attr(test, utoipa::path(get, path = "/readyz", tag = "operation", responses(
     (status = 200, description = "Everything is as it should be", body = Readiness),
-    (status = 503, description = "Something is not", body = Readiness)))]
+    (status = 503, description = "Something is not", body = Readiness))))]
 pub(super) async fn readyz(State(app): State<App>) -> Response {
     let Health { troubles, .. } = health(&app).await;
     answer(troubles)
 }
 
 /// Readiness for requests, for a load balancer. Troubles that stop releases alone do not matter here.
-#[utoipa::path(get, path = "/readyz/requests", tag = "operation", responses(
+#[cfg_attr(test, utoipa::path(get, path = "/readyz/requests", tag = "operation", responses(
     (status = 200, description = "Requests are answered", body = Readiness),
-    (status = 503, description = "Requests are refused, or the service stops", body = Readiness)))]
+    (status = 503, description = "Requests are refused, or the service stops", body = Readiness))))]
 pub(super) async fn readyz_requests(State(app): State<App>) -> Response {
     let Health { refusals, .. } = health(&app).await;
     answer(refusals)
@@ -79,8 +80,8 @@ async fn health(app: &App) -> Health {
 }
 
 /// Metrics: those of the key's loop that are public, and with an `admin` key all of them.
-#[utoipa::path(get, path = "/metrics", tag = "operation", security(("key" = [])), responses(
-    (status = 200, description = "Metrics in the format of OpenMetrics", body = str, content_type = "application/openmetrics-text"), Problems))]
+#[cfg_attr(test, utoipa::path(get, path = "/metrics", tag = "operation", security(("key" = [])), responses(
+    (status = 200, description = "Metrics in the format of OpenMetrics", body = str, content_type = "application/openmetrics-text"), super::openapi::Problems)))]
 pub(super) async fn metrics(
     State(app): State<App>,
     Extension(Holder(entry)): Extension<Holder>,

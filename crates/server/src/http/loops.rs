@@ -18,7 +18,6 @@ use super::{
     body::Ask,
     device::published,
     guard::{At, AtDevice, Holder},
-    openapi::Problems,
 };
 use crate::{
     Error,
@@ -34,7 +33,8 @@ const MOST_RELEASES: usize = 1000;
 const PAGE_BYTES: usize = 1 << 20;
 
 /// The loops that a key may see.
-#[derive(Serialize, utoipa::ToSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(super) struct LoopList {
     /// Loops in the order of their names.
     loops: Vec<LoopView>,
@@ -44,7 +44,8 @@ pub(super) struct LoopList {
 }
 
 /// A loop's certificate beside what all loops give one person.
-#[derive(Serialize, utoipa::ToSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 struct CertificateAnswer {
     #[serde(flatten)]
     certificate: Certificate,
@@ -53,7 +54,8 @@ struct CertificateAnswer {
 }
 
 /// The released model of a loop, to decide without the service.
-#[derive(Serialize, utoipa::ToSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 struct Model<'a> {
     /// The loop.
     r#loop: &'a str,
@@ -64,25 +66,26 @@ struct Model<'a> {
     /// When it was made.
     time: Option<u64>,
     /// Rule from records to vectors.
-    #[schema(value_type = Object)]
+    #[cfg_attr(test, schema(value_type = Object))]
     features: &'a FeaturesParams,
     /// The name of each coordinate.
     names: Vec<String>,
     /// The policy as other programs read it.
-    #[schema(value_type = Object)]
+    #[cfg_attr(test, schema(value_type = Object))]
     policy: serde_json::Value,
 }
 
 /// Range of releases.
-#[derive(Deserialize, utoipa::IntoParams)]
+#[derive(Deserialize)]
+#[cfg_attr(test, derive(utoipa::IntoParams))]
 #[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
+#[cfg_attr(test, into_params(parameter_in = Query))]
 pub(super) struct ReleasesQuery {
     /// The first number, 1 by default.
-    #[param(minimum = 1)]
+    #[cfg_attr(test, param(minimum = 1))]
     from: Option<u64>,
     /// Number of releases, at most 1000.
-    #[param(minimum = 1, maximum = 1000)]
+    #[cfg_attr(test, param(minimum = 1, maximum = 1000))]
     limit: Option<usize>,
 }
 
@@ -98,8 +101,8 @@ struct ChainBegin {
 }
 
 /// The loops that the key may see, with what is public about them.
-#[utoipa::path(get, path = "/v1/loops", tag = "releases", security(("key" = [])),
-    responses((status = 200, description = "The loops", body = LoopList), Problems))]
+#[cfg_attr(test, utoipa::path(get, path = "/v1/loops", tag = "releases", security(("key" = [])),
+    responses((status = 200, description = "The loops", body = LoopList), super::openapi::Problems)))]
 pub(super) async fn list(
     State(app): State<App>,
     Extension(Holder(entry)): Extension<Holder>,
@@ -112,10 +115,10 @@ pub(super) async fn list(
 }
 
 /// The certificate of a loop, with what enforces each condition, and the guarantee of all loops together.
-#[utoipa::path(get, path = "/v1/loops/{loop}/certificate", tag = "releases", security(("key" = [])),
+#[cfg_attr(test, utoipa::path(get, path = "/v1/loops/{loop}/certificate", tag = "releases", security(("key" = [])),
     params(("loop" = String, Path, description = "The loop")),
     responses((status = 200, description = "The certificate; as a page that prints where text/html is asked for first", content(
-        (CertificateAnswer = "application/json"), (str = "text/html"))), Problems))]
+        (CertificateAnswer = "application/json"), (str = "text/html"))), super::openapi::Problems)))]
 pub(super) async fn certificate(
     State(app): State<App>,
     at: Option<Extension<At>>,
@@ -158,8 +161,8 @@ fn wants_page(headers: &HeaderMap) -> bool {
 }
 
 /// The guarantee of all loops of the service together for one person, earlier generations included.
-#[utoipa::path(get, path = "/v1/certificate", tag = "releases", security(("key" = [])),
-    responses((status = 200, description = "The certificate of all loops", body = Together), Problems))]
+#[cfg_attr(test, utoipa::path(get, path = "/v1/certificate", tag = "releases", security(("key" = [])),
+    responses((status = 200, description = "The certificate of all loops", body = Together), super::openapi::Problems)))]
 pub(super) async fn together(State(app): State<App>) -> Result<Response, Problem> {
     Ok(Json(app.service.together().await?).into_response())
 }
@@ -170,9 +173,9 @@ fn no_loop() -> Problem {
 }
 
 /// The model that was released last, with its number. A loop of devices answers with the message that a person's half chooses by.
-#[utoipa::path(get, path = "/v1/loops/{loop}/model", tag = "releases", security(("key" = [])),
+#[cfg_attr(test, utoipa::path(get, path = "/v1/loops/{loop}/model", tag = "releases", security(("key" = [])),
     params(("loop" = String, Path, description = "The loop")),
-    responses((status = 200, description = "The model", body = Model<'static>), Problems))]
+    responses((status = 200, description = "The model", body = Model<'static>), super::openapi::Problems)))]
 pub(super) async fn model(
     headers: HeaderMap,
     at: Option<Extension<At>>,
@@ -200,9 +203,9 @@ pub(super) async fn model(
 }
 
 /// Releases as lines of JSON, for `reticent certify --chain`. The first line says what the chain begins with.
-#[utoipa::path(get, path = "/v1/loops/{loop}/releases", tag = "releases", security(("key" = [])),
+#[cfg_attr(test, utoipa::path(get, path = "/v1/loops/{loop}/releases", tag = "releases", security(("key" = [])),
     params(("loop" = String, Path, description = "The loop"), ReleasesQuery),
-    responses((status = 200, description = "The releases", body = str, content_type = "application/x-ndjson"), Problems))]
+    responses((status = 200, description = "The releases", body = str, content_type = "application/x-ndjson"), super::openapi::Problems)))]
 pub(super) async fn releases(
     State(app): State<App>,
     Extension(At(loop_)): Extension<At>,

@@ -33,23 +33,27 @@ use crate::{
 };
 
 /// A rank request.
-#[derive(Deserialize, utoipa::ToSchema)]
+#[derive(Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub(super) struct PersonalizerRank {
     /// Features of the context: a list of objects, possibly nested.
     #[serde(default)]
-    #[schema(value_type = Option<Vec<Object>>)]
+    #[cfg_attr(test, schema(value_type = Option<Vec<Object>>))]
     context_features: Value,
     /// Actions to choose from.
     #[serde(deserialize_with = "objects")]
-    #[schema(min_items = 1, max_items = 1024)]
+    #[cfg_attr(test, schema(min_items = 1, max_items = 1024))]
     actions: Vec<PersonalizerAction>,
     /// Ids of actions that must not be chosen.
     #[serde(default)]
     excluded_actions: Option<Vec<String>>,
     /// The caller's name for the event; made if it is missing.
     #[serde(default)]
-    #[schema(min_length = 1, max_length = 512, pattern = "^[^\\x00-\\x1F\\x7F-\\x9F]+$")]
+    #[cfg_attr(
+        test,
+        schema(min_length = 1, max_length = 512, pattern = "^[^\\x00-\\x1F\\x7F-\\x9F]+$")
+    )]
     event_id: Option<String>,
     /// True if the event counts only after it has been activated.
     #[serde(default)]
@@ -57,19 +61,24 @@ pub(super) struct PersonalizerRank {
 }
 
 /// Something that may be chosen.
-#[derive(Deserialize, utoipa::ToSchema)]
+#[derive(Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(super) struct PersonalizerAction {
     /// Its id.
-    #[schema(min_length = 1, max_length = 512, pattern = "^[^\\x00-\\x1F\\x7F-\\x9F]+$")]
+    #[cfg_attr(
+        test,
+        schema(min_length = 1, max_length = 512, pattern = "^[^\\x00-\\x1F\\x7F-\\x9F]+$")
+    )]
     id: String,
     /// Features of the action: a list of objects, possibly nested.
     #[serde(default)]
-    #[schema(value_type = Option<Vec<Object>>)]
+    #[cfg_attr(test, schema(value_type = Option<Vec<Object>>))]
     features: Value,
 }
 
 /// The answer.
-#[derive(Serialize, utoipa::ToSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub(super) struct PersonalizerAnswer {
     /// All actions with their probabilities, the chosen one first.
@@ -81,7 +90,8 @@ pub(super) struct PersonalizerAnswer {
 }
 
 /// A reward.
-#[derive(Deserialize, utoipa::ToSchema)]
+#[derive(Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(super) struct PersonalizerReward {
     /// Its value.
     value: f64,
@@ -91,14 +101,16 @@ pub(super) struct PersonalizerReward {
 pub(super) struct PersonalizerError(pub(super) Problem);
 
 /// The body of an error.
-#[derive(Serialize, utoipa::ToSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(super) struct PersonalizerErrorBody {
     /// The error.
     error: ErrorDetail,
 }
 
 /// An error.
-#[derive(Serialize, utoipa::ToSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 struct ErrorDetail {
     /// Its kind.
     code: &'static str,
@@ -163,9 +175,9 @@ impl IntoResponse for PersonalizerError {
 }
 
 /// Personalizer's rank.
-#[utoipa::path(post, path = "/personalizer/v1.0/rank", operation_id = "personalizer_rank", tag = "personalizer", security(("subscription_key" = [])),
+#[cfg_attr(test, utoipa::path(post, path = "/personalizer/v1.0/rank", operation_id = "personalizer_rank", tag = "personalizer", security(("subscription_key" = [])),
     request_body = PersonalizerRank,
-    responses((status = 201, description = "What to do", body = PersonalizerAnswer), super::openapi::PersonalizerProblems))]
+    responses((status = 201, description = "What to do", body = PersonalizerAnswer), super::openapi::PersonalizerProblems)))]
 pub(super) async fn rank(
     State(app): State<App>,
     Extension(At(loop_)): Extension<At>,
@@ -184,9 +196,9 @@ pub(super) async fn rank(
 }
 
 /// Personalizer's reward.
-#[utoipa::path(post, path = "/personalizer/v1.0/events/{id}/reward", operation_id = "personalizer_reward", tag = "personalizer", security(("subscription_key" = [])),
+#[cfg_attr(test, utoipa::path(post, path = "/personalizer/v1.0/events/{id}/reward", operation_id = "personalizer_reward", tag = "personalizer", security(("subscription_key" = [])),
     params(("id" = String, Path, description = "The eventId")), request_body = PersonalizerReward,
-    responses((status = 204, description = "It was taken, or it was late and changes nothing"), super::openapi::PersonalizerProblems))]
+    responses((status = 204, description = "It was taken, or it was late and changes nothing"), super::openapi::PersonalizerProblems)))]
 pub(super) async fn reward(
     State(app): State<App>,
     Extension(At(loop_)): Extension<At>,
@@ -199,9 +211,9 @@ pub(super) async fn reward(
 }
 
 /// Personalizer's activate.
-#[utoipa::path(post, path = "/personalizer/v1.0/events/{id}/activate", operation_id = "personalizer_activate", tag = "personalizer", security(("subscription_key" = [])),
+#[cfg_attr(test, utoipa::path(post, path = "/personalizer/v1.0/events/{id}/activate", operation_id = "personalizer_activate", tag = "personalizer", security(("subscription_key" = [])),
     params(("id" = String, Path, description = "The eventId")),
-    responses((status = 204, description = "It counts from now on, or it was late and changes nothing"), super::openapi::PersonalizerProblems))]
+    responses((status = 204, description = "It counts from now on, or it was late and changes nothing"), super::openapi::PersonalizerProblems)))]
 pub(super) async fn activate(
     State(app): State<App>,
     Extension(At(loop_)): Extension<At>,

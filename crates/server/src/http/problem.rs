@@ -12,7 +12,8 @@ use serde::Serialize;
 use crate::Error;
 
 /// An error as it is answered.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub struct Problem {
     /// The kind of problem, which does not change between versions.
     #[serde(rename = "type")]
@@ -22,18 +23,18 @@ pub struct Problem {
     /// The status of the answer.
     pub status: u16,
     /// The problem in words.
-    #[schema(value_type = String)]
+    #[cfg_attr(test, schema(value_type = String))]
     pub detail: Box<str>,
     /// The field that cannot be used.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>)]
+    #[cfg_attr(test, schema(value_type = Option<String>))]
     pub field: Option<Box<str>>,
     /// The given value, or a description of it where it may be a person's data.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>)]
+    #[cfg_attr(test, schema(value_type = Option<String>))]
     pub value: Option<Box<str>>,
     /// The remedy.
-    #[schema(value_type = String)]
+    #[cfg_attr(test, schema(value_type = String))]
     pub remedy: Box<str>,
     /// Seconds after which to try again.
     #[serde(skip)]

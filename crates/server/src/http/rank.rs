@@ -7,29 +7,31 @@ use super::{
     App, Problem,
     body::Body,
     guard::{At, Holder},
-    openapi::Problems,
 };
 use crate::loops::{RankAnswer, RankRequest, objects};
 
 /// Many rank requests.
-#[derive(Deserialize, utoipa::ToSchema)]
+#[derive(Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct RankBatch {
     /// The requests.
     #[serde(deserialize_with = "objects")]
-    #[schema(min_items = 1, max_items = 1000)]
+    #[cfg_attr(test, schema(min_items = 1, max_items = 1000))]
     requests: Vec<RankRequest>,
 }
 
 /// Answers in the order of their requests.
-#[derive(Serialize, utoipa::ToSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(super) struct RankBatchAnswer {
     /// An answer or a problem for each.
     results: Vec<RankResult>,
 }
 
 /// Outcome of one rank request: one of the two fields is there.
-#[derive(Serialize, utoipa::ToSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(super) struct RankResult {
     /// The answer.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -40,9 +42,9 @@ pub(super) struct RankResult {
 }
 
 /// Ranks actions for a person. The event is stored before the answer leaves.
-#[utoipa::path(post, path = "/v1/loops/{loop}/rank", tag = "decisions", security(("key" = [])),
+#[cfg_attr(test, utoipa::path(post, path = "/v1/loops/{loop}/rank", tag = "decisions", security(("key" = [])),
     params(("loop" = String, Path, description = "The loop")), request_body = RankRequest,
-    responses((status = 200, description = "What to do", body = RankAnswer), Problems))]
+    responses((status = 200, description = "What to do", body = RankAnswer), super::openapi::Problems)))]
 pub(super) async fn rank(
     State(app): State<App>,
     Extension(At(loop_)): Extension<At>,
@@ -55,9 +57,9 @@ pub(super) async fn rank(
 }
 
 /// Many rank requests in one transaction. An error in one of them does not touch the others.
-#[utoipa::path(post, path = "/v1/loops/{loop}/rank/batch", tag = "decisions", security(("key" = [])),
+#[cfg_attr(test, utoipa::path(post, path = "/v1/loops/{loop}/rank/batch", tag = "decisions", security(("key" = [])),
     params(("loop" = String, Path, description = "The loop")), request_body = RankBatch,
-    responses((status = 200, description = "What to do, or what is wrong", body = RankBatchAnswer), Problems))]
+    responses((status = 200, description = "What to do, or what is wrong", body = RankBatchAnswer), super::openapi::Problems)))]
 pub(super) async fn rank_batch(
     State(app): State<App>,
     Extension(At(loop_)): Extension<At>,

@@ -9,7 +9,6 @@ use super::{
     App, Problem,
     body::Body,
     guard::{At, EventId},
-    openapi::Problems,
 };
 use crate::loops::{RewardRequest, objects};
 
@@ -17,17 +16,19 @@ use crate::loops::{RewardRequest, objects};
 const LONGEST_KEY: usize = 512;
 
 /// Many rewards.
-#[derive(Deserialize, utoipa::ToSchema)]
+#[derive(Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct RewardBatch {
     /// The rewards.
     #[serde(deserialize_with = "objects")]
-    #[schema(min_items = 1, max_items = 1000)]
+    #[cfg_attr(test, schema(min_items = 1, max_items = 1000))]
     rewards: Vec<BatchedReward>,
 }
 
 /// A reward of a batch.
-#[derive(Deserialize, utoipa::ToSchema)]
+#[derive(Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct BatchedReward {
     /// The event that it is for.
@@ -36,19 +37,21 @@ pub(super) struct BatchedReward {
     value: f64,
     /// Repeated under the same key, it counts once.
     #[serde(default)]
-    #[schema(min_length = 1, max_length = 512)]
+    #[cfg_attr(test, schema(min_length = 1, max_length = 512))]
     idempotency_key: Option<String>,
 }
 
 /// Outcomes of the rewards, in their order.
-#[derive(Serialize, utoipa::ToSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(super) struct RewardBatchAnswer {
     /// A result for each.
     results: Vec<RewardResult>,
 }
 
 /// Outcome of one reward.
-#[derive(Serialize, utoipa::ToSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(super) struct RewardResult {
     /// True if it was taken.
     taken: bool,
@@ -58,10 +61,10 @@ pub(super) struct RewardResult {
 }
 
 /// A reward for an event whose window has not ended.
-#[utoipa::path(post, path = "/v1/loops/{loop}/events/{id}/reward", tag = "rewards", security(("key" = [])),
+#[cfg_attr(test, utoipa::path(post, path = "/v1/loops/{loop}/events/{id}/reward", tag = "rewards", security(("key" = [])),
     params(("loop" = String, Path, description = "The loop"), ("id" = String, Path, description = "The event_id of an answer"),
         ("Idempotency-Key" = Option<String>, Header, description = "The same as `idempotency_key` in the body")),
-    request_body = RewardRequest, responses((status = 204, description = "It is stored"), Problems))]
+    request_body = RewardRequest, responses((status = 204, description = "It is stored"), super::openapi::Problems)))]
 pub(super) async fn reward(
     State(app): State<App>,
     Extension(At(loop_)): Extension<At>,
@@ -76,9 +79,9 @@ pub(super) async fn reward(
 }
 
 /// Many rewards in one transaction.
-#[utoipa::path(post, path = "/v1/loops/{loop}/rewards/batch", tag = "rewards", security(("key" = [])),
+#[cfg_attr(test, utoipa::path(post, path = "/v1/loops/{loop}/rewards/batch", tag = "rewards", security(("key" = [])),
     params(("loop" = String, Path, description = "The loop")), request_body = RewardBatch,
-    responses((status = 200, description = "What became of each", body = RewardBatchAnswer), Problems))]
+    responses((status = 200, description = "What became of each", body = RewardBatchAnswer), super::openapi::Problems)))]
 pub(super) async fn reward_batch(
     State(app): State<App>,
     Extension(At(loop_)): Extension<At>,
@@ -99,9 +102,9 @@ pub(super) async fn reward_batch(
 }
 
 /// A deferred event was shown.
-#[utoipa::path(post, path = "/v1/loops/{loop}/events/{id}/activate", tag = "rewards", security(("key" = [])),
+#[cfg_attr(test, utoipa::path(post, path = "/v1/loops/{loop}/events/{id}/activate", tag = "rewards", security(("key" = [])),
     params(("loop" = String, Path, description = "The loop"), ("id" = String, Path, description = "The event_id of an answer")),
-    responses((status = 204, description = "It counts from now on"), Problems))]
+    responses((status = 204, description = "It counts from now on"), super::openapi::Problems)))]
 pub(super) async fn activate(
     State(app): State<App>,
     Extension(At(loop_)): Extension<At>,

@@ -6,7 +6,8 @@ use super::Service;
 use crate::{Error, Result, clock::Clock};
 
 /// Outcome of an erasure, and what it could not remove.
-#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub struct ErasedAnswer {
     /// Raw rows that are gone. Events whose window has not ended contribute nothing.
     pub rows: u64,

@@ -23,7 +23,8 @@ use reticent::features::Value;
 const LOOKED_AT: u64 = 16;
 
 /// A loop as the dashboard and `GET /v1/loops` show it: functions of releases, and for admin keys counts of rank requests.
-#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub struct LoopView {
     /// Its name.
     pub name: String,

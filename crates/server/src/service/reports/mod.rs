@@ -144,7 +144,8 @@ pub struct DeviceCounts {
 }
 
 /// A loop as every holder of a `read` key may see it.
-#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub struct DeviceView {
     /// Its name.
     pub name: String,

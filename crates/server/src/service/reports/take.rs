@@ -18,7 +18,8 @@ use crate::{
 };
 
 /// Outcome of a report or a batch. Its sender need not send it again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Taken {
     /// It is stored, and will be counted once.
