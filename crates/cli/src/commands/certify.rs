@@ -131,10 +131,7 @@ struct CertifiedLoop {
 }
 
 impl Loops {
-    fn new(
-        plans: &[LoopPlan],
-        device_plans: &[DevicePlan],
-    ) -> Result<Self, reticent_loops::Error> {
+    fn new(plans: &[LoopPlan], device_plans: &[DevicePlan]) -> Result<Self, reticent_loops::Error> {
         let made = now();
         let certified = |plan: &LoopPlan| {
             Ok(CertifiedLoop {

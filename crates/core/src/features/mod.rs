@@ -6,6 +6,7 @@
 //! | `map` | values by name in a sorted list, for device code that a page downloads |
 //! | `json` | the same from JSON by little code, for device code that a page downloads |
 //! | `encoding` | one feature as one coordinate: ranges, categories, hashed words |
+//! | `levels` | which coordinates are the constant, main effects and crosses, and the monomials of their products |
 //! | `params`, `plan` | the rule as a file writes it, and checked; vectors and their names |
 //! | `projection` | a public random projection to fewer coordinates |
 //! | `report` | what was clipped, unknown, missing or of another type |
@@ -37,6 +38,7 @@
 
 mod encoding;
 pub(crate) mod json;
+mod levels;
 #[cfg(any(little, test))]
 #[cfg_attr(not(little), allow(dead_code))]
 mod map;
@@ -52,6 +54,7 @@ mod value;
 
 pub use encoding::{Coordinate, Encoder, Encoding, MOST_BUCKETS, Outcome, number};
 pub use json::records_from_json;
+pub use levels::{Cells, Level, LevelPart, Levels, Monomials};
 #[cfg(little)]
 pub use map::Map;
 pub(crate) use params::encodings;

@@ -18,11 +18,7 @@ use crate::{
 
 impl Certificate {
     /// The certificate of a loop whose devices add the noise, with the number and the chain of its last model.
-    pub fn of_devices(
-        plan: &DevicePlan,
-        head: Option<(u64, &Digest)>,
-        made: Time,
-    ) -> Result<Self> {
+    pub fn of_devices(plan: &DevicePlan, head: Option<(u64, &Digest)>, made: Time) -> Result<Self> {
         certificate(plan, head, made)
     }
 }
@@ -40,11 +36,7 @@ impl Together {
     }
 }
 
-fn certificate(
-    plan: &DevicePlan,
-    head: Option<(u64, &Digest)>,
-    made: Time,
-) -> Result<Certificate> {
+fn certificate(plan: &DevicePlan, head: Option<(u64, &Digest)>, made: Time) -> Result<Certificate> {
     let guarantee = plan.guarantee()?;
     let period = plan.params.privacy.per.unwrap_or(Period::Ever);
     let protects = format!(

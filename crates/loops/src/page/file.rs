@@ -34,9 +34,9 @@ pub fn file_page(plans: &[LoopPlan], devices: &[DevicePlan], made: Time) -> Resu
     let central = plans
         .iter()
         .map(|plan| Ok(loop_sheet(plan, &Certificate::of_plan(plan, made)?, &together)));
-    let device = devices.iter().map(|plan| {
-        Ok(device_sheet(plan, &Certificate::of_devices(plan, None, made)?, &together))
-    });
+    let device = devices
+        .iter()
+        .map(|plan| Ok(device_sheet(plan, &Certificate::of_devices(plan, None, made)?, &together)));
     let sheets: Vec<Markup> = central.chain(device).collect::<Result<_>>()?;
     let body = html! { @for sheet in &sheets { (sheet) } };
     Ok(document("Privacy certificates", Style::Inline, html! {}, body))

@@ -391,7 +391,8 @@ async fn the_certificate_says_what_enforces_each_condition() {
     assert!(periods[0] <= epsilon + 1e-6 && periods[0] < periods[1] && periods[1] < periods[2]);
     // So does what all loops cost together.
     let plans = ServiceFile::parse(&world.text).unwrap().check_devices().unwrap();
-    let together = crate::loops::Together::of_file(&[], &plans).unwrap().guarantee.unwrap().epsilon();
+    let together =
+        crate::loops::Together::of_file(&[], &plans).unwrap().guarantee.unwrap().epsilon();
     assert!((2.0..=4.0 + 1e-3).contains(&together), "{together}");
 }
 
