@@ -38,10 +38,10 @@ REFUSED = ("warm_start_origin",)
 
 # Families of experiments: the environments and the algorithms that go together.
 FAMILIES = [
-    ("Linear bandits", "crates/lab/src/bandits/setting.rs", "WorldToml", "crates/lab/src/bandits/mod.rs", "Algorithm"),
-    ("Safe coordinators", "crates/lab/src/safe/mod.rs", "Environment", "crates/lab/src/safe/mod.rs", "Algorithm"),
-    ("Losses on a set", "crates/lab/src/losses/world.rs", "LossEnvironment", "crates/lab/src/losses/mod.rs", "Algorithm"),
-    ("Online learning", "crates/lab/src/gradients/mod.rs", "GradientEnvironment", "crates/lab/src/gradients/mod.rs", "Algorithm"),
+    ("Linear bandits", "crates/lab/src/environment/setting.rs", "WorldToml", "crates/lab/src/algorithm/bandit/mod.rs", "Algorithm"),
+    ("Safe coordinators", "crates/lab/src/algorithm/safe/mod.rs", "Environment", "crates/lab/src/algorithm/safe/mod.rs", "Algorithm"),
+    ("Losses on a set", "crates/lab/src/environment/convex/world.rs", "LossEnvironment", "crates/lab/src/algorithm/convex/mod.rs", "Algorithm"),
+    ("Online learning", "crates/lab/src/algorithm/online/mod.rs", "GradientEnvironment", "crates/lab/src/algorithm/online/mod.rs", "Algorithm"),
 ]
 
 
@@ -207,8 +207,8 @@ def loops():
 
 def other_files():
     """Every key of the files of `learn`, `plan` and `privacy account`."""
-    learn = rust.resolve("LearnFile", "crates/lab/src/gradients/learn.rs")
-    plan = rust.resolve("PlanFile", "crates/lab/src/safe/plan.rs")
+    learn = rust.resolve("LearnFile", "crates/lab/src/algorithm/online/learn.rs")
+    plan = rust.resolve("PlanFile", "crates/lab/src/algorithm/safe/plan.rs")
     text = f"## A file for learn\n\n{table(fields(learn))}\n## A file for plan\n\n{table(fields(plan))}\n"
     text += "## Events\n\nA list `[[event]]`, each with a `kind`.\n\n"
     for variant in rust.resolve("Event", "crates/core/src/privacy/event.rs").members:
@@ -222,7 +222,7 @@ def experiments():
     """Every key of an experiment."""
     whole = rust.resolve("ExperimentToml", "crates/lab/src/experiment/mod.rs")
     text = "## The file\n\n" + table(fields(whole, nested=False, ask=ranges.ask_experiment("gap", "linucb", ""))) + "\n"
-    figure = rust.resolve("FigureToml", "crates/lab/src/summary/drawing.rs")
+    figure = rust.resolve("FigureToml", "crates/lab/src/report/summary/drawing.rs")
     text += f"## [figure]\n\n{figure.doc}\n\n" + table(fields(figure, "figure.")) + "\n"
     for title, worlds, world, algorithms, algorithm in FAMILIES:
         # Environments are tried with the first algorithm, algorithms in the first environment that needs no file.
@@ -246,4 +246,4 @@ def experiments():
     text += shared("Mechanisms", "Mechanism", "crates/core/src/release/factorization.rs", ranges.ask_experiment(*joint, "algorithm.mechanism."))
     text += shared("Schedules", "Schedule", "crates/core/src/release/schedule.rs", ranges.ask_experiment(*joint, "algorithm.schedule."))
     text += shared("Methods", "Method", "crates/core/src/online/learner.rs", ranges.ask_experiment("gradients", "online_learner", "algorithm.method."))
-    return text + shared("Sets", "SetToml", "crates/lab/src/losses/sets.rs")
+    return text + shared("Sets", "SetToml", "crates/lab/src/environment/convex/sets.rs")

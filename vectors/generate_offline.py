@@ -1,4 +1,4 @@
-"""Off-policy estimates and their betting intervals by numpy and scipy, for crates/lab/src/offline: python3 vectors/generate_offline.py > vectors/offline.csv
+"""Off-policy estimates and their betting intervals by numpy and scipy, for crates/lab/src/environment/offline: python3 vectors/generate_offline.py > vectors/offline.csv
 
 Independent of the Rust code: cumulative sums over whole arrays, and the ends as roots of the largest capital (scipy.optimize.brentq).
 """

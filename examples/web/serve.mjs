@@ -12,7 +12,7 @@ if (values.service === undefined) {
   console.error("give --service, the address of `reticent serve`, and --key, a key of role device");
   process.exit(2);
 }
-const folders = { page: new URL("./", import.meta.url), package: new URL("../../crates/web/js/", import.meta.url) };
+const folders = { page: new URL("./", import.meta.url), package: new URL("../../crates/device/npm/js/", import.meta.url) };
 const types = { ".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".wasm": "application/wasm" };
 
 const server = createServer(async (request, response) => {

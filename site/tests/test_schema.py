@@ -399,7 +399,7 @@ def test_keys_of_experiments_are_those_of_the_reference(position, name):
     tables = {table["properties"]["kind"]["const"]: table for table in whole["definitions"][name]["anyOf"] if table is not True and "const" in table["properties"]["kind"]}
     listed = dict(kinds(position))
     assert tables.keys() == listed.keys()
-    circumstances = keys(toml_keys.fields(rust.resolve("Circumstances", "crates/lab/src/bandits/setting.rs"), "circumstances."))
+    circumstances = keys(toml_keys.fields(rust.resolve("Circumstances", "crates/lab/src/environment/setting.rs"), "circumstances."))
     for kind, table in tables.items():
         more = {"kind"} | ({"circumstances"} | circumstances if "circumstances" in table["properties"] else set())
         assert set(keys_of(whole, table)) == keys(toml_keys.fields(listed[kind])) | more, kind
@@ -407,7 +407,7 @@ def test_keys_of_experiments_are_those_of_the_reference(position, name):
 
 def test_keys_of_the_whole_file_are_those_of_the_reference():
     whole = rust.resolve("ExperimentToml", "crates/lab/src/experiment/mod.rs")
-    figure = rust.resolve("FigureToml", "crates/lab/src/summary/drawing.rs")
+    figure = rust.resolve("FigureToml", "crates/lab/src/report/summary/drawing.rs")
     assert schema("experiment")["properties"].keys() == keys(toml_keys.fields(whole, nested=False))
     assert schema("experiment")["definitions"]["FigureToml"]["properties"].keys() == keys(toml_keys.fields(figure))
 

@@ -8,7 +8,7 @@ use std::path::Path;
 use crate::tools::{on_path, root, root_command, step};
 
 /// Folders with a lock file of npm.
-const NPM: [&str; 2] = ["crates/web", "crates/server/tests/browser"];
+const NPM: [&str; 2] = ["crates/device/npm", "crates/server/tests/browser"];
 
 /// Asks for advisories on every locked package.
 pub fn check() -> Result<(), String> {

@@ -73,7 +73,8 @@ fn table(package: &Path) -> Result<(String, Lines), String> {
     let uses = rooms::read(&source)?;
     let mut counted = Vec::new();
     for room in uses.keys() {
-        let both = [source.join(format!("{room}.rs")), source.join(room)];
+        let path = rooms::path_of(room);
+        let both = [source.join(format!("{path}.rs")), source.join(path)];
         let lines = both.iter().map(|path| below(path, false)).sum::<Result<Lines, _>>()?;
         counted.push((room.clone(), lines));
     }

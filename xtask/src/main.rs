@@ -19,7 +19,7 @@
 //! | `cargo xtask simulate [--events 1000000] [--seed 1]` | loops in simulated time, with failures of every kind, and the same checker |
 //! | `cargo xtask advisories` | security advisories on packages of others, where they can be asked for |
 //! | `cargo xtask budget [demo] [--enforce]` | times of the README's two commands from an empty clone and target folder, with processor seconds by crate; with `--enforce` fails if they are over budget: see `budget` |
-//! | `cargo xtask rooms [FOLDER]` | lines of code, of doc comments and of tests of each module of each crate, and which modules it uses; of another checkout too |
+//! | `cargo xtask rooms [FOLDER]` | lines of code, of doc comments and of tests of each module of each crate, and which modules it uses; of another checkout too; fails if modules use each other in a circle |
 
 mod advisories;
 mod artifacts;
@@ -124,11 +124,12 @@ fn budget() -> Result<(), String> {
     budget::run(filters.first().map(String::as_str), enforce)
 }
 
-/// Prints the modules of all crates, of this checkout or of another one.
+/// Prints the modules of all crates, of this checkout or of another one, and fails if modules of a crate use each other in a circle.
 fn print_rooms() -> Result<(), String> {
     let other = env::args().nth(2).map(PathBuf::from);
-    print!("{}", lines::tables(other.as_deref().unwrap_or(root()))?);
-    Ok(())
+    let checkout = other.as_deref().unwrap_or(root());
+    print!("{}", lines::tables(checkout)?);
+    rooms::refuse_cycles(&lines::packages(checkout)?)
 }
 
 /// Runs every attack: prints a table, and fails if a guarantee is violated or a mistake is not detected.

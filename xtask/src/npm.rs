@@ -49,7 +49,7 @@ mod tests {
 
     #[test]
     fn lock_files_have_the_hashes_of_their_packages_and_name_no_registry() {
-        for folder in ["crates/server/tests/browser", "crates/web"] {
+        for folder in ["crates/server/tests/browser", "crates/device/npm"] {
             let lock = fs::read_to_string(root().join(folder).join("package-lock.json")).unwrap();
             let packages = lock.matches("\"node_modules/").count();
             assert!(packages > 0, "{folder}");
@@ -63,7 +63,7 @@ mod tests {
     fn licences_of_the_npm_package_are_those_of_the_repository() {
         // npm packs no links, so that they are copies.
         for name in ["LICENSE-APACHE", "LICENSE-MIT"] {
-            let copy = root().join("crates/web").join(name);
+            let copy = root().join("crates/device/npm").join(name);
             assert!(copy.symlink_metadata().unwrap().is_file(), "{name}");
             assert_eq!(fs::read(copy).unwrap(), fs::read(root().join(name)).unwrap(), "{name}");
         }

@@ -10,10 +10,10 @@ use crate::{
 /// In the order of their dependencies, which is that of publishing.
 pub const NAMES: [&str; 7] = [
     "reticent",
+    "reticent-device",
     "reticent-durable",
     "reticent-lab",
     "reticent-loops",
-    "reticent-sealed",
     "reticent-server",
     "reticent-cli",
 ];

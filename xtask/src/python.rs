@@ -113,3 +113,44 @@ pub fn python_with((name, requirements): (&str, &str)) -> Result<PathBuf, String
     std::fs::write(&stamp, wanted).map_err(|error| format!("{}: {error}", stamp.display()))?;
     Ok(python)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::tools::output;
+
+    /// Lines of `cargo tree`: a depth, a package and its features.
+    fn tree(arguments: &[&str]) -> String {
+        let mut cargo = root_command("cargo");
+        cargo.args(["tree", "--prefix", "depth", "--format", " {p} {f}", "--no-dedupe"]);
+        output(cargo.args(arguments)).unwrap()
+    }
+
+    /// The package and its features.
+    fn package(line: &str) -> &str {
+        line.trim_start_matches(|digit: char| digit.is_ascii_digit()).trim()
+    }
+
+    #[test]
+    fn crates_of_the_wheel_are_those_that_the_tests_built() {
+        let built = tree(&["--workspace"]);
+        let built: BTreeSet<&str> = built.lines().map(package).collect();
+        let wheel = ["--package", "reticent-python", "--edges", "normal,build", "--features"];
+        let wheel = tree(&[&wheel[..], &["shared-builds"]].concat());
+        let (mut ours, mut seen) = (false, 0);
+        for line in wheel.lines().skip(1) {
+            if line.starts_with("1 ") {
+                ours = package(line).starts_with("reticent");
+                seen += usize::from(ours);
+            }
+            assert!(
+                !ours || built.contains(package(line)),
+                "{}: the tests build it with other features; enable those by shared-builds in crates/python/Cargo.toml",
+                package(line)
+            );
+        }
+        assert!(seen >= 4, "core, durable, loops and lab are parts of the wheel:\n{wheel}");
+    }
+}

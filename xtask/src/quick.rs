@@ -122,7 +122,7 @@ fn select<'a>(
         let path: Vec<&str> = file.split('/').collect();
         let (name, rest) = match path[..] {
             ["crates", name, ref rest @ ..] => (name, rest),
-            ["xtask", ref rest @ ..] => ("xtask", rest),
+            [name @ ("xtask" | "studies"), ref rest @ ..] => (name, rest),
             _ => continue,
         };
         let tests = all
@@ -134,15 +134,18 @@ fn select<'a>(
             }
             ["src", "lib.rs" | "main.rs"] | ["Cargo.toml" | "build.rs"] => tests.rooms = None,
             ["src", room, ..] => {
-                let room = room.split('.').next().unwrap_or(room);
-                match uses(name) {
-                    // All rooms that reach it; a file beside the rooms may be read by any of them.
-                    Ok(uses) if uses.contains_key(room) => {
+                let stem = |file: &str| file.split('.').next().unwrap_or(file).to_string();
+                let within = rest.get(2).map(|file| format!("{room}::{}", stem(file)));
+                let uses = uses(name).unwrap_or_default();
+                let mut known = within.into_iter().chain([stem(room)]);
+                // All rooms that reach it; a file beside the rooms may be read by any of them.
+                match known.find(|room| uses.contains_key(room)) {
+                    Some(room) => {
                         if let Some(rooms) = &mut tests.rooms {
-                            rooms.extend(rooms::users(&uses, room));
+                            rooms.extend(rooms::users(&uses, &room));
                         }
                     }
-                    _ => tests.rooms = None,
+                    None => tests.rooms = None,
                 }
             }
             _ => (),
@@ -179,7 +182,11 @@ fn depending(names: &BTreeSet<String>) -> Result<BTreeSet<String>, String> {
 
 /// The folder of a package.
 fn folder(name: &str) -> std::path::PathBuf {
-    if name == "xtask" { root().join(name) } else { root().join("crates").join(name) }
+    if matches!(name, "xtask" | "studies") {
+        root().join(name)
+    } else {
+        root().join("crates").join(name)
+    }
 }
 
 fn manifest(name: &str) -> Result<String, String> {
@@ -259,7 +266,7 @@ mod tests {
     fn packages_that_depend_on_a_changed_one_are_known() {
         let of = |name: &str| depending(&BTreeSet::from([name.to_string()])).unwrap();
         assert!(
-            of("core").is_superset(&["lab", "server", "cli", "web"].map(str::to_string).into())
+            of("core").is_superset(&["device", "lab", "server", "cli"].map(str::to_string).into())
         );
         assert_eq!(of("cli"), BTreeSet::new());
         assert!(of("loops").contains("server") && !of("loops").contains("durable"));

@@ -71,12 +71,12 @@ fn disagreements(read: Read, version: &str) -> Result<Vec<String>, String> {
     let dynamic = project.lines().any(|line| line.trim() == "dynamic = [\"version\"]");
     expect("pyproject.toml", if dynamic { Some(version) } else { value(project, "version") });
 
-    let npm = read("crates/web/package.json")?;
-    expect("crates/web/package.json", quoted_after(&npm, "\"version\": "));
+    let npm = read("crates/device/npm/package.json")?;
+    expect("crates/device/npm/package.json", quoted_after(&npm, "\"version\": "));
     // The lock file states it for the folder, and for the package in it.
-    let lock = read("crates/web/package-lock.json")?;
+    let lock = read("crates/device/npm/package-lock.json")?;
     for (number, stated) in lock.split("\"version\": ").skip(1).take(2).enumerate() {
-        let place = format!("crates/web/package-lock.json, version {}", number + 1);
+        let place = format!("crates/device/npm/package-lock.json, version {}", number + 1);
         expect(&place, quoted_after(stated, ""));
     }
 
@@ -183,15 +183,15 @@ mod tests {
         let stated = [
             ("Cargo.toml", "path = \"crates/lab\", version = \"#\""),
             ("Cargo.lock", "name = \"reticent-loops\"\nversion = \"#\""),
-            ("crates/web/package.json", "\"version\": \"#\""),
-            ("crates/web/package-lock.json", "\n  \"version\": \"#\""),
-            ("crates/web/package-lock.json", "\n      \"version\": \"#\""),
+            ("crates/device/npm/package.json", "\"version\": \"#\""),
+            ("crates/device/npm/package-lock.json", "\n  \"version\": \"#\""),
+            ("crates/device/npm/package-lock.json", "\n      \"version\": \"#\""),
             ("docs/guides/operations.md", "/reticent_#_"),
             ("CITATION.cff", "\nversion: #"),
         ];
         let taken_over = [
-            ("crates/sealed/Cargo.toml", "version.workspace = true", "version = \"9.9.9\""),
-            ("crates/web/Cargo.toml", "version.workspace = true", ""),
+            ("crates/device/Cargo.toml", "version.workspace = true", "version = \"9.9.9\""),
+            ("crates/python/Cargo.toml", "version.workspace = true", ""),
             ("pyproject.toml", "dynamic = [\"version\"]", "version = \"9.9.9\""),
             ("packaging/debian/control", "Version: VERSION", "Version: 9.9.9"),
         ];

@@ -1,7 +1,7 @@
-//! The npm package: a person's half as WebAssembly, small enough for a page, with its tests in Node and in a browser.
+//! The npm package: a person's device as WebAssembly, small enough for a page, with its tests in Node and in a browser.
 //!
-//! `wasm-opt`, the compiler of types and the driver of the browser are npm packages of `crates/web/package-lock.json`. What is made is
-//! `crates/web/js/reticent.wasm` and, for loops with a shuffler, `crates/web/js/sealed.wasm`, with which the folder `crates/web` is the npm package.
+//! `wasm-opt`, the compiler of types and the driver of the browser are npm packages of `crates/device/npm/package-lock.json`. The module is
+//! `crates/device/npm/js/reticent.wasm`, with which the folder `crates/device/npm` is the npm package.
 
 use std::{
     fs,
@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// The folder of the package.
-const PACKAGE: &str = "crates/web";
+const PACKAGE: &str = "crates/device/npm";
 
 /// The test that an installed package passes too.
 const INSTALLED: &str = "installed.test.mjs";
@@ -29,33 +29,14 @@ const FLAGS: &str =
 /// Panics end the module at once, without the code that words them. Only a standard library that is built with it can do so.
 const ABORT: &str = "-Zunstable-options -Cpanic=immediate-abort";
 
-/// A module, and how large it may be.
-struct Module {
-    /// The file.
-    name: &'static str,
-    /// The features that it is built with.
-    features: &'static str,
-    /// Bytes, at most, as a page's server sends it to every browser of the last years: with brotli.
-    most_with_brotli: usize,
-    /// The same with gzip, for servers that know nothing better, so that it does not grow.
-    most_with_gzip: usize,
-}
+/// The module, in the package's folder `js`.
+const MODULE: &str = "reticent.wasm";
 
-/// The half of loops whose devices report to the server, and that of loops with a shuffler.
-const MODULES: [Module; 2] = [
-    Module {
-        name: "reticent.wasm",
-        features: "",
-        most_with_brotli: 80_000,
-        most_with_gzip: 92_500,
-    },
-    Module {
-        name: "sealed.wasm",
-        features: "sealed",
-        most_with_brotli: 117_100,
-        most_with_gzip: 140_200,
-    },
-];
+/// Bytes, at most, as a page's server sends it to every browser of the last years: with brotli.
+const MOST_WITH_BROTLI: usize = 125_500;
+
+/// The same with gzip, for servers that know nothing better.
+const MOST_WITH_GZIP: usize = 149_500;
 
 /// Installs what is missing. It comes over the network.
 pub fn fetch() -> Result<(), String> {
@@ -64,30 +45,27 @@ pub fn fetch() -> Result<(), String> {
     npm::install(&root().join(PACKAGE))
 }
 
-/// Builds the modules, if there is a compiler.
+/// Builds the module, if there is a compiler, and refuses one that is too large to download with a page.
 pub fn build(fetched: &Result<(), String>) -> Result<(), String> {
-    match fetched {
-        Err(problem) => skip("a person's half as WebAssembly", problem),
-        Ok(()) => MODULES.iter().try_for_each(build_module),
+    if let Err(problem) = fetched {
+        return skip("a person's device as WebAssembly", problem);
     }
-}
-
-fn build_module(built: &Module) -> Result<(), String> {
     let folder = root().join("target/web");
     let flags = match wasm::builds_standard_library() {
         true => format!("{FLAGS} {ABORT}"),
         false => FLAGS.to_string(),
     };
-    let mut command = wasm::cargo("build");
+    let mut command = wasm::cargo("rustc");
     command
-        .args(["--quiet", "--profile", "web", "--package", "reticent-web"])
-        .args(["--features", built.features])
+        .args(["--quiet", "--profile", "web", "--package", "reticent-device", "--lib"])
+        // For other crates the library is no module.
+        .args(["--crate-type", "cdylib"])
         .env("CARGO_TARGET_DIR", &folder)
         .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS", flags);
-    step(built.name, &mut command)?;
-    let module = root().join(PACKAGE).join("js").join(built.name);
+    step(MODULE, &mut command)?;
+    let module = root().join(PACKAGE).join("js").join(MODULE);
     let mut command = root_command(tool("wasm-opt"));
-    command.arg(folder.join(wasm::TARGET).join("web/reticent_web.wasm"));
+    command.arg(folder.join(wasm::TARGET).join("web/reticent_device.wasm"));
     command.args(["--gufa", "-Oz", "--converge", "--strip-producers", "--strip-debug"]);
     // Functions that are called once stay functions: more bytes before compression, and fewer after it.
     command.arg("--one-caller-inline-max-function-size=20");
@@ -96,7 +74,7 @@ fn build_module(built: &Module) -> Result<(), String> {
         ["bulk-memory", "sign-ext", "mutable-globals", "nontrapping-float-to-int", "multivalue"];
     command.args(features.map(|feature| format!("--enable-{feature}")));
     step("wasm-opt", command.arg("-o").arg(&module))?;
-    check_size(built, &module)
+    check_size(&module)
 }
 
 /// Runs the package's tests in Node and in the browser, the service's with the built binary.
@@ -106,7 +84,7 @@ pub fn test(fetched: &Result<(), String>) -> Result<(), String> {
     }
     let mut types = root_command(tool("tsc"));
     types.args(["--noEmit", "--strict", "--module", "nodenext", "--target", "es2022"]);
-    step("types of the JavaScript package", types.arg("crates/web/tests/types/use.ts"))?;
+    step("types of the JavaScript package", types.arg("crates/device/npm/tests/types/use.ts"))?;
     let folder = root().join(PACKAGE).join("tests");
     let entries =
         fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
@@ -143,8 +121,8 @@ fn tool(name: &str) -> PathBuf {
     root().join(PACKAGE).join("node_modules/.bin").join(name)
 }
 
-/// Prints how large a module is, and refuses one that is too large to download with a page.
-fn check_size(built: &Module, module: &Path) -> Result<(), String> {
+/// Prints the sizes of the module, and refuses one that is too large to download with a page.
+fn check_size(module: &Path) -> Result<(), String> {
     let script = "const z = require('zlib'), b = require('fs').readFileSync(process.argv[1]); \
                   console.log(b.length, z.gzipSync(b, { level: 9 }).length, z.brotliCompressSync(b).length)";
     let output = root_command("node").args(["-e", script]).arg(module).output();
@@ -152,12 +130,11 @@ fn check_size(built: &Module, module: &Path) -> Result<(), String> {
     let text = String::from_utf8_lossy(&output.stdout);
     let sizes: Vec<usize> = text.split_whitespace().flat_map(str::parse).collect();
     let [plain, gzip, brotli] = sizes[..] else { return Err(format!("sizes: {text:?}")) };
-    let name = built.name;
-    eprintln!("== {name}: {plain} bytes, {gzip} with gzip, {brotli} with brotli");
-    let limits = [(brotli, built.most_with_brotli, "brotli"), (gzip, built.most_with_gzip, "gzip")];
+    eprintln!("== {MODULE}: {plain} bytes, {gzip} with gzip, {brotli} with brotli");
+    let limits = [(brotli, MOST_WITH_BROTLI, "brotli"), (gzip, MOST_WITH_GZIP, "gzip")];
     for (size, most, how) in limits {
         if size > most {
-            return Err(format!("{name} has {size} bytes with {how}, at most {most}"));
+            return Err(format!("{MODULE} has {size} bytes with {how}, at most {most}"));
         }
     }
     Ok(())

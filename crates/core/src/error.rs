@@ -179,7 +179,7 @@ pub(crate) fn requested_delta(value: f64) -> Result<f64> {
 }
 
 /// Checks that a slice has `expected` finite entries.
-pub(crate) fn finite_vector(field: &'static str, vector: &[f64], expected: usize) -> Result<()> {
+pub fn finite_vector(field: &'static str, vector: &[f64], expected: usize) -> Result<()> {
     if vector.len() != expected {
         return Err(Error::Dimension { field, expected, found: vector.len() });
     }

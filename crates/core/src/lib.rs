@@ -16,7 +16,6 @@
 //! | [`release`] | private running sums of vectors and matrices |
 //! | [`randomize`] | what a person's own device does to a report before it leaves |
 //! | [`bandit`] | linear bandits: LinUCB without privacy, and under joint, shuffle and local privacy |
-//! | [`device`] | the one message a person's device is made from: features, reports, period |
 //! | [`online`] | online convex optimisation from gradients whose noise level is unknown |
 //! | [`convex`] | bandit convex optimisation over sets known through a linear oracle |
 //! | [`safe`] | decisions for many agents whose mean responses must stay in a polytope |
@@ -41,7 +40,6 @@
 
 pub mod bandit;
 pub mod convex;
-pub mod device;
 pub mod error;
 pub mod features;
 pub mod geometry;

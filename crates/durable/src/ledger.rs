@@ -13,11 +13,8 @@ use std::{
     path::PathBuf,
 };
 
-use reticent::{
-    device::{Choice, Device, Ledger},
-    noise::Noise,
-    randomize::Report,
-};
+use reticent::{noise::Noise, randomize::Report};
+use reticent_device::{Choice, Device, Ledger};
 
 use crate::{
     Error, Result,
@@ -28,11 +25,8 @@ use crate::{
 /// The file of an installation's ledger; a file that is not there is a new installation.
 ///
 /// ```
-/// use reticent::{
-///     device::{Device, Limits, ProtocolParams},
-///     features::{Encoding, FeaturesParams, Value},
-///     noise::SecureNoise,
-/// };
+/// use reticent::{features::{Encoding, FeaturesParams, Value}, noise::SecureNoise};
+/// use reticent_device::{Device, Limits, ProtocolParams};
 /// use reticent_durable::LedgerFile;
 ///
 /// let topics = ["news", "sport"].map(String::from).to_vec();
@@ -131,11 +125,11 @@ mod tests {
     };
 
     use reticent::{
-        device::{Limits, Period, ProtocolParams, ProtocolPlan},
         features::{Encoding, FeaturesParams, Value},
         noise::SecureNoise,
         randomize::ReportParams,
     };
+    use reticent_device::{Limits, Period, ProtocolParams, ProtocolPlan};
 
     use super::*;
     use crate::journal::tests::Folder;

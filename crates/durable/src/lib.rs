@@ -1,7 +1,7 @@
 //! # reticent-durable
 //!
 //! The core does no I/O. This package keeps a [`JointLinUcb`](reticent::bandit::JointLinUcb) in files, so that a process may be killed at
-//! any moment and no release is made twice without a charge to the guarantee; and a device's [`Ledger`](reticent::device::Ledger), so that no report
+//! any moment and no release is made twice without a charge to the guarantee; and a device's [`Ledger`](reticent_device::Ledger), so that no report
 //! leaves that is not counted.
 //!
 //! ```text

@@ -14,7 +14,7 @@ use reticent::{
 use reticent_lab::{
     Experiment, FastNoise, Result,
     algorithm::bandit::{Setting, Stepped},
-    attack::AuditOptions,
+    audit::attack::AuditOptions,
     audit::{audit, certify::certify},
     environment::{Environment, blocks::Player},
 };

@@ -3,28 +3,21 @@
 //! Everything around the algorithms: simulation noise, demonstrations, benchmarks, figures and reports.
 //! Deployed code does not link this crate, so it cannot use its seeded noise.
 //!
-//! | module | contents |
+//! | room | holds |
 //! | --- | --- |
-//! | [`constants`] | the constants that publications print, as parameters of core's learners: `paper` mode |
-//! | [`environment`] | arms, their expected values, and rewards |
-//! | [`simulate`] | a policy played against an environment, round by round or in blocks |
-//! | [`trial`] | one trial: its seeds, its checkpoints, its results |
-//! | [`attack`] | attacks on privacy guarantees, and the bounds they prove |
-//! | [`contest`] | the common interface of everything an experiment compares; families of problems |
-//! | [`bandits`], [`gradients`], [`safe`], [`losses`] | the families: linear bandits, online learning from gradients, safe coordinators, bandits over convex sets |
-//! | [`offline`] | the value of a policy estimated from a log |
+//! | [`environment`] | arms, their expected rewards, and rewards; everything an experiment is played in |
+//! | [`algorithm`] | the families (bandit, online, convex, safe): the keys of a file, and core's learners made from them |
+//! | [`play`] | one trial: its seeds, checkpoints and results; threads; progress |
 //! | [`experiment`] | experiments from TOML files: grids, threads, stored trials |
-//! | [`estimate`], [`summary`] | trials -> means with intervals -> tables, figures and files |
-//! | [`figure`], [`report`] | drawings; pages |
-//! | [`certify`], [`audit`] | the guarantee of each algorithm; audits that attack it |
-//! | [`papers`] | the experiments of the papers, with a verdict on each claim |
+//! | [`report`] | trials -> means with intervals -> tables, figures, pages and files |
+//! | [`audit`] | attacks on guarantees, known mistakes, verdicts; the guarantee of each algorithm |
+//! | [`papers`] | the papers' constants (`paper` mode) and experiments, with a verdict on each claim |
 //! | [`mod@bench`] | the benchmark figures of the README |
 //! | `csv`, `lines` | tables and TOML files, with errors that name the line |
 //! | `fuzz` | in tests: every reader of outside bytes, and golden files of everything that is written |
-//! | `fast_noise`, `parallel`, `watch`, `source`, `error` | seeded noise; threads; progress and interruption; which code made a result; the error type |
+//! | `fast_noise`, `source`, `error` | seeded noise; which code made a result; the error type |
 
 pub mod algorithm;
-pub mod attack;
 pub mod audit;
 pub mod bench;
 mod csv;
@@ -38,7 +31,6 @@ mod lines;
 pub mod papers;
 pub mod play;
 pub mod report;
-pub mod reproduce;
 mod source;
 
 pub use crate::play::watch::{Standing, Watch};

@@ -287,6 +287,17 @@ fn remove(table: &mut Table, path: &[String]) {
     table.remove(last);
 }
 
+/// An error if a key was given that has no effect: it is refused, not passed over.
+pub(crate) fn nothing_is_ignored(keys: &[(&'static str, bool, &str)]) -> Result<()> {
+    match keys.iter().find(|(_, given, _)| *given) {
+        None => Ok(()),
+        Some((field, _, why)) => {
+            let remedy = format!("{why}: leave it out");
+            Err(reticent::Error::invalid(field, "given", remedy).into())
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

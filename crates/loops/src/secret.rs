@@ -1,8 +1,8 @@
 //! Keyed hashes of persons and of event ids.
 
 use hmac::{Hmac, KeyInit, Mac};
-use reticent_sealed::SealKey;
-pub use reticent_sealed::{digest, from_hex, hex};
+use reticent_device::sealed::SealKey;
+pub use reticent_device::sealed::{digest, from_hex, hex};
 use sha2::Sha256;
 
 use crate::{

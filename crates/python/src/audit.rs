@@ -1,6 +1,6 @@
 //! Audits of a user's own policies.
 //!
-//! The attack is `reticent_lab::attack::player`: the policy that `play` would run is run many times with one person's features and reward
+//! The attack is `reticent_lab::audit::attack::player`: the policy that `play` would run is run many times with one person's features and reward
 //! replaced, and the information that later people would see is bounded. An exception of a policy is part of that information: a refusal
 //! that depends on data reveals data.
 
@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use reticent::{bandit::Arms as CoreArms, randomize::Bounds};
 use reticent_lab::{
     Error, Result,
-    attack::{
+    audit::attack::{
         AuditOptions,
         player::{self, Maker, Recorded, Stage, Step},
     },

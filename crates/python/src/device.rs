@@ -9,11 +9,8 @@ use pyo3::{
     prelude::*,
     types::{PyBytes, PyTuple},
 };
-use reticent::{
-    device::{Choice as CoreChoice, Device as CoreDevice, Ledger, Limits, ProtocolPlan},
-    noise::SecureNoise,
-    wire::from_json,
-};
+use reticent::{noise::SecureNoise, wire::from_json};
+use reticent_device::{Choice as CoreChoice, Device as CoreDevice, Ledger, Limits, ProtocolPlan};
 use reticent_durable::LedgerFile;
 
 use crate::{

@@ -23,7 +23,9 @@ use reticent::{
     release::{Schedule, Structure},
 };
 use reticent_durable::Options;
-use reticent_lab::papers::joint::{JointMechanism, JointMode, PublishedNoise, in_place_of};
+use reticent_lab::papers::constants::joint::{
+    JointMechanism, JointMode, PublishedNoise, in_place_of,
+};
 
 use crate::{
     arms::with_arms,

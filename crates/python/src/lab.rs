@@ -11,11 +11,10 @@ use std::{
 
 use pyo3::{prelude::*, types::PyDict};
 use reticent_lab::{
-    Experiment, Kinds, Override, RunOptions, Shard, Watch,
+    Experiment, Kinds, Override, RunOptions, Shard, Watch, papers,
+    papers::Extent,
     play::trial::Checkpoint,
     report::estimate::{Estimate, stuck},
-    reproduce as papers,
-    reproduce::Extent,
 };
 
 use crate::{

@@ -8,12 +8,12 @@ use pyo3::{
 };
 use reticent::{
     bandit::{Absorbed, Arms, LocalParams, LocalPlan as CorePlan, Rule, Server as CoreServer},
-    device::Limits,
     noise::SecureNoise,
     randomize::{Bounds, Levels, Method, Person as CorePerson, ReportParams, Spent},
     release::Structure,
     wire::{PYTHON_LOCAL_PLAN, pack, unpack},
 };
+use reticent_device::Limits;
 use reticent_lab::FastNoise;
 
 use crate::{

@@ -14,7 +14,7 @@ use reticent::{
     },
     wire::from_json,
 };
-use reticent_lab::papers::safe::PublishedResponse;
+use reticent_lab::papers::constants::safe::PublishedResponse;
 
 use crate::{
     convert::restored,

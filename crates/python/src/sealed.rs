@@ -1,8 +1,8 @@
 //! A device of a loop with a shuffler: reports are priced by the device's own accountant, counted on the disk, and sealed.
 
 use pyo3::{prelude::*, types::PyBytes};
-use reticent::{device::Limits, noise::SecureNoise};
-use reticent_sealed::SealedDevice as CoreDevice;
+use reticent::noise::SecureNoise;
+use reticent_device::{Limits, sealed::SealedDevice as CoreDevice};
 
 use crate::{
     device::{Choice, Count, moment},
@@ -105,7 +105,7 @@ impl SealedDevice {
     /// The hash of what devices, shuffler and server agree on, which reports carry.
     #[getter]
     fn protocol(&self) -> String {
-        reticent_sealed::hex(&self.device.read().subject().protocol)
+        reticent_device::sealed::hex(&self.device.read().subject().protocol)
     }
 
     fn __repr__(&self) -> String {

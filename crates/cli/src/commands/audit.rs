@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use reticent::{randomize::Report as DeviceReport, wire};
 use reticent_lab::{
     Kinds, Override,
-    attack::{AuditOptions, NoiseKind, given},
+    audit::attack::{AuditOptions, NoiseKind, given},
     audit::{self, Findings, everything},
 };
 

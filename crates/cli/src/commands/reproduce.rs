@@ -4,8 +4,8 @@ use std::{fmt::Write, path::PathBuf};
 
 use clap::Args;
 use reticent_lab::{
-    reproduce as papers,
-    reproduce::{Extent, PaperExperiment},
+    papers,
+    papers::{Extent, PaperExperiment},
 };
 use serde_json::{Value, json};
 
@@ -52,18 +52,7 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
         let _ = writeln!(text, "{}: {}", experiment.id, experiment.title);
         let reproduction =
             experiment.reproduce(extent, &out, &|line| crate::say!("{}: {line}", experiment.id))?;
-        for claim in &reproduction.claims {
-            let _ = writeln!(
-                text,
-                "  [{}] {}\n      measured {}\n      expected {}",
-                claim.judgement.text(),
-                claim.claim,
-                claim.measured,
-                claim.expected
-            );
-        }
-        let (seconds, folder) = (reproduction.seconds, reproduction.folder.display());
-        let _ = writeln!(text, "  {seconds:.1} s, files in {folder}\n");
+        let _ = writeln!(text, "{}", reproduction.text());
         done.push(reproduction);
     }
     for (paper, page) in papers::pages(extent, &done) {

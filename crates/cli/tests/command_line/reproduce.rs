@@ -1,6 +1,6 @@
 //! `reticent reproduce`: the list, and the trials of a verdict.
 
-use super::{json, reticent, stdout};
+use super::{json, refused, reticent, stdout};
 
 #[test]
 fn without_a_name_the_experiments_are_listed_and_none_is_run() {
@@ -30,4 +30,10 @@ fn a_verdict_names_its_trials() {
     let page = std::fs::read_to_string(folder.join("paper2.md")).unwrap();
     assert!(page.contains("| reproduced, 20 trials |"), "{page}");
     std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn a_study_is_answered_with_its_program() {
+    let command = "cargo run --release -p reticent-studies -- clicks --quick";
+    refused(&["reproduce", "science/clicks"], &["science/clicks", command]);
 }

@@ -19,7 +19,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use reticent::{bandit::Model, device::Limits, features::Value, wire};
+use reticent::{bandit::Model, features::Value, wire};
+use reticent_device::Limits;
 use reticent_server::client::{Device, Endpoint};
 
 use process::{PATIENCE, Process, run};

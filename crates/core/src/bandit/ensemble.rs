@@ -82,7 +82,7 @@ impl Ensemble {
     }
 
     /// The same drawn from this seed.
-    pub(crate) fn seeded(seed: u64, members: u32, minimum_probability: f64) -> Result<Self> {
+    pub fn seeded(seed: u64, members: u32, minimum_probability: f64) -> Result<Self> {
         Ok(Ensemble { seed, ..Ensemble::new(members, minimum_probability)? })
     }
 

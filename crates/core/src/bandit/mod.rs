@@ -64,7 +64,7 @@ pub use outlook::Outlook;
 pub use policy::Policy;
 pub use rule::{Regularizer, Rule, RulePlan};
 pub use score::Choice;
-pub(crate) use shuffle::shuffled_event;
+pub use shuffle::shuffled_event;
 pub use shuffle::{
     Aggregation, Batch, ShuffleParams, ShufflePlan, ShuffleServer, Shuffled, Shuffler, permute,
 };

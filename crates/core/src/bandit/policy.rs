@@ -75,7 +75,7 @@ impl Policy {
     }
 
     /// The same by Thompson sampling: the width and `W` are those of the law that parameters are drawn from.
-    pub(crate) fn with_ensemble(mut self, ensemble: Ensemble) -> Self {
+    pub fn with_ensemble(mut self, ensemble: Ensemble) -> Self {
         self.ensemble = Some(ensemble);
         self
     }

@@ -31,7 +31,7 @@ pub fn records_from_json(field: &'static str, text: &[u8]) -> Result<Vec<Value>>
 }
 
 /// The members of an object in their order. A name that is repeated inside of them is refused, which in a record is not.
-pub(crate) fn members(field: &'static str, text: &[u8]) -> Result<Vec<(String, Value)>> {
+pub fn members_from_json(field: &'static str, text: &[u8]) -> Result<Vec<(String, Value)>> {
     let mut reader = Reader { text, at: 0, repeated: false };
     let mut members = Vec::new();
     let whole = reader.object(0, |name, value| members.push((name, value)));
@@ -381,7 +381,7 @@ mod tests {
             let error = records_from_json("actions", text.as_bytes()).unwrap_err().to_string();
             assert!(error.starts_with(words), "{error}");
         }
-        let message = |text: &str| members("it", text.as_bytes()).ok();
+        let message = |text: &str| members_from_json("it", text.as_bytes()).ok();
         assert_eq!(message(r#"{"a":1,"b":{"c":2}}"#).unwrap().len(), 2);
         assert!(message(r#"{"a":1,"b":{"c":2,"c":2}}"#).is_none() && message("[]").is_none());
     }

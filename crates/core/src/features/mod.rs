@@ -37,7 +37,7 @@
 //! has vectors made by another program in another language.
 
 mod encoding;
-pub(crate) mod json;
+mod json;
 mod levels;
 #[cfg(any(little, test))]
 #[cfg_attr(not(little), allow(dead_code))]
@@ -53,12 +53,11 @@ mod tests;
 mod value;
 
 pub use encoding::{Coordinate, Encoder, Encoding, MOST_BUCKETS, Outcome, number};
-pub use json::records_from_json;
+pub use json::{members_from_json, records_from_json};
 pub use levels::{Cells, Level, LevelPart, Levels, Monomials};
 #[cfg(little)]
 pub use map::Map;
-pub(crate) use params::encodings;
-pub use params::{Cross, FeaturesParams, MOST_DIMENSION, WIDEST};
+pub use params::{Cross, FeaturesParams, MOST_DIMENSION, WIDEST, encodings};
 pub use plan::{FeaturesPlan, RowWriter};
 pub use projection::Projection;
 pub use report::{Counts, Report};

@@ -197,7 +197,7 @@ fn table<'de, D: Deserializer<'de>>(
 }
 
 /// Features by their paths, from a table that may be nested.
-pub(crate) fn encodings(table: Value) -> std::result::Result<Map<Encoding>, String> {
+pub fn encodings(table: Value) -> std::result::Result<Map<Encoding>, String> {
     let Value::Record(entries) = table else {
         return Err("give a table of features by name".to_string());
     };

@@ -13,7 +13,8 @@ use serde::{
 /// The first whole number that a double does not tell from its neighbour.
 const LIMIT: u64 = 1 << 53;
 
-pub(crate) fn serialize<T: Copy + Serialize + TryInto<u64>, S: Serializer>(
+/// Writes a count as a number below 2^53, and as text from there on.
+pub fn serialize<T: Copy + Serialize + TryInto<u64>, S: Serializer>(
     count: &T,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
@@ -23,7 +24,8 @@ pub(crate) fn serialize<T: Copy + Serialize + TryInto<u64>, S: Serializer>(
     }
 }
 
-pub(crate) fn deserialize<'de, T: Deserialize<'de> + TryFrom<u64>, D: Deserializer<'de>>(
+/// Reads what [`serialize`] wrote.
+pub fn deserialize<'de, T: Deserialize<'de> + TryFrom<u64>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<T, D::Error> {
     if !deserializer.is_human_readable() {

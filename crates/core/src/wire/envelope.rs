@@ -19,12 +19,12 @@ const MAGIC: &[u8; 8] = b"RETICENT";
 const VERSION: u16 = 3;
 
 /// Serialises a state.
-pub(crate) fn save<T: Serialize>(kind: Kind, value: &T) -> Vec<u8> {
+pub fn save<T: Serialize>(kind: Kind, value: &T) -> Vec<u8> {
     seal(&kind.to_string(), value)
 }
 
 /// Reads back what [`save`] wrote under the same kind.
-pub(crate) fn load<T: DeserializeOwned>(kind: Kind, bytes: &[u8]) -> Result<T> {
+pub fn load<T: DeserializeOwned>(kind: Kind, bytes: &[u8]) -> Result<T> {
     open(&kind.to_string(), bytes)
 }
 

@@ -3,8 +3,10 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
 /// Types that are written this way.
-pub(crate) trait Words: Sized + Copy {
+pub trait Words: Sized + Copy {
+    /// The words in the order in which they are written.
     fn words(&self) -> Vec<u64>;
+    /// The value of these words, if their number is right.
     fn of(words: &[u64]) -> Option<Self>;
 }
 
@@ -28,7 +30,8 @@ impl Words for [u64; 2] {
     }
 }
 
-pub(crate) fn serialize<T: Words + Serialize, S: Serializer>(
+/// Writes words as hexadecimal digits, 16 for each.
+pub fn serialize<T: Words + Serialize, S: Serializer>(
     value: &T,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
@@ -39,7 +42,8 @@ pub(crate) fn serialize<T: Words + Serialize, S: Serializer>(
     serializer.serialize_str(&digits)
 }
 
-pub(crate) fn deserialize<'de, T: Words + Deserialize<'de>, D: Deserializer<'de>>(
+/// Reads what [`serialize`] wrote.
+pub fn deserialize<'de, T: Words + Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<T, D::Error> {
     if !deserializer.is_human_readable() {

@@ -27,7 +27,7 @@ use crate::{Error, Result};
 /// from strangers sets a limit of their own before they read one.
 const MOST_BYTES: usize = 1 << 30;
 
-/// Check that [`from_json`] makes of a message after it has been decoded. Not public: messages are those of this library.
+/// Check that [`from_json`] makes of a message after it has been decoded.
 pub trait Checked {
     /// Refuses parts that do not fit each other.
     fn check_message(&self) -> Result<()> {
@@ -35,7 +35,7 @@ pub trait Checked {
     }
 }
 
-/// Message between people, servers and shufflers. Only types of this library are messages.
+/// Message between people, servers and shufflers. Only types of this library and of `reticent-device` are messages: a [`Kind`] has no constructor.
 pub trait Message: Checked + Serialize {
     /// The kind under which it is written, with its version.
     const KIND: Kind;

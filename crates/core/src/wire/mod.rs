@@ -23,21 +23,22 @@
 //! | plans, devices and accountants of the Python package | `package` | parameters or events alone, from which they follow |
 //! | open decisions | `restore(&mut self, bytes, below)` | they are a part of a learner that has been resumed already, whose next decision is `below` |
 
-pub(crate) mod count;
+pub mod count;
 mod envelope;
-pub(crate) mod hex;
+pub mod hex;
 pub(crate) mod kinds;
 mod message;
 mod package;
 mod writer;
 
-pub(crate) use envelope::{expect_newest, load, load_on, save, save_on};
+pub(crate) use envelope::{expect_newest, load_on, save_on};
+pub use envelope::{load, save};
 pub use kinds::{
-    Kind, MESSAGES, PYTHON_ACCOUNTANT, PYTHON_CONVEX, PYTHON_FEATURE_REWARD, PYTHON_JOINT,
-    PYTHON_LINUCB, PYTHON_LOCAL_PLAN, PYTHON_ONLINE_LINUCB, PYTHON_SHUFFLE_PLAN, STATES,
+    CHOICE, Kind, LEDGER, MESSAGES, PROTOCOL, PYTHON_ACCOUNTANT, PYTHON_CONVEX,
+    PYTHON_FEATURE_REWARD, PYTHON_JOINT, PYTHON_LINUCB, PYTHON_LOCAL_PLAN, PYTHON_ONLINE_LINUCB,
+    PYTHON_SHUFFLE_PLAN, STATES,
 };
-pub(crate) use message::Checked;
-pub use message::{Message, from_json, to_json};
+pub use message::{Checked, Message, from_json, to_json};
 pub use package::{pack, unpack};
 pub(crate) use writer::Writer;
 

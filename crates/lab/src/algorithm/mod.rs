@@ -22,7 +22,7 @@ use reticent::{bandit::Outlook, privacy::Guarantee};
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{Result, attack::Attack, play::trial::Trial};
+use crate::{Result, audit::attack::Attack, play::trial::Trial};
 
 /// Restricts [`Contestant`] to the types of this crate, whose guarantees are computed from the mechanism they run.
 pub(crate) mod sealed {
@@ -61,7 +61,7 @@ pub trait Contestant: sealed::Sealed + Send + Sync {
         Vec::new()
     }
 
-    /// Attacks on the player that a trial runs, if the contestant has a guarantee: see [`crate::attack::player`].
+    /// Attacks on the player that a trial runs, if the contestant has a guarantee: see [`crate::audit::attack::player`].
     fn player_attacks(&self) -> Result<Vec<Attack>> {
         Ok(Vec::new())
     }
@@ -99,7 +99,7 @@ pub struct Card {
     pub(crate) guarantee: Option<Guarantee>,
     /// Guarantees of individual people or agents, if they differ.
     pub certificates: Vec<Certificate>,
-    /// Attacks on the mechanism behind its guarantee: see [`crate::attack`].
+    /// Attacks on the mechanism behind its guarantee: see [`crate::audit::attack`].
     pub attacks: Vec<Attack>,
     /// Remarks for the reader.
     pub remarks: Vec<String>,
@@ -157,9 +157,6 @@ pub(crate) fn joined(labels: &[Label]) -> String {
     let one = |label: &Label| format!("{} = {}", label.key, label.value);
     labels.iter().map(one).collect::<Vec<_>>().join(", ")
 }
-
-/// The condition of a guarantee for people who come again: a run says it too.
-pub(crate) const EACH_ROUND: &str = "every round is counted as another person";
 
 /// The guarantee of some people.
 #[derive(Debug, Clone, Serialize)]

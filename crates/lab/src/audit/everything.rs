@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     Experiment, Result,
-    attack::{Against, Audit, AuditOptions, Verdict},
+    audit::attack::{Against, Audit, AuditOptions, Verdict},
 };
 
 /// The experiments of each paper.

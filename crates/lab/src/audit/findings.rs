@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::{
     Experiment, Result,
-    attack::{Against, Attack, Audit, AuditOptions, Promise, Verdict},
+    audit::attack::{Against, Attack, Audit, AuditOptions, Promise, Verdict},
 };
 
 /// An algorithm that was not attacked, and why.

@@ -1,15 +1,18 @@
-//! Audits: attacks on the guarantees of an experiment, known mistakes, and confidence sets.
+//! Audits: attacks on the guarantees of an experiment, known mistakes, confidence sets, and certificates.
 //!
-//! | file | what it is |
+//! | sub-room | holds |
 //! | --- | --- |
+//! | [`attack`] | an attack, its verdict, and the attacks on each mechanism |
+//! | [`certify`] | the guarantee of each algorithm of an experiment |
 //! | `findings` | all attacks on an experiment, as a table and as JSON |
 //! | [`zoo`] | known mistakes, each beside its correct variant and the attack that detects it |
 //! | [`samplers`] | the deployed samplers against their laws |
 //! | [`safety`] | the safe coordinator against adversarial parameters; coverage of every confidence set |
 //! | [`everything`] | all of the above, as run by `reticent audit` without a file |
 //!
-//! What an attack is, and how each mechanism is attacked, is in [`attack`](crate::attack).
+//! Algorithms name the attacks on their mechanisms; audits run them on experiments. Dependencies between rooms are therefore counted by sub-room.
 
+pub mod attack;
 pub mod certify;
 pub mod everything;
 mod findings;

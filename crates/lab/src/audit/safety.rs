@@ -26,7 +26,7 @@ use serde::Serialize;
 
 use crate::{
     FastNoise, Result,
-    papers::{
+    papers::constants::{
         Problem,
         joint::{Published, PublishedNoise},
         online_ucb,

@@ -204,7 +204,7 @@ mod tests {
     use super::*;
     use crate::{
         FastNoise,
-        attack::{AuditNoise, NoiseKind},
+        audit::attack::{AuditNoise, NoiseKind},
         audit::everything::Everything,
     };
 

@@ -12,7 +12,7 @@ use reticent::{
 use super::*;
 use crate::{
     Experiment, FastNoise, Result,
-    attack::{
+    audit::attack::{
         Against, Attack, Audit, AuditNoise, AuditOptions, NoiseKind, Test, Verdict, View, World,
         player::{self, Maker, Recorded, Stage, Step},
     },

@@ -9,7 +9,7 @@ use super::{Figure, stopwatch::nanoseconds};
 use crate::{
     FastNoise, Result,
     environment::{Environment, SphereParams},
-    papers::online_ucb::{printed_noise, tuned, tuned_descent},
+    papers::constants::online_ucb::{printed_noise, tuned, tuned_descent},
 };
 
 /// Rounds a batch, of which the stopwatch takes nine: under a millisecond, so that a busy machine interrupts few.

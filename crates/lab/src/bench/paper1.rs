@@ -9,7 +9,7 @@ use crate::{
     Result,
     algorithm::bandit::{Algorithm, Budget, JointToml, LinUcbToml, Setting},
     environment::GapParams,
-    papers::joint::{JointMode, PublishedNoise},
+    papers::constants::joint::{JointMode, PublishedNoise},
 };
 
 /// The paper's horizon.

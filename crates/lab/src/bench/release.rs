@@ -12,7 +12,7 @@ use reticent::{
 use super::{Figure, stopwatch::nanoseconds};
 use crate::{
     Result,
-    papers::{Problem, joint::Published},
+    papers::constants::{Problem, joint::Published},
 };
 
 pub fn times() -> Result<Vec<Figure>> {

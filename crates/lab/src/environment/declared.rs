@@ -2,8 +2,8 @@
 
 use reticent::{randomize::Intercept, refuse_if};
 
+use super::setting::Setting;
 use crate::Result;
-use crate::algorithm::bandit::Setting;
 
 impl Setting {
     /// The same with what a file declares of its arms in place of what the environment knows: a last feature that all share, or `false`; and

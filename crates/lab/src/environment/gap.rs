@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Environment, Frame, Rewards, Slice};
-use crate::{FastNoise, papers::Problem};
+use crate::{FastNoise, papers::constants::Problem};
 
 /// `<x, theta*>` of the optimal arm, and minus that of the worst possible one.
 pub(crate) const BEST: f64 = 0.75;

@@ -27,12 +27,12 @@ use reticent::{Error as CoreError, bandit::Arms, noise::Noise};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::{circumstances::Circumstances, columns::Missing, setting::Setting};
 use super::{
     columns::{Columns, ColumnsToml, scale},
     parameters::{Parameters, Shape},
     setting::{NOT_COVERED, Played, World},
 };
-use crate::algorithm::bandit::{Circumstances, Missing, Setting};
 use crate::{
     FastNoise, Result,
     csv::{Rows, unusable},

@@ -37,11 +37,15 @@ use self::{
     log::{Log, Offered, number},
 };
 use super::{
+    circumstances::Circumstances,
+    columns::Missing,
+    setting::{Setting, World},
+};
+use super::{
     columns::{Columns, ColumnsToml},
     items::Named,
     parameters::Parameters,
 };
-use crate::algorithm::bandit::{Circumstances, Missing, Setting, World};
 use crate::{
     Result,
     csv::{Rows, unusable},
@@ -197,7 +201,7 @@ impl LoggedToml {
         let described =
             !self.ranges.is_empty() || !self.categories.is_empty() || !self.hashes.is_empty();
         let why = "features are those of the arms in the log (arms_in_file)";
-        crate::algorithm::bandit::nothing_is_ignored(&[
+        crate::lines::nothing_is_ignored(&[
             ("features", self.arms_in_file && (given || described), why),
             ("actions", self.arms_in_file && self.actions.is_some(), why),
         ])?;

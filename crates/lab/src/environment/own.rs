@@ -5,8 +5,8 @@ use std::sync::Arc;
 use reticent::randomize::Bounds;
 
 use super::setting::Played;
-use crate::algorithm::bandit::{Circumstances, Setting};
-use crate::{Result, environment::Environment, papers::Problem};
+use super::{circumstances::Circumstances, setting::Setting};
+use crate::{Result, environment::Environment, papers::constants::Problem};
 
 impl Setting {
     /// What algorithms are told of an environment of your own: how long features and how large rewards may be, how many arms there

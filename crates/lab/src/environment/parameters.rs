@@ -4,7 +4,7 @@ use reticent::{bandit::Arms, privacy::Mode, randomize::Bounds, release::Structur
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::algorithm::bandit::Setting;
+use super::setting::Setting;
 use crate::{Result, environment::blocks::Player, play::trial::Trial};
 
 /// Features of an arm for learners without blocks of parameters, and parameters in all blocks, at most.

@@ -12,20 +12,22 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
 use super::parameters::{MOST_FEATURES, MOST_PARAMETERS, Parameters, Shape};
-use crate::algorithm::bandit::{Budget, Circumstances, ItemsToml, LoggedToml, TableToml};
+use super::{circumstances::Circumstances, items::ItemsToml, logged::LoggedToml, table::TableToml};
 use crate::{
     Result,
-    algorithm::EACH_ROUND,
     environment::{
         Environment, GapParams, SphereParams,
         blocks::{Player, play_with},
     },
-    papers::{
+    papers::constants::{
         Problem,
         local::{PublishedLocal, PublishedMechanism},
     },
     play::trial::{Measure, Trial, mix},
 };
+
+/// The condition of a guarantee for people who come again: a run says it too.
+pub(crate) const EACH_ROUND: &str = "every round is counted as another person";
 
 /// The `[environment]` table.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -398,12 +400,12 @@ impl Setting {
     pub(crate) fn published(
         &self,
         mechanism: PublishedMechanism,
-        privacy: Budget,
+        delta: f64,
         batch: u64,
     ) -> PublishedLocal {
         PublishedLocal {
             mechanism,
-            delta: privacy.delta,
+            delta,
             dimension: self.bounds.dimension,
             horizon: self.rounds,
             batch,

@@ -22,7 +22,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Environment;
-use crate::{FastNoise, papers::Problem};
+use crate::{FastNoise, papers::constants::Problem};
 
 /// Parameters of [`Sphere`], as an experiment states them.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -16,7 +16,6 @@ use reticent::{
         OnlineUcb, OpenDecisions, Server, ShuffleServer, Shuffler,
     },
     convex::{DoublingBandit, PrivateBandit},
-    device::{Choice, Ledger},
     noise::{Noise, SecureNoise},
     online::{GradientDescent, LinearModel, Maler, OnlineLearner},
     randomize::{Bounds, FeatureRewardParams, FeatureRewardReport, Spent},
@@ -28,6 +27,7 @@ use reticent::{
         STATES, from_json, pack, to_json, unpack,
     },
 };
+use reticent_device::{Choice, Ledger};
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::samples::{self, PAIR, edited, seeded};

@@ -8,7 +8,6 @@ use reticent::{
         RewardWindow, Rule, Server, ShuffleParams, ShuffleServer, Shuffler,
     },
     convex::{DoublingBandit, PrivateBandit, PrivateBanditParams, Protection, oracle},
-    device::{Choice, Device, Ledger, Limits, Period, ProtocolParams, ProtocolPlan},
     features::{FeaturesParams, Value},
     noise::Noise,
     online::{
@@ -27,6 +26,7 @@ use reticent::{
     },
     wire::{Message, from_json, to_json},
 };
+use reticent_device::{Choice, Device, Ledger, Limits, Period, ProtocolParams, ProtocolPlan};
 
 use crate::FastNoise;
 

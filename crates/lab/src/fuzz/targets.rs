@@ -8,7 +8,6 @@ use reticent::{
         LocalParams, Model, OnlineLinUcb, OnlineUcb, Policy, Server, ShuffleServer, Shuffler,
     },
     convex::{DoublingBandit, PrivateBandit},
-    device::{Choice, Device, Ledger, Limits, ProtocolPlan, little},
     features::{self, FeaturesParams, Value},
     online::{BallLearner, GradientDescent, LinearModel, Maler, OnlineLearner},
     privacy::{Accountant, Event},
@@ -20,6 +19,7 @@ use reticent::{
         unpack,
     },
 };
+use reticent_device::{Choice, Device, Ledger, Limits, ProtocolPlan, little};
 use serde::de::DeserializeOwned;
 
 use super::{

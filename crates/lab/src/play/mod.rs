@@ -1,7 +1,17 @@
-//! TODO
+//! Play: one trial of an algorithm in an environment, and the threads that run many.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | [`trial`] | a trial: its seeds, checkpoints and results |
+//! | [`environment`] | an environment as a player meets it |
+//! | `plain` | simulation round by round: the reference for every faster path |
+//! | `feedback` | rewards that are late, in batches or lost |
+//! | [`parallel`] | jobs on all cores |
+//! | `watch` | progress and interruption |
 
+pub mod environment;
 pub(crate) mod feedback;
-pub(crate) mod parallel;
+pub mod parallel;
 pub(crate) mod plain;
 pub mod trial;
 pub(crate) mod watch;

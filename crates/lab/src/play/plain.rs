@@ -9,11 +9,9 @@
 use reticent::bandit::Arms;
 use serde::{Deserialize, Serialize};
 
-use crate::environment::blocks::Feedback;
 use crate::{
     Result,
-    environment::Environment,
-    play::{trial::Checkpoint, watch::Gauge},
+    play::{environment::Environment, feedback::Feedback, trial::Checkpoint, watch::Gauge},
 };
 
 /// The knowledge of a learner, in a form that another learner can start from.
@@ -54,7 +52,7 @@ pub trait Player {
     fn observe(&mut self, round: u64, features: &[f64], reward: f64) -> Result<()>;
 
     /// The same for an arm of this block of parameters ([`Arms::block`]). A player that knows of no blocks is given embedded arms
-    /// ([`Setting::dense`](crate::algorithm::bandit::Setting::dense)), whose block is 0.
+    /// (`Setting::dense`), whose block is 0.
     fn observe_in_block(
         &mut self,
         round: u64,

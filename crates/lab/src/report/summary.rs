@@ -9,8 +9,11 @@ pub use crate::report::estimate::Estimate;
 use crate::report::estimate::slope;
 use crate::{
     Result,
-    algorithm::{Bound, Cell, Certificate, EACH_ROUND, Label, Side},
-    environment::offline::{EFFECTIVE_SIZE, LEAST_EFFECTIVE_SIZE, PROPENSITIES},
+    algorithm::{Bound, Cell, Certificate, Label, Side},
+    environment::{
+        offline::{EFFECTIVE_SIZE, LEAST_EFFECTIVE_SIZE, PROPENSITIES},
+        setting::EACH_ROUND,
+    },
     play::trial::{COLD_RELEASES, Checkpoint, Measure, Trial},
     report::{
         estimate::stuck,
@@ -106,7 +109,7 @@ pub struct Summary {
 
 impl AlgorithmSummary {
     /// The exponent with which regret grows, of each trial: least squares on logarithmic scales from this round on.
-    pub(crate) fn growth(&self, from: u64) -> Estimate {
+    pub fn growth(&self, from: u64) -> Estimate {
         let slope = |trial: &Trial| {
             let late = trial.curve.iter().filter(|c| c.round >= from && c.regret > 0.0);
             slope(&late.map(|c| (c.round as f64, c.regret)).collect::<Vec<_>>())

@@ -5,11 +5,10 @@ use reticent::{
     randomize::Levels,
 };
 
-use super::{Certificate, Condition, Part, Together, sentence};
+use super::{Certificate, Condition, Part, Together, best_guess, sentence};
 use crate::{
     Result,
     config::{DevicePlan, LoopPlan, Period},
-    page::best_guess,
     periods::{Periods, SHOWN_PERIODS, often, windows_of_a_year},
     records::Digest,
     secret::hex,

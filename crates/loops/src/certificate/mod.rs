@@ -18,12 +18,26 @@ use crate::{
     Result,
     config::{Ledger, LoopMode, LoopPlan, Period, Span, WarmStart},
     generations::Earlier,
-    page::best_guess,
     periods::{CALENDAR, Periods, SHOWN_PERIODS, often, several, windows_of_a_year},
     records::{Digest, WitnessPlace},
     secret::hex,
     time::{Time, date_time},
 };
+
+/// The probability with which an attacker, who guesses right half of the time without the releases, guesses right with them: `(1 + TV) / 2`, where
+/// the total variation distance is delta at epsilon = 0.
+///
+/// ```
+/// use reticent::privacy::{Event, Guarantee, TrustModel};
+/// let event = Event::Gaussian { sensitivity: 1.0, sigma: 3.730631634816464 };
+/// let guarantee = Guarantee::of(&event, TrustModel::Joint, 1e-5)?;
+/// // TV of two Gaussians at distance 1 / sigma: 2 Phi(1 / (2 sigma)) - 1.
+/// assert!((reticent_loops::page::best_guess(&guarantee)? - 0.5533).abs() < 1e-4);
+/// # Ok::<(), reticent::Error>(())
+/// ```
+pub fn best_guess(guarantee: &Guarantee) -> reticent::Result<f64> {
+    Ok(0.5 * (1.0 + guarantee.curve().delta(0.0)?.clamp(0.0, 1.0)))
+}
 
 /// The certificate of one loop.
 #[derive(Debug, Clone, Serialize)]

@@ -7,14 +7,15 @@ use std::time::Duration;
 
 use reticent::{
     bandit::{Aggregation, LocalParams, LocalPlan, ShuffleParams, ShufflePlan},
-    device::{self, ProtocolParams, ProtocolPlan, ShuffledProtocol},
     features::FeaturesPlan,
     hash,
     privacy::{Event, Guarantee},
     randomize::{Bounds, Levels, ReportParams},
     schema::{Count, Positive},
 };
-use reticent_sealed::{Subject, protocol_hash};
+use reticent_device as device;
+use reticent_device::sealed::{Subject, protocol_hash};
+use reticent_device::{ProtocolParams, ProtocolPlan, ShuffledProtocol};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -17,11 +17,10 @@ mod file;
 mod promise;
 mod sheet;
 
+pub use crate::certificate::best_guess;
 pub use central::{conditions, loop_sheet, together_words};
 pub use device::device_sheet;
 pub use document::{STYLE, Style, document};
 pub use file::{certificate_page, device_certificate_page, file_page};
-pub use promise::{
-    best_guess, epsilon_text, grouped, meaning, percent, promise, promise_by_window,
-};
+pub use promise::{epsilon_text, grouped, meaning, percent, promise, promise_by_window};
 pub use sheet::{Entry, guarantees_page};

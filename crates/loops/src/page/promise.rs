@@ -1,25 +1,7 @@
 //! Epsilon and delta, and what they mean for somebody who tries to find out about a person.
 
 use maud::{Markup, html};
-use reticent::{
-    Result,
-    privacy::{Guarantee, Provenance},
-};
-
-/// The probability with which somebody who would guess right half of the time without the releases guesses right with them: `(1 + TV) / 2`, where
-/// the total variation distance is delta at epsilon = 0.
-///
-/// ```
-/// use reticent::privacy::{Event, Guarantee, TrustModel};
-/// let event = Event::Gaussian { sensitivity: 1.0, sigma: 3.730631634816464 };
-/// let guarantee = Guarantee::of(&event, TrustModel::Joint, 1e-5)?;
-/// // TV of two Gaussians at distance 1 / sigma: 2 Phi(1 / (2 sigma)) - 1.
-/// assert!((reticent_loops::page::best_guess(&guarantee)? - 0.5533).abs() < 1e-4);
-/// # Ok::<(), reticent::Error>(())
-/// ```
-pub fn best_guess(guarantee: &Guarantee) -> Result<f64> {
-    Ok(0.5 * (1.0 + guarantee.curve().delta(0.0)?.clamp(0.0, 1.0)))
-}
+use reticent::privacy::{Guarantee, Provenance};
 
 /// A probability in per cent with one digit after the point, rounded up: what is printed is never better than the truth.
 pub fn percent(probability: f64) -> String {

@@ -5,14 +5,9 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use reticent::{
-    bandit::Model,
-    device::{self, Choice, Ledger, Limits, ProtocolPlan},
-    features::Value,
-    noise::SecureNoise,
-    wire,
-};
-use reticent_sealed::SealedDevice;
+use reticent::{bandit::Model, features::Value, noise::SecureNoise, wire};
+use reticent_device as device;
+use reticent_device::{Choice, Ledger, Limits, ProtocolPlan, sealed::SealedDevice};
 
 use super::{Body, Endpoint};
 use crate::{Error, Result};

@@ -4,9 +4,8 @@ mod replicas;
 
 use std::{sync::Arc, task::Poll};
 
-use reticent::{
-    bandit::Guide, device::ProtocolPlan, features::Value, noise::SecureNoise, randomize::Report,
-};
+use reticent::{bandit::Guide, features::Value, noise::SecureNoise, randomize::Report};
+use reticent_device::ProtocolPlan;
 
 use super::*;
 use crate::{

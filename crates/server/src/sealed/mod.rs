@@ -1,4 +1,4 @@
-//! Sealed reports on the side of who takes them: the keys that open them, and batches of them. How a device seals is in the crate `reticent-sealed`.
+//! Sealed reports on the side of who takes them: the keys that open them, and batches of them. How a device seals is in `reticent_device::sealed`.
 //!
 //! | file | what it is |
 //! | --- | --- |
@@ -7,6 +7,6 @@
 mod batch;
 
 pub use batch::SealedBatch;
-pub use reticent_sealed::{
+pub use reticent_device::sealed::{
     Envelope, KeyId, ProtocolHash, PublicKey, SealKey, Subject, protocol_hash,
 };

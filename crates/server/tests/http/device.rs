@@ -2,7 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
-use reticent::{device, features::Value};
+use reticent::features::Value;
+use reticent_device as device;
 use reticent_server::{
     Error,
     client::{Body, Device, Endpoint},

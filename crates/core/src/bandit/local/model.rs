@@ -47,7 +47,8 @@ impl wire::Message for Model {
 }
 
 impl Model {
-    pub(crate) fn new(protocol: u64, sequence: u64, reports: u64, guide: Guide) -> Self {
+    /// Model of the server of this protocol, as it is read from a message.
+    pub fn new(protocol: u64, sequence: u64, reports: u64, guide: Guide) -> Self {
         Model { protocol, sequence, reports, guide }
     }
 
@@ -67,7 +68,7 @@ impl Model {
     }
 
     /// Refuses a model of another protocol.
-    pub(crate) fn expect(&self, protocol: u64) -> Result<()> {
+    pub fn expect(&self, protocol: u64) -> Result<()> {
         if self.protocol == protocol {
             return Ok(());
         }

@@ -180,7 +180,7 @@ impl LocalPlan {
     }
 
     /// The same as a part of a larger protocol with this hash, which models and reports then carry.
-    pub(crate) fn bound_to(&self, protocol: u64) -> Self {
+    pub fn bound_to(&self, protocol: u64) -> Self {
         let reports = self.inner.reports.bound_to(protocol);
         LocalPlan { inner: Arc::new(Agreement { reports, ..(*self.inner).clone() }) }
     }

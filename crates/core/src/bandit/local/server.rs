@@ -50,7 +50,7 @@ impl Server {
     }
 
     /// The same as a part of a larger protocol with this hash. It is not saved: whoever loads the state binds it again.
-    pub(crate) fn bound_to(self, protocol: u64) -> Self {
+    pub fn bound_to(self, protocol: u64) -> Self {
         Server { plan: self.plan.bound_to(protocol), ..self }
     }
 

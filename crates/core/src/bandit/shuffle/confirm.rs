@@ -4,7 +4,7 @@ use super::{Aggregation, params::shuffled};
 use crate::{Result, privacy::Event, randomize::ReportPlan, refuse_if};
 
 /// Event of all reports by this plan of one person, for those who see batches only, with this number of honest people in each.
-pub(crate) fn shuffled_event(
+pub fn shuffled_event(
     reports: &ReportPlan,
     aggregation: Aggregation,
     honest: u64,

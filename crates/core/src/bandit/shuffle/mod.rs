@@ -25,7 +25,7 @@ mod shuffler;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use confirm::shuffled_event;
+pub use confirm::shuffled_event;
 pub use params::{ShuffleParams, ShufflePlan};
 pub use server::ShuffleServer;
 pub use shuffler::{Aggregation, Batch, Shuffled, Shuffler, permute};

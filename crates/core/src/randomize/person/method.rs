@@ -87,7 +87,7 @@ impl Method {
     }
 
     /// Returns whether devices have it: all that may be the best one where arms are not public.
-    pub(crate) fn for_devices(&self) -> bool {
+    pub fn for_devices(&self) -> bool {
         matches!(
             self,
             Method::GramGaussian { .. } | Method::UnitGram | Method::UnitPair | Method::UnitAxis

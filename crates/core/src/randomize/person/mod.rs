@@ -46,7 +46,7 @@ impl<N: Noise> Person<N> {
     }
 
     /// The report of an interaction under the model of this number.
-    pub(crate) fn report_under(
+    pub fn report_under(
         &mut self,
         model: u64,
         block: usize,
@@ -79,18 +79,18 @@ impl<N: Noise> Person<N> {
     }
 
     /// Reports from now on are made at this level.
-    pub(crate) fn set_level(&mut self, level: usize) -> Result<()> {
+    pub fn set_level(&mut self, level: usize) -> Result<()> {
         self.level = self.plan.level(level)?;
         Ok(())
     }
 
     /// The level of the next report.
-    pub(crate) fn level(&self) -> usize {
+    pub fn level(&self) -> usize {
         self.level
     }
 
     /// Goes on after what another half of the same person has spent, where several share one count.
-    pub(crate) fn continue_after(&mut self, spent: &Spent) -> Result<()> {
+    pub fn continue_after(&mut self, spent: &Spent) -> Result<()> {
         self.left = spent.left(&self.plan)?;
         self.spent = spent.clone();
         Ok(())

@@ -134,7 +134,7 @@ impl ReportParams {
     }
 
     /// The same with the method that is given, as every message to a device gives one: finding the best takes more code than a device needs.
-    pub(crate) fn check_given(&self) -> Result<ReportPlan> {
+    pub fn check_given(&self) -> Result<ReportPlan> {
         self.check_numbers()?;
         let Some(method) = &self.method else {
             return Err(Error::invalid("method", "missing", "give the randomiser's name"));
@@ -267,7 +267,7 @@ impl ReportPlan {
     }
 
     /// `level`, if there is such a level.
-    pub(crate) fn level(&self, level: usize) -> Result<usize> {
+    pub fn level(&self, level: usize) -> Result<usize> {
         let levels = self.inner.randomizers.len();
         let remedy = format_args!("there are {levels} levels, counted from 0");
         refuse_if(level >= levels, "level", level, remedy)?;
@@ -290,7 +290,7 @@ impl ReportPlan {
     }
 
     /// The same as a part of a larger protocol with this hash, which reports and what a person has spent then carry.
-    pub(crate) fn bound_to(&self, protocol: u64) -> Self {
+    pub fn bound_to(&self, protocol: u64) -> Self {
         ReportPlan { inner: Arc::new(Agreed { protocol, ..(*self.inner).clone() }) }
     }
 

@@ -28,12 +28,13 @@ pub struct Spent {
 }
 
 impl Spent {
-    pub(crate) fn nothing(plan: &ReportPlan) -> Self {
+    /// Record of a person who has sent no report under this plan.
+    pub fn nothing(plan: &ReportPlan) -> Self {
         Spent { protocol: plan.protocol(), reports: vec![0; plan.randomizers().len()] }
     }
 
     /// Returns whether it was spent under this plan.
-    pub(crate) fn is_of(&self, plan: &ReportPlan) -> bool {
+    pub fn is_of(&self, plan: &ReportPlan) -> bool {
         self.protocol == plan.protocol() && self.reports.len() == plan.randomizers().len()
     }
 

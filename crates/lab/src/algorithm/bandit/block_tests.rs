@@ -9,7 +9,7 @@ use super::{ticketed::Ticketed, *};
 use crate::{
     FastNoise,
     environment::{GapParams, Rewards, blocks::play},
-    papers::{
+    papers::constants::{
         Problem,
         joint::{self, Constants, JointMechanism, JointMode, PublishedNoise},
     },

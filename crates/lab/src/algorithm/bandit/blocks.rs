@@ -16,16 +16,20 @@ use reticent::{
     release::{Domain, Release, Schedule},
 };
 
-use super::{Setting, rule_remarks, trial_seeds};
+use super::{
+    Setting, rule_remarks,
+    tree_noise::{NodeNoise, TreeNoise},
+    trial_seeds,
+};
 use crate::{
     FastNoise, Result,
     algorithm::{Bound, Card, Contestant, Side},
-    attack::{Attack, AuditNoise, Test, View, neighbours::axis},
+    audit::attack::{Attack, AuditNoise, Test, View, neighbours::axis},
     environment::{
         GapParams,
-        blocks::{Blocks, NodeNoise, Sums, TreeNoise},
+        blocks::{Blocks, Sums},
     },
-    papers::regret,
+    papers::constants::regret,
     play::trial::{Checkpoint, Measure, Trial},
 };
 

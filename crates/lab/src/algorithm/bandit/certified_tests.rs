@@ -11,17 +11,15 @@ use reticent::{
 use super::{
     Algorithm, Budget, JointToml, Setting, Stepped,
     blocks::{BlockPlayer, TreePlan},
+    tree_noise::TreeNoise,
 };
 use crate::{
     Experiment, FastNoise, Result,
     algorithm::Contestant,
-    attack::{Against, Audit, AuditOptions, Verdict},
+    audit::attack::{Against, Audit, AuditOptions, Verdict},
     audit::{audit, certify::certify, zoo::LastReward},
-    environment::{
-        Environment, GapParams, Rewards,
-        blocks::{Player, TreeNoise},
-    },
-    papers::joint::{self, Constants, JointMode, PublishedNoise},
+    environment::{Environment, GapParams, Rewards, blocks::Player},
+    papers::constants::joint::{self, Constants, JointMode, PublishedNoise},
 };
 
 /// The public code of the joint learner re-uses node noise. What is played has no certificate, however many rounds there are, and the price of

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::LearnerName;
 use crate::{
     Experiment,
-    papers::joint::{JointMode, PublishedNoise},
+    papers::constants::joint::{JointMode, PublishedNoise},
 };
 
 /// Values of one key of one kind of algorithm, with the keys that they need.

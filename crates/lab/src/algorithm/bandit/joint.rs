@@ -27,9 +27,9 @@ use super::{
 use crate::{
     FastNoise, Result,
     algorithm::Contestant,
-    attack,
+    audit::attack,
     environment::blocks::{Knowledge, Player},
-    papers::{
+    papers::constants::{
         joint::{self, Constants, JointMechanism, JointMode, Published, PublishedNoise},
         local::PublishedMechanism,
     },
@@ -310,7 +310,7 @@ impl JointToml {
             ("save", self.save.is_some(), why),
             ("log", self.log.is_some(), why),
         ])?;
-        let constants = setting.published(PublishedMechanism::PublicJoint, self.privacy, 1);
+        let constants = setting.published(PublishedMechanism::PublicJoint, self.privacy.delta, 1);
         // What stands behind the claim is not what is played: its price is a remark and no certificate.
         let tree = setting.published_guarantee(&constants, epsilon, TrustModel::Joint)?;
         let code = PublicCode::new(&constants, epsilon, setting)?;

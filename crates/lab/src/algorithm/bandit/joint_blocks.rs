@@ -12,13 +12,14 @@ use super::{
     BlockPlayed, JointToml, Setting,
     blocks::{BlockPlayer, TreePlan},
     nothing_is_ignored,
+    tree_noise::NodeNoise,
 };
 use crate::{
     Result,
     algorithm::Card,
-    attack::{self, Attack},
-    environment::{GapParams, blocks::NodeNoise},
-    papers::joint::{Constants, JointMode, Published, PublishedNoise},
+    audit::attack::{self, Attack},
+    environment::GapParams,
+    papers::constants::joint::{Constants, JointMode, Published, PublishedNoise},
 };
 
 /// Everything a joint learner is made from.

@@ -23,7 +23,7 @@ use crate::{
         GapParams,
         blocks::{GapSteps, Knowledge, Player, largest_variance},
     },
-    papers::{local::PublishedLocal, regret},
+    papers::constants::{local::PublishedLocal, regret},
     play::trial::{Checkpoint, Trial, mix},
 };
 

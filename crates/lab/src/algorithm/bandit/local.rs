@@ -20,9 +20,9 @@ use super::{
 use crate::{
     FastNoise, Result,
     algorithm::Certificate,
-    attack,
+    audit::attack,
     environment::blocks::{Knowledge, Player},
-    papers::local::PublishedMechanism,
+    papers::constants::local::PublishedMechanism,
     play::trial::mix,
 };
 
@@ -298,7 +298,7 @@ impl LdpToml {
                     Constants::PublicCode => PublishedMechanism::PublicLdp,
                     Constants::Zheng => PublishedMechanism::Zheng,
                 };
-                let constants = setting.published(mechanism, self.privacy, 1);
+                let constants = setting.published(mechanism, self.privacy.delta, 1);
                 let params = constants.local_params(bounds, epsilon)?;
                 let guarantee =
                     setting.published_guarantee(&constants, epsilon, TrustModel::Local)?;

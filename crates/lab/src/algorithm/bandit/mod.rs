@@ -16,6 +16,7 @@
 //! | `linucb` | `kind = "linucb"`: no privacy |
 //! | `joint` | `kind = "joint"`: a trusted curator |
 //! | `blocks`, `joint_blocks` | both of them, played in whole blocks between releases, where the world allows it |
+//! | `in_blocks` | learners that play one arm for many people, where arms are fixed |
 //! | `public_code` | somebody's public code, for comparison |
 //! | `local` | `kind = "local"` and `kind = "ldp_linucb"`: the protocol in two halves |
 //! | `shuffle` | `kind = "shuffle"`: the same behind a shuffler |
@@ -37,6 +38,7 @@ mod certified_tests;
 mod choice_tests;
 mod contributions;
 mod decision_log;
+mod in_blocks;
 mod joint;
 mod joint_blocks;
 mod linucb;
@@ -63,17 +65,18 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Result,
     algorithm::{Contestant, Family},
+    lines::nothing_is_ignored,
 };
 
 pub use crate::environment::circumstances::Circumstances;
 pub use crate::environment::columns::Missing;
-pub(crate) use crate::environment::columns::clipped_remark;
 pub use crate::environment::items::ItemsToml;
 pub use crate::environment::logged::LoggedToml;
 pub use crate::environment::parameters::Parameters;
 pub use crate::environment::setting::{EnvironmentToml, Setting, World, WorldToml};
 pub use crate::environment::table::{Order, TableToml};
 pub use blocks::BlockPlayed;
+pub use in_blocks::{BlockLearner, DrawEnvironment, InBlocks};
 pub use joint::JointToml;
 pub use linucb::LinUcbToml;
 pub use local::{Constants, LdpToml, LocalToml};
@@ -188,15 +191,4 @@ fn as_json(rule: &Rule) -> String {
         parameters.retain(|_, value| !value.is_null());
     }
     json.to_string()
-}
-
-/// An error if a key was given that has no effect: it is refused, not passed over.
-pub(crate) fn nothing_is_ignored(keys: &[(&'static str, bool, &str)]) -> Result<()> {
-    match keys.iter().find(|(_, given, _)| *given) {
-        None => Ok(()),
-        Some((field, _, why)) => {
-            let remedy = format!("{why}: leave it out");
-            Err(reticent::Error::invalid(field, "given", remedy).into())
-        }
-    }
 }

@@ -17,9 +17,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{Budget, Setting, Stepped};
 use crate::{
-    FastNoise, Result, attack,
+    FastNoise, Result,
+    audit::attack,
     environment::blocks::Player,
-    papers::{Problem, online_ucb},
+    papers::constants::{Problem, online_ucb},
 };
 
 /// Which online learner.

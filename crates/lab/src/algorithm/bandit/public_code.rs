@@ -15,9 +15,9 @@ use reticent::{
 use super::Setting;
 use crate::{
     FastNoise, Result,
-    attack::{Attack, AuditNoise, Test, View, neighbours::axis},
+    audit::attack::{Attack, AuditNoise, Test, View, neighbours::axis},
     environment::blocks::Player,
-    papers::local::PublishedLocal,
+    papers::constants::local::PublishedLocal,
 };
 
 /// What the code is told.

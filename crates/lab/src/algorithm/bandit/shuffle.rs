@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Budget, Setting, Stepped, nothing_is_ignored, rule_remarks};
 use crate::{
-    FastNoise, Result, attack, environment::blocks::Player, papers::local::PublishedMechanism,
-    play::trial::mix,
+    FastNoise, Result, audit::attack, environment::blocks::Player,
+    papers::constants::local::PublishedMechanism, play::trial::mix,
 };
 
 /// What `kind = "shuffle"` takes.
@@ -123,7 +123,7 @@ impl ShuffleToml {
                     Aggregation::Sum => PublishedMechanism::PublicVectorSum,
                     Aggregation::Permute => PublishedMechanism::PublicAmplified,
                 };
-                let constants = setting.published(mechanism, self.privacy, batch);
+                let constants = setting.published(mechanism, self.privacy.delta, batch);
                 let guarantee =
                     setting.published_guarantee(&constants, epsilon, TrustModel::Shuffle)?;
                 let bounds = Bounds { intercept: None, unit_arms: false, ..setting.bounds };

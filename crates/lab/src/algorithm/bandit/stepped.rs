@@ -22,7 +22,7 @@ use super::{
 use crate::{
     FastNoise, Result,
     algorithm::{Card, Contestant},
-    attack::{
+    audit::attack::{
         self, Attack,
         player::{self, Recorded, Stage, Step},
     },

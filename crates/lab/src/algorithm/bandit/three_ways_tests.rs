@@ -256,7 +256,7 @@ fn linucb(bounds: Bounds, rule: Rule, seed: u64, world: &mut Sphere) -> Vec<usiz
 }
 
 /// What the environment knows of theta* and of the noise in rewards.
-fn world_as_told() -> crate::papers::Problem {
+fn world_as_told() -> crate::papers::constants::Problem {
     SphereParams { dimension: 4, arms: 8, fresh_arms: true, norm: 1.0 }.problem()
 }
 

@@ -20,8 +20,8 @@ use super::{Algorithm, LossToml};
 use crate::{
     FastNoise, Result,
     algorithm::{Bound, Card, Contestant, Side},
-    attack::{self, Attack},
-    papers::{projection_free, regret},
+    audit::attack::{self, Attack},
+    papers::constants::{projection_free, regret},
     play::trial::{Checkpoint, Measure, Trial, mix, name_hash},
 };
 

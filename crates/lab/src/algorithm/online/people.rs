@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use super::Source;
 use crate::{
     FastNoise, Result,
-    attack::{
+    audit::attack::{
         Attack, AuditNoise,
         neighbours::axis,
         online::{self, Device, NoiseNorm},

@@ -13,7 +13,7 @@ use reticent::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::papers::safe::{Published, RegretBound, joint_ball_eigenvalue};
+use crate::papers::constants::safe::{Published, RegretBound, joint_ball_eigenvalue};
 
 /// What is to be planned.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -17,8 +17,8 @@ use crate::environment::safe::feeder::Readings;
 use crate::{
     FastNoise, Result,
     algorithm::{Bound, Card, Certificate, Contestant, Side},
-    attack,
-    papers::safe::{Published, PublishedResponse},
+    audit::attack,
+    papers::constants::safe::{Published, PublishedResponse},
     play::trial::{Checkpoint, Measure, Trial, mix, name_hash},
 };
 

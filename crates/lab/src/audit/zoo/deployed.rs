@@ -11,7 +11,7 @@ use reticent::{
 use super::{DELTA, EPSILON, Entry};
 use crate::{
     Result,
-    attack::{Attack, NoiseKind, local, sums},
+    audit::attack::{Attack, NoiseKind, local, sums},
 };
 
 /// Runs of each world: a halved sampler doubles mu.

@@ -26,7 +26,7 @@ use serde::Serialize;
 
 use crate::{
     Result,
-    attack::{Attack, Audit, AuditOptions, Verdict},
+    audit::attack::{Attack, Audit, AuditOptions, Verdict},
 };
 
 pub use players::LastReward;

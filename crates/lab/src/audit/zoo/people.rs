@@ -10,7 +10,7 @@ use reticent::{
 use super::{DELTA, EPSILON, Entry, gaussian_promise};
 use crate::{
     Result,
-    attack::{Attack, AuditNoise, Test, View, World, local, shuffle},
+    audit::attack::{Attack, AuditNoise, Test, View, World, local, shuffle},
 };
 
 pub(super) fn entries() -> Result<Vec<Entry>> {

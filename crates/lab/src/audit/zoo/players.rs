@@ -15,7 +15,7 @@ use super::{DELTA, EPSILON, Entry, gaussian_promise};
 use crate::{
     FastNoise, Result,
     algorithm::bandit::{Algorithm, Budget, JointToml, Setting},
-    attack::{
+    audit::attack::{
         Attack,
         player::{self, Maker, Stage},
     },

@@ -9,7 +9,7 @@ use reticent::{
 use super::{DELTA, EPSILON, Entry, gaussian_promise};
 use crate::{
     FastNoise, Result,
-    attack::{Attack, AuditNoise, Test, View, World},
+    audit::attack::{Attack, AuditNoise, Test, View, World},
 };
 
 pub(super) fn entries() -> Result<Vec<Entry>> {

@@ -11,7 +11,7 @@
 use reticent::noise::Noise;
 
 /// One binomial draw; `p` lies in [0, 1].
-pub(crate) fn binomial(n: u64, p: f64, noise: &mut impl Noise) -> u64 {
+pub fn binomial(n: u64, p: f64, noise: &mut impl Noise) -> u64 {
     if p > 0.5 {
         n - binomial(n, 1.0 - p, noise)
     } else if n as f64 * p < 10.0 {

@@ -30,10 +30,9 @@ use reticent::{Result, bandit::Policy};
 
 use crate::environment::GapParams;
 
-pub use crate::algorithm::bandit::tree_noise::{NodeNoise, TreeNoise};
 pub use crate::play::feedback::{Delay, Feedback, Way};
 pub use crate::play::plain::{Knowledge, Player, play, play_with};
-pub(crate) use binomial::binomial;
+pub use binomial::binomial;
 pub use fixed_block::FixedBlocks;
 pub use gap_block::GapBlocks;
 pub use gap_steps::{Choice, GapSteps, largest_variance};

@@ -14,7 +14,7 @@ use reticent::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::algorithm::convex::SetToml;
+use super::sets::SetToml;
 use crate::{FastNoise, play::trial::mix};
 
 /// The `[environment]` table.

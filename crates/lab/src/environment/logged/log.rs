@@ -13,7 +13,7 @@ use super::{
     },
     arm_columns::ArmColumns,
 };
-use crate::algorithm::bandit::World;
+use crate::environment::setting::World;
 use crate::{
     Result,
     csv::{Rows, unusable},

@@ -16,9 +16,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::scaling::{Ranges, Scaling};
-use crate::algorithm::online::{Crowd, Person, Source};
+use super::{Crowd, Person, Source};
 use crate::{
-    Error, FastNoise, Result, algorithm::bandit::clipped_remark, csv::Table, play::trial::name_hash,
+    Error, FastNoise, Result, csv::Table, environment::columns::clipped_remark,
+    play::trial::name_hash,
 };
 
 /// Passes over the file for the competitor.

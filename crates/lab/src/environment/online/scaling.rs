@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use reticent::{Error as CoreError, online::Loss};
 use serde::{Deserialize, Serialize};
 
+use super::Person;
 use crate::Result;
-use crate::algorithm::online::Person;
 use crate::csv::Table;
 
 /// Public ranges of columns, by name.

@@ -15,7 +15,7 @@ use reticent::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::algorithm::online::{Crowd, Person, Source};
+use super::{Crowd, Person, Source};
 use crate::{FastNoise, Result};
 
 /// Keys of `kind = "gradients"`.

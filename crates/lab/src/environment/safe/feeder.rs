@@ -23,7 +23,7 @@ use reticent::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::algorithm::safe::Setting;
+use super::setting::Setting;
 use crate::{FastNoise, Result};
 
 /// The feeder, in the units of its data sheet.

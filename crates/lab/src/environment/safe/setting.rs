@@ -11,7 +11,7 @@ use reticent::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::algorithm::safe::{Feeder, SafeSetToml};
+use super::{feeder::Feeder, polytope::SafeSetToml};
 use crate::{Error, Result};
 
 /// What `kind = "agents"` takes: a setup of the paper, a feeder, or everything by hand.

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use reticent::{device::ProtocolPlan, features::Value, noise::SecureNoise};
+use reticent::{features::Value, noise::SecureNoise};
+use reticent_device::ProtocolPlan;
 
 use super::*;
 use crate::{

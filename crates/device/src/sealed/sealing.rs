@@ -1,0 +1,115 @@
+//! What a server and a shuffler say about sealing (`GET /v1/loops/{loop}/sealing`), as JSON that is read by little code. Nothing in it is believed: a device prices
+//! it, and its reports carry the hash of what was priced.
+
+use crate::little;
+use reticent::{
+    Error, Result,
+    features::{FeaturesParams, Map, Value},
+};
+
+use super::{ProtocolHash, PublicKey, from_hex};
+
+/// What a server says about sealing.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sealing {
+    /// How records become vectors.
+    pub features: FeaturesParams,
+    /// The loop's generation.
+    pub generation: u64,
+    /// Reports in a batch.
+    pub batch: u64,
+    /// How many of them are taken to be honest people's.
+    pub honest: u64,
+    /// What reports are sealed to; none where they are sealed to the shuffler, which sums.
+    pub key: Option<PublicKey>,
+    /// The hash of the protocol, as the server has it.
+    pub protocol: ProtocolHash,
+}
+
+/// What a shuffler says about it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ShufflerSealing {
+    /// What reports are sealed to, as the shuffler knows it: its own key if it sums, and the server's otherwise.
+    pub key: PublicKey,
+    /// The hash of the protocol, as the shuffler's own file has it.
+    pub protocol: ProtocolHash,
+}
+
+impl Sealing {
+    /// Reads a server's answer.
+    pub fn read(json: &[u8]) -> Result<Self> {
+        let mut fields = Fields::read(json)?;
+        let summed = match fields.text("mode")?.as_str() {
+            "sealed" => false,
+            "sum" => true,
+            _ => return Err(unreadable("mode")),
+        };
+        let key = match summed {
+            true => None,
+            false => Some(PublicKey::parse(&fields.text("public_key")?)?),
+        };
+        let generation = fields.text("generation")?;
+        Ok(Sealing {
+            features: little::features(fields.take("features")?)?,
+            generation: u64::from_str_radix(&generation, 16)
+                .map_err(|_| unreadable("generation"))?,
+            batch: fields.count("batch")?,
+            honest: fields.count("honest")?,
+            key,
+            protocol: fields.protocol()?,
+        })
+    }
+
+    /// Whether the shuffler sums.
+    pub fn summed(&self) -> bool {
+        self.key.is_none()
+    }
+}
+
+impl ShufflerSealing {
+    /// Reads a shuffler's answer.
+    pub fn read(json: &[u8]) -> Result<Self> {
+        let mut fields = Fields::read(json)?;
+        let key = PublicKey::parse(&fields.text("public_key")?)?;
+        Ok(ShufflerSealing { key, protocol: fields.protocol()? })
+    }
+}
+
+/// The fields of an answer; those that this half does not know are passed over.
+struct Fields(Map<Value>);
+
+impl Fields {
+    fn read(json: &[u8]) -> Result<Self> {
+        match Value::from_json("sealing", json)? {
+            Value::Record(fields) => Ok(Fields(fields)),
+            _ => Err(unreadable("sealing")),
+        }
+    }
+
+    fn take(&mut self, field: &'static str) -> Result<Value> {
+        self.0.remove(field).ok_or_else(|| unreadable(field))
+    }
+
+    fn text(&mut self, field: &'static str) -> Result<String> {
+        match self.take(field)? {
+            Value::Text(text) => Ok(text),
+            _ => Err(unreadable(field)),
+        }
+    }
+
+    fn count(&mut self, field: &'static str) -> Result<u64> {
+        match self.take(field)? {
+            Value::Integer(count) => u64::try_from(count).map_err(|_| unreadable(field)),
+            _ => Err(unreadable(field)),
+        }
+    }
+
+    fn protocol(&mut self) -> Result<ProtocolHash> {
+        let bytes = from_hex(&self.text("protocol")?).and_then(|bytes| bytes.try_into().ok());
+        bytes.ok_or_else(|| unreadable("protocol"))
+    }
+}
+
+fn unreadable(field: &'static str) -> Error {
+    Error::invalid(field, "missing or of another form", "update the older half")
+}
