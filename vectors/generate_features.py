@@ -183,22 +183,27 @@ def drawn(rng):
     return rng.choice([record, [record], [{"w": 1}, record]])
 
 
-rng = random.Random(7)
-records = RECORDS + [(drawn(rng), drawn(rng)) for _ in range(40)]
-cases = []
-for name, rule in RULES.items():
-    report = {"context": {}, "action": {}, "shortened": 0}
-    plan = Rule(rule)
-    vectors = [plan.vector(context, action, report) for context, action in records]
-    cases.append({"name": name, "rule": rule, "report": report, "vectors": vectors})
-print('{"records": [')
-print(",\n".join(json.dumps(record, ensure_ascii=False) for record in records))
-print('], "cases": [')
-for index, case in enumerate(cases):
-    head = json.dumps({key: case[key] for key in ("name", "rule", "report")}, ensure_ascii=False)
-    print(("," if index else "") + head[:-1] + ', "vectors": [')
-    # A vector is written as its entries that are not zero: index, value.
-    rows = [json.dumps([[i, x] for i, x in enumerate(vector) if x != 0.0]) for vector in case["vectors"]]
-    print(",\n".join(rows))
-    print('], "dimension": %d}' % len(case["vectors"][0]))
-print("]}")
+def print_file(rules, records, checked=Rule):
+    """All rules on all records, as the tests read them."""
+    cases = []
+    for name, rule in rules.items():
+        report = {"context": {}, "action": {}, "shortened": 0}
+        plan = checked(rule)
+        vectors = [plan.vector(context, action, report) for context, action in records]
+        cases.append({"name": name, "rule": rule, "report": report, "vectors": vectors})
+    print('{"records": [')
+    print(",\n".join(json.dumps(record, ensure_ascii=False) for record in records))
+    print('], "cases": [')
+    for index, case in enumerate(cases):
+        head = json.dumps({key: case[key] for key in ("name", "rule", "report")}, ensure_ascii=False)
+        print(("," if index else "") + head[:-1] + ', "vectors": [')
+        # A vector is written as its entries that are not zero: index, value.
+        rows = [json.dumps([[i, x] for i, x in enumerate(vector) if x != 0.0]) for vector in case["vectors"]]
+        print(",\n".join(rows))
+        print('], "dimension": %d}' % len(case["vectors"][0]))
+    print("]}")
+
+
+if __name__ == "__main__":
+    rng = random.Random(7)
+    print_file(RULES, RECORDS + [(drawn(rng), drawn(rng)) for _ in range(40)])

@@ -53,6 +53,13 @@ pub fn first_chain(store: StoreId, life: LifeId, generation: u64) -> Digest {
     digest(&[b"reticent chain 1", &store, &life.to_le_bytes(), &generation.to_le_bytes()])
 }
 
+/// The record of a release that follows a head.
+pub fn release_record(head: &Head, number: u64, time: Time, release: Vec<u8>) -> ReleaseRecord {
+    let hash = digest(&[&release]);
+    let chain = digest(&[b"release", &head.chain, &number.to_le_bytes(), &hash]);
+    ReleaseRecord { number, time, hash, chain, release }
+}
+
 /// The learner as it was stored.
 pub fn learner(head: &Head) -> Result<Curator<SecureNoise>> {
     Ok(Curator::resume(&head.state, head.number)?)
@@ -94,9 +101,6 @@ pub fn step(
     let Some(release) = release.map(String::into_bytes) else {
         return Err(Error::Unavailable("the learner made no release at its tick".into()));
     };
-    let number = curator.releases();
-    let hash = digest(&[&release]);
-    let chain = digest(&[b"release", &head.chain, &number.to_le_bytes(), &hash]);
-    let record = ReleaseRecord { number, time, hash, chain, release };
+    let record = release_record(head, curator.releases(), time, release);
     Ok(Stepped { state: curator.save(), record })
 }

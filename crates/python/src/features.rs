@@ -6,7 +6,7 @@ use numpy::{PyArray1, ToPyArray};
 use pyo3::{
     exceptions::PyException,
     prelude::*,
-    types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple},
+    types::{IntoPyDict, PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple},
 };
 use reticent::{
     bandit::Arms as CoreArms,
@@ -22,8 +22,8 @@ use crate::{
 
 /// A public rule from records to vectors of norm at most 1: the same numbers as in Rust and in a loop's file.
 ///
-/// A feature is `{"range": [low, high]}`, `{"categories": [...]}` or `{"hash": {"buckets": n}}`; `cross` pairs a feature of the context with one of
-/// the action. Records are dictionaries (nested ones by paths such as `user.age`), pandas rows, or arrays in the order of `context_names` and
+/// A feature is `{"range": [low, high]}`, `{"categories": [...]}`, `{"hash": {"buckets": n}}`, `{"cycle": period}` or `{"bins": [edges]}`, with
+/// an optional `"weight"`; `cross` pairs a feature of the context with one of the action, and `match` is 1 where two are equal. Records are dictionaries (nested ones by paths such as `user.age`), pandas rows, or arrays in the order of `context_names` and
 /// `action_names`. No record fails; what was clipped or not known is counted in `report`, for the holder of the data only.
 ///
 /// >>> import reticent
@@ -58,7 +58,8 @@ impl Features {
 #[pymethods]
 impl Features {
     #[new]
-    #[pyo3(signature = (context = None, action = None, cross = None, *, constant = true, projection = None))]
+    #[pyo3(signature = (context = None, action = None, cross = None, *, constant = true, projection = None, r#match = None, weight = None, products = None, fourier = None))]
+    #[expect(clippy::too_many_arguments, reason = "each is a key of a file")]
     fn new(
         py: Python<'_>,
         context: Option<&Bound<'_, PyAny>>,
@@ -66,22 +67,34 @@ impl Features {
         cross: Option<&Bound<'_, PyAny>>,
         constant: bool,
         projection: Option<&Bound<'_, PyAny>>,
+        r#match: Option<&Bound<'_, PyAny>>,
+        weight: Option<&Bound<'_, PyAny>>,
+        products: Option<&Bound<'_, PyAny>>,
+        fourier: Option<&Bound<'_, PyAny>>,
     ) -> Answer<Self> {
         let rule = PyDict::new(py);
-        for (key, given) in [("context", context), ("action", action), ("projection", projection)] {
+        for (key, given) in [
+            ("context", context),
+            ("action", action),
+            ("projection", projection),
+            ("weight", weight),
+            ("products", products),
+            ("fourier", fourier),
+        ] {
             if let Some(given) = given {
                 rule.set_item(key, given)?;
             }
         }
-        if let Some(pairs) = cross {
-            // As a file writes it, or the pairs alone.
-            let table = PyDict::new(py);
-            table.set_item("with", pairs)?;
-            rule.set_item(
-                "cross",
-                if pairs.is_instance_of::<PyDict>() { pairs } else { table.as_any() },
-            )?;
+        // As a file writes it, or the pairs alone.
+        let table = match cross.map(|pairs| pairs.cast::<PyDict>()) {
+            Some(Ok(table)) => table.copy()?,
+            Some(Err(_)) => [("with", cross)].into_py_dict(py)?,
+            None => PyDict::new(py),
+        };
+        if let Some(pairs) = r#match {
+            table.set_item("match", pairs)?;
         }
+        rule.set_item("cross", table)?;
         rule.set_item("constant", constant)?;
         Features::of(parameter("features", rule.as_any())?)
     }

@@ -10,7 +10,7 @@ import optional
 import pytest
 import reticent
 
-VECTORS = json.loads((pathlib.Path(__file__).parents[3] / "vectors" / "features.json").read_text())
+VECTORS, MAPS = (json.loads((pathlib.Path(__file__).parents[3] / "vectors" / name).read_text()) for name in ("features.json", "feature_maps.json"))
 RULE = dict(
     context={"user": {"age": {"range": [18, 80]}, "device": {"categories": ["phone", "computer"]}}},
     action={"topic": {"categories": ["news", "sport", "music"]}, "length": {"range": [0, 60]}},
@@ -24,12 +24,13 @@ def rule(**changes):
     return reticent.Features(**{**RULE, **changes})
 
 
-def test_vectors_have_the_bits_of_another_program():
-    assert len(VECTORS["cases"]) >= 7
-    for case in VECTORS["cases"]:
+@pytest.mark.parametrize("file, least", [(VECTORS, 7), (MAPS, 11)])
+def test_vectors_have_the_bits_of_another_program(file, least):
+    assert len(file["cases"]) >= least
+    for case in file["cases"]:
         features = reticent.Features(**case["rule"])
         assert features.dimension == case["dimension"] == len(features.names)
-        for (context, action), expected in zip(VECTORS["records"], case["vectors"], strict=True):
+        for (context, action), expected in zip(file["records"], case["vectors"], strict=True):
             vector = features.vector(context, action)
             found = [[int(i), float(vector[i])] for i in numpy.flatnonzero(vector)]
             assert found == expected, (case["name"], context, action)
@@ -119,3 +120,26 @@ def test_bad_rules_are_named():
     ]:
         with pytest.raises(reticent.ReticentError, match=message):
             rule(**changes)
+
+
+def test_newer_keys_in_every_form():
+    radio = dict(
+        context={"hour": {"cycle": 24, "weight": 0}, "liked": {"categories": ["rock", "jazz"], "weight": 0}},
+        action={"genre": {"categories": ["rock", "jazz"]}},
+    )
+    weight = {"liked==genre": 0.25, "constant": 0.25}
+    features = reticent.Features(**radio, cross=[("hour", "genre")], match=[("liked", "genre")], weight=weight)
+    assert features.names[-2:] == ["context.liked==action.genre", "constant"] and features.constant == 0.5
+    row = features.vector({"hour": 6, "liked": "jazz"}, {"genre": "jazz"})
+    assert row[features.names.index("context.liked==action.genre")] == 0.5
+    table = {"with": [("hour", "genre")], "match": [("liked", "genre")]}
+    assert reticent.Features(**radio, cross=table, weight=weight) == features == copy.deepcopy(features)
+    assert reticent.Features.from_json(features.to_json()) == features == pickle.loads(pickle.dumps(features))
+    for changes, message in [
+        (dict(weight={"action.genre": -1}), "weight is -1 for action.genre: expected a share"),
+        (dict(match=[("hour", "genre")]), "cross.match is .*, of a cycle of 24 and 2 categories"),
+        (dict(products={"degree": 9}), "products.degree is 9: expected 2 or 3"),
+        (dict(fourier={"count": 4, "scale": 0.0, "seed": 1}), "fourier.scale is 0: "),
+    ]:
+        with pytest.raises(reticent.ReticentError, match=message):
+            reticent.Features(**radio, **changes)

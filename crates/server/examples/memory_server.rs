@@ -44,7 +44,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let admin = make_key(store.as_ref(), None, vec![Role::Admin], clock.now()).await?;
     let mut keys = BTreeMap::new();
     for each in service.loops() {
-        let name = each.plan.name.clone();
+        let name = each.name.clone();
         let roles = vec![Role::Decide, Role::Reward, Role::Read];
         let key = make_key(store.as_ref(), Some(name.clone()), roles, clock.now()).await?;
         keys.insert(name, key);

@@ -204,7 +204,7 @@ mod tests {
             }
             service.tick(LOOP).await.unwrap();
         }
-        service.view(service.find(LOOP).unwrap(), false).summary
+        service.view(service.central(LOOP).unwrap(), false).summary
     }
 
     /// Three runs at the same time, each with noise of its own: many visits are many seconds of computing.

@@ -45,10 +45,6 @@ mod on {
         "tick: served",
         "tick: collected",
         "report: committed",
-        "model: closed",
-        "model: counted",
-        "model: committed",
-        "model: collected",
         "witness: written",
         "start: read",
     ];

@@ -13,13 +13,11 @@
 //! | [`http`] | routes, keys and roles, limits, problems, Personalizer's facade, pages |
 //! | [`pages`] | the dashboard, certificates for people, the page of the API |
 //! | [`demo`] | a loop with simulated visitors |
-//! | [`devices`] | loops whose people's devices add the noise: reports are taken, models published |
 //! | [`sealed`] | reports that only one party can read |
 //! | [`shuffle`] | the shuffler, a process of its own |
 //! | [`client`] | a device, and the calls of a shuffler |
 //! | [`service`] | all loops of one process with their store: what HTTP calls |
 //! | [`loops`], [`config`] | the crate `reticent-loops`: the file of loops, and pure decisions about a loop's state |
-//! | `lives` | a loop's lives, one for each generation: begun and told in the log |
 //! | [`store`] | what is kept, by named transactions: in memory, in redb and in PostgreSQL |
 //! | [`mod@bench`] | the figures of the embedded store |
 //! | [`history`] | whether a store holds what its clients were told, after accidents |
@@ -28,7 +26,6 @@
 //! | [`clock`] | the time, from the system or set by a test |
 //! | `failpoint` | steps at which a torture lets the process die |
 //! | [`tasks`] | work that goes on when its caller goes away |
-//! | `ticking` | ticks by the clock, tried again where they fail |
 //! | [`secret`] | files of the keys with which persons and events are hashed |
 //!
 //! **One round.**
@@ -49,14 +46,12 @@ pub mod clock;
 pub mod control;
 pub mod data;
 pub mod demo;
-pub mod devices;
 #[cfg(feature = "failpoints")]
 pub mod failpoint;
 #[cfg(not(feature = "failpoints"))]
 mod failpoint;
 pub mod history;
 pub mod http;
-mod lives;
 pub mod pages;
 pub mod run;
 pub mod sealed;
@@ -65,6 +60,5 @@ pub mod service;
 pub mod shuffle;
 pub mod store;
 pub mod tasks;
-mod ticking;
 
 pub use reticent_loops::{self as loops, Error, Result, config, error};

@@ -284,10 +284,7 @@ pub async fn serve_until(
     let service = Arc::clone(&app.service);
     let mut tickers = JoinSet::new();
     for each in service.loops() {
-        tickers.spawn(Arc::clone(&service).keep_ticking(each.plan.name.clone()));
-    }
-    for each in service.devices().loops() {
-        tickers.spawn(Arc::clone(service.devices()).keep_ticking(each.plan.name.clone()));
+        tickers.spawn(Arc::clone(&service).keep_ticking(each.name.clone()));
     }
     tickers.spawn(Arc::clone(&service).keep_sweeping());
     tickers.spawn(Arc::clone(&service).keep_noticing_suspensions());

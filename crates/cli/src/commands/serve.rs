@@ -13,12 +13,12 @@ use reticent_server::{
     config::{DevicePlan, LimitParams, LoopOutlook, LoopPlan, ServiceFile, StorageOutlook},
     control::{Command, Reply, command},
     data::Data,
-    demo, devices,
+    demo,
     http::HttpLimits,
     loops::{self, Certificate, Limits, Together},
     run::RunOptions,
     secret::Secret,
-    service::{Options, Outcome, Service, outcomes},
+    service::{Options, Outcome, Service, outcomes, reports},
     store::MemoryStore,
 };
 use serde::Serialize;
@@ -275,7 +275,7 @@ async fn check(
     let service =
         Service::open_with_devices(options, devices, Some(Secret::new()?.seal_key())).await?;
     let mut checked = Vec::new();
-    for each in service.loops() {
+    for each in service.central_loops() {
         checked.push(Checked {
             certificate: service.certificate(&each.plan.name).await?,
             outlook: each.plan.outlook()?,
@@ -285,11 +285,11 @@ async fn check(
             features: each.plan.features.names(),
         });
     }
-    for each in service.devices().loops() {
+    for each in service.report_loops() {
         checked.push(Checked {
-            certificate: service.devices().certificate(each)?,
+            certificate: service.certificate(&each.name).await?,
             outlook: Some(each.plan.outlook()),
-            storage: devices::storage(&each.plan)?,
+            storage: reports::storage(&each.plan)?,
             tick_milliseconds: each.plan.tick,
             coordinates: each.plan.features.dimension(),
             features: each.plan.features.names(),

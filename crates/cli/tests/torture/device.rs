@@ -13,7 +13,7 @@ use reticent::features::Value;
 use reticent_server::{
     Error, Result,
     client::{Body, Device, Endpoint},
-    devices::Taken,
+    service::Taken,
     history::{Attempt, DeviceHistory, Reply},
 };
 

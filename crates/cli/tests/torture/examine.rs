@@ -4,7 +4,7 @@ use std::path::Path;
 
 use reticent_server::{
     config::{DevicePlan, LoopPlan, ServiceFile},
-    devices::Taken,
+    service::Taken,
     history::{
         Attempt, Contents, DeviceContents, DeviceHistory, EventHistory, History, Keys, Reply,
         Violation, check, check_devices,

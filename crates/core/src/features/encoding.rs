@@ -4,26 +4,30 @@
 //! range [a, b]       v  ->  clamp(2 (v - a)/(b - a) - 1, -1, 1)                 1 coordinate
 //! categories         w  ->  1 in the coordinate of w                            one coordinate a category
 //! hash, B buckets    w  ->  1 in coordinate floor(mix(FNV-1a(w)) B / 2^64)      B coordinates
+//! cycle p            v  ->  (sin, cos)(2 pi (v mod p) / p)                      2 coordinates
+//! bins e_1 < .. < e_n  v  ->  1 in the coordinate of the number of e_i <= v     n + 1 coordinates
 //! ```
 //!
-//! So a feature is at most one coordinate that is not zero, of size at most 1. A category that is not listed has no coordinate: its block is
-//! zero, like that of a missing value, and a missing number is the middle of its range, which is zero too. A coordinate for everything
-//! that is not listed would cost a dimension, and with it noise, in every rule; who wants one maps such words to a listed
-//! category before the rule.
+//! **Norm.** A feature is one coordinate of size at most 1, or a sine and a cosine of one angle, or zero: its norm is at most 1, by rounding at
+//! most `1 + 4e-16`. A category that is not listed has no coordinate: its block is zero, like that of a missing value, and a missing number is
+//! the middle of its range, which is zero too. A coordinate for everything that is not listed would cost a dimension, and with it noise, in
+//! every rule; a caller that needs one maps such words to a listed category before the rule.
 //!
 //! `mix` is [`hash::mixed`]: FNV-1a leaves its first bits nearly untouched by the last byte of a word, and its last bits depend on the last bits
 //! of each byte only.
 
 use serde::{Deserialize, Serialize};
 
-use super::Value;
+use super::{Value, turn::turn};
 use crate::{Error, Result, hash, special::decimal};
 
 /// Buckets, at most.
 pub const MOST_BUCKETS: u32 = 1 << 16;
 
-/// Encoding of one feature as coordinates. In a file: `{ range = [18, 80] }`, `{ categories = ["phone", "computer"] }` or
-/// `{ hash = { buckets = 32 } }`.
+/// Encoding of one feature as coordinates. In a file: `{ range = [18, 80] }`, `{ categories = ["phone", "computer"] }`,
+/// `{ hash = { buckets = 32 } }`, `{ cycle = 24 }` or `{ bins = [18, 30, 65] }`.
+///
+/// New kinds are appended: stored bytes hold the place of a kind in this list.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Encoding {
@@ -36,6 +40,10 @@ pub enum Encoding {
         /// Number of coordinates.
         buckets: u32,
     },
+    /// A number that begins again after a period, such as the hour of a day (24).
+    Cycle(f64),
+    /// A number as one of the intervals between these edges; the first and the last interval are open.
+    Bins(Vec<f64>),
 }
 
 /// Outcome of a value.
@@ -53,18 +61,29 @@ pub enum Outcome {
     Mistyped,
 }
 
-/// A feature that was encoded: the one coordinate of its block that is not zero, and what became of the value.
+/// A feature that was encoded: the coordinates of its block that are not zero, and the outcome of the value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Coordinate {
     /// Index in the block and value in [-1, 1]; `None` where the block is zero.
     pub entry: Option<(usize, f64)>,
+    /// The second one, which only a cycle has.
+    pub second: Option<(usize, f64)>,
     /// Outcome of the value.
     pub outcome: Outcome,
 }
 
 impl Coordinate {
     fn none(outcome: Outcome) -> Self {
-        Coordinate { entry: None, outcome }
+        Coordinate { entry: None, second: None, outcome }
+    }
+
+    fn one(index: usize, value: f64, outcome: Outcome) -> Self {
+        Coordinate { entry: Some((index, value)), second: None, outcome }
+    }
+
+    /// All of them.
+    pub fn entries(&self) -> impl Iterator<Item = (usize, f64)> {
+        self.entry.into_iter().chain(self.second)
     }
 }
 
@@ -125,8 +144,39 @@ impl Encoding {
                     return Err(Error::invalid("buckets", format!("{buckets} for {name}"), remedy));
                 }
             }
+            Encoding::Cycle(period) => {
+                if !(period.is_finite() && *period >= f64::MIN_POSITIVE) {
+                    let remedy = "expected a positive period; give the number after which the feature begins again, such as 24 for hours";
+                    return Err(Error::invalid("cycle", format!("{period} for {name}"), remedy));
+                }
+            }
+            Encoding::Bins(edges) => {
+                let increasing = edges.windows(2).all(|pair| pair[0] < pair[1]);
+                let finite = edges.iter().all(|edge| edge.is_finite());
+                if edges.is_empty()
+                    || !increasing
+                    || !finite
+                    || edges.len() >= MOST_BUCKETS as usize
+                {
+                    let remedy = "expected finite edges, each larger than the one before; give them in order, such as [18, 30, 65]";
+                    return Err(Error::invalid("bins", format!("{edges:?} for {name}"), remedy));
+                }
+            }
         }
         Ok(Encoder { encoding: self.clone(), places })
+    }
+}
+
+impl Encoding {
+    /// The kind and the size in words.
+    pub(super) fn described(&self) -> String {
+        match self {
+            Encoding::Range(low, high) => format!("a range from {low} to {high}"),
+            Encoding::Categories(words) => format!("{} categories", words.len()),
+            Encoding::Hash { buckets } => format!("{buckets} buckets"),
+            Encoding::Cycle(period) => format!("a cycle of {period}"),
+            Encoding::Bins(edges) => format!("{} bins", edges.len() + 1),
+        }
     }
 }
 
@@ -137,7 +187,19 @@ impl Encoder {
             Encoding::Range(..) => 1,
             Encoding::Categories(words) => words.len(),
             Encoding::Hash { buckets } => *buckets as usize,
+            Encoding::Cycle(_) => 2,
+            Encoding::Bins(edges) => edges.len() + 1,
         }
+    }
+
+    /// True for a number that keeps its value: what products and Fourier features are made of.
+    pub(super) fn is_number(&self) -> bool {
+        matches!(self.encoding, Encoding::Range(..) | Encoding::Cycle(_))
+    }
+
+    /// True for a feature whose block is zero or has one coordinate of 1.
+    pub(super) fn is_one_hot(&self) -> bool {
+        !self.is_number()
     }
 
     /// Encodes a value; every value has an outcome, and none fails. Words are compared as they are; numbers and booleans as words are
@@ -149,13 +211,34 @@ impl Encoder {
             (_, Value::Text(text)) => self.encode_text(text),
             (_, Value::Bool(value)) => self.encode_text(if *value { "true" } else { "false" }),
             (_, Value::Number(value)) if value.is_nan() => Coordinate::none(Outcome::Missing),
-            (Encoding::Range(low, high), Value::Number(value)) => scaled(*low, *high, *value),
-            (Encoding::Range(low, high), Value::Integer(value)) => {
-                scaled(*low, *high, *value as f64)
+            (Encoding::Categories(_) | Encoding::Hash { .. }, Value::Integer(value)) => {
+                self.encode_text(&digits(*value))
             }
+            (_, Value::Integer(value)) => self.encode_number(*value as f64),
+            (
+                Encoding::Range(..) | Encoding::Cycle(_) | Encoding::Bins(_),
+                Value::Number(value),
+            ) => self.encode_number(*value),
             // Zero has one sign.
             (_, Value::Number(value)) => self.encode_text(&(value + 0.0).to_string()),
-            (_, Value::Integer(value)) => self.encode_text(&digits(*value)),
+        }
+    }
+
+    /// Encodes a number that is not NaN, of a feature that is one.
+    fn encode_number(&self, value: f64) -> Coordinate {
+        match &self.encoding {
+            Encoding::Range(low, high) => scaled(*low, *high, value),
+            // The remainder is exact, so that a number and the same number periods later have the same bits.
+            Encoding::Cycle(period) if value.is_finite() => {
+                let (sine, cosine) = turn(value.rem_euclid(*period) / period);
+                let second = Some((1, cosine));
+                Coordinate { entry: Some((0, sine)), second, outcome: Outcome::Known }
+            }
+            Encoding::Bins(edges) => {
+                let place = edges.partition_point(|edge| *edge <= value);
+                Coordinate::one(place, 1.0, Outcome::Known)
+            }
+            _ => Coordinate::none(Outcome::Mistyped),
         }
     }
 
@@ -170,9 +253,9 @@ impl Encoder {
             return Coordinate::none(Outcome::Missing);
         }
         match &self.encoding {
-            Encoding::Range(low, high) => match number(text) {
+            Encoding::Range(..) | Encoding::Cycle(_) | Encoding::Bins(_) => match number(text) {
                 Some(value) if value.is_nan() => Coordinate::none(Outcome::Missing),
-                Some(value) => scaled(*low, *high, value),
+                Some(value) => self.encode_number(value),
                 None => Coordinate::none(Outcome::Mistyped),
             },
             Encoding::Categories(words) => {
@@ -180,17 +263,14 @@ impl Encoder {
                     .places
                     .binary_search_by(|place| words[*place as usize].as_str().cmp(text))
                 {
-                    Ok(at) => {
-                        let place = self.places[at] as usize;
-                        Coordinate { entry: Some((place, 1.0)), outcome: Outcome::Known }
-                    }
+                    Ok(at) => Coordinate::one(self.places[at] as usize, 1.0, Outcome::Known),
                     Err(_) => Coordinate::none(Outcome::Unknown),
                 }
             }
             Encoding::Hash { buckets } => {
                 let spread = hash::mixed(hash::of_bytes(text.as_bytes()));
                 let bucket = (u128::from(spread) * u128::from(*buckets)) >> 64;
-                Coordinate { entry: Some((bucket as usize, 1.0)), outcome: Outcome::Known }
+                Coordinate::one(bucket as usize, 1.0, Outcome::Known)
             }
         }
     }
@@ -201,6 +281,12 @@ impl Encoder {
             Encoding::Range(..) => String::new(),
             Encoding::Categories(words) => format!("={}", words[index]),
             Encoding::Hash { .. } => format!("#{index}"),
+            Encoding::Cycle(_) => [".sin", ".cos"][index].to_string(),
+            Encoding::Bins(edges) => match (index.checked_sub(1), edges.get(index)) {
+                (None, Some(edge)) => format!("<{edge}"),
+                (Some(below), Some(edge)) => format!("={}..{edge}", edges[below]),
+                (_, None) => format!(">={}", edges[edges.len() - 1]),
+            },
         }
     }
 }
@@ -229,7 +315,7 @@ fn scaled(low: f64, high: f64, value: f64) -> Coordinate {
     let place = ((0.5 * value - 0.5 * low) / half * 2.0 - 1.0).clamp(-1.0, 1.0);
     let inside = (low..=high).contains(&value);
     let outcome = if inside { Outcome::Known } else { Outcome::Clipped };
-    Coordinate { entry: Some((0, place)), outcome }
+    Coordinate::one(0, place, outcome)
 }
 
 #[cfg(test)]
@@ -290,6 +376,32 @@ mod tests {
         assert_eq!(hashed.encode(&Value::Number(f64::NAN)).outcome, Outcome::Missing);
     }
 
+    #[test]
+    fn cycles_begin_again_and_bins_are_open_at_both_ends() {
+        let hour = encoder(Encoding::Cycle(24.0));
+        let of = |value: f64| hour.encode(&Value::Number(value));
+        assert_eq!(
+            (hour.dimension(), of(6.0).entry, of(6.0).second),
+            (2, Some((0, 1.0)), Some((1, 0.0)))
+        );
+        for value in [0.0, 1.0, 13.5, 23.75] {
+            assert_eq!(of(value), of(value + 24.0));
+            assert_eq!(of(value), of(value - 48.0));
+        }
+        assert_eq!(of(f64::INFINITY).outcome, Outcome::Mistyped);
+        assert_eq!(of(f64::NAN).outcome, Outcome::Missing);
+        assert_eq!(hour.encode_text("noon").outcome, Outcome::Mistyped);
+        assert_eq!(hour.encode_text(" 6 "), hour.encode(&Value::Integer(6)));
+        let age = encoder(Encoding::Bins(vec![18.0, 30.0]));
+        let place = |value: f64| age.encode(&Value::Number(value)).entry.unwrap().0;
+        assert_eq!(
+            [-f64::INFINITY, 17.9, 18.0, 29.9, 30.0, f64::INFINITY].map(place),
+            [0, 0, 1, 1, 2, 2]
+        );
+        assert_eq!([0, 1, 2].map(|index| age.label(index)), ["<18", "=18..30", ">=30"]);
+        assert_eq!(age.encode(&Value::Missing).entry, None);
+    }
+
     /// Names that differ in their last digits only fill the buckets evenly; by the first bits of FNV-1a itself they would not.
     #[test]
     fn buckets_are_filled_evenly() {
@@ -320,6 +432,14 @@ mod tests {
             (words(&["a", ""]), "categories is \"\" for age: "),
             (Encoding::Hash { buckets: 0 }, "buckets is 0 for age: "),
             (Encoding::Hash { buckets: MOST_BUCKETS + 1 }, "buckets is 65537 for age: "),
+            (Encoding::Cycle(0.0), "cycle is 0 for age: expected a positive period"),
+            (Encoding::Cycle(-24.0), "cycle is -24 for age: "),
+            (Encoding::Cycle(f64::NAN), "cycle is NaN for age: "),
+            (Encoding::Cycle(f64::INFINITY), "cycle is inf for age: "),
+            (Encoding::Bins(vec![]), "bins is [] for age: expected finite edges"),
+            (Encoding::Bins(vec![1.0, 3.0, 2.0]), "bins is [1.0, 3.0, 2.0] for age: "),
+            (Encoding::Bins(vec![1.0, 1.0]), "bins is [1.0, 1.0] for age: "),
+            (Encoding::Bins(vec![0.0, f64::NAN]), "bins is [0.0, NaN] for age: "),
         ] {
             let text = encoding.check("age").unwrap_err().to_string();
             assert!(text.starts_with(start), "{text}");

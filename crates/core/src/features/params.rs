@@ -1,9 +1,14 @@
 //! Parameters of a rule, as a file writes them, and the values that are refused.
 
-use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
+use serde::{Deserialize, Serialize};
 
 use super::{
-    Encoder, Encoding, FeaturesPlan, MOST_NAMES, Map, Projection, Value, plan::Part,
+    Encoder, Encoding, FeaturesPlan, Fourier, MOST_NAMES, Map, Part, PartKind, Products,
+    Projection,
+    fourier::Waves,
+    numbers::Numbers,
+    parts::{Draft, Factor, check_match, cross_name, placed, shares},
+    products::Monomials,
     projection::LAST_SEED,
 };
 use crate::{Error, Result, wire};
@@ -19,47 +24,50 @@ pub const MOST_DIMENSION: usize = 1 << 12;
 /// ```toml
 /// [context]                          # what is not listed is not looked at
 /// age = { range = [18, 80] }
+/// hour = { cycle = 24, weight = 0 }  # read for crosses only
 /// user.device = { categories = ["phone", "computer"] }
+/// user.liked = { hash = { buckets = 32 } }
 /// [action]
 /// topic = { hash = { buckets = 32 } }
 /// [cross]
-/// with = [["user.device", "topic"]]  # of the context, of the action
+/// with = [["user.device", "topic"], ["hour", "topic"]]  # of the context, of the action
+/// match = [["user.liked", "topic"]]  # 1 where both are equal
 /// ```
 ///
 /// Features stand in the order of their names whatever the file's, so that a rule is the same however it was written.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct FeaturesParams {
     /// Features of the context by their path; in a file also as nested tables.
-    #[serde(default, deserialize_with = "table")]
     pub context: Map<Encoding>,
     /// Features of an action.
-    #[serde(default, deserialize_with = "table")]
     pub action: Map<Encoding>,
     /// Products of both.
-    #[serde(default)]
     pub cross: Cross,
     /// True if the last coordinate is a constant: see [`FeaturesPlan::constant`].
-    #[serde(default = "yes")]
     pub constant: bool,
     /// A projection to fewer coordinates.
-    #[serde(default)]
     pub projection: Option<Projection>,
+    /// Shares of the squared norm by the name of a [`Part`]; in a file that of a feature also as its `weight`.
+    pub weight: Map<f64>,
+    /// Products of the numbers.
+    pub products: Option<Products>,
+    /// Fourier features of the numbers.
+    pub fourier: Option<Fourier>,
 }
 
-/// Products of a feature of the context and one of the action: a coordinate for each pair of theirs.
+/// Products of features of the context and one of the action: a coordinate for each pair or triple of theirs.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Cross {
-    /// Pairs of names: the context's, then the action's.
+    /// Two or three names: one or two of the context, then one of the action.
     #[serde(default)]
-    #[cfg_attr(feature = "schema", schemars(with = "Vec<(String, String)>"))]
+    #[cfg_attr(feature = "schema", schemars(inner(length(min = 2, max = 3))))]
     pub with: Vec<Vec<String>>,
-}
-
-fn yes() -> bool {
-    true
+    /// Pairs of names, the context's and the action's, of features with the same words: one coordinate, 1 where they are equal.
+    #[serde(default, rename = "match", skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<(String, String)>"))]
+    pub matches: Vec<Vec<String>>,
 }
 
 impl wire::Checked for FeaturesParams {
@@ -85,6 +93,9 @@ impl FeaturesParams {
             cross: Cross::default(),
             constant: true,
             projection: None,
+            weight: Map::new(),
+            products: None,
+            fourier: None,
         }
     }
 
@@ -96,59 +107,162 @@ impl FeaturesParams {
             let remedy = "give at least one feature, such as age = { range = [18, 80] }";
             return Err(Error::invalid("context", "{}", remedy));
         }
-        // In 64 bits: the product of two parts may be more than a machine's word.
-        let size = |(_, encoder): &(String, Encoder)| encoder.dimension() as u64;
-        let mut dimensions: Vec<u64> = context.iter().chain(&action).map(size).collect();
-        let mut crosses = Vec::new();
-        for names in &self.cross.with {
-            let refuse =
-                |remedy: String| Error::invalid("cross.with", format!("{names:?}"), remedy);
-            let place = |side: &str, features: &[(String, Encoder)], name: &String| {
-                let found = features.iter().position(|(other, _)| other == name);
-                found.ok_or_else(|| {
-                    refuse(format!("{name:?} is no feature of the {side}: name one of the context first, then one of the action"))
-                })
-            };
-            let [left, right] = names.as_slice() else {
-                return Err(refuse("name one feature of the context and one of the action".into()));
-            };
-            let places = (place("context", &context, left)?, place("action", &action, right)?);
-            if crosses.contains(&places) {
-                return Err(refuse("it is given twice: give it once".into()));
-            }
-            crosses.push(places);
-            dimensions.push(size(&context[places.0]).saturating_mul(size(&action[places.1])));
-        }
-        dimensions.extend(self.constant.then_some(1));
-        let full = dimensions.iter().fold(0_u64, |sum, next| sum.saturating_add(*next));
+        let numbers = Numbers::new(&context, &action);
+        let drafts = self.drafts(&context, &action, &numbers)?;
+        let shares = shares(&drafts, &self.weight)?;
+        let kept = || drafts.iter().zip(&shares).filter(|(_, share)| **share != Some(0.0));
+        let full = kept().fold(0_u64, |sum, (draft, _)| sum.saturating_add(draft.cells));
+        let widest =
+            kept().max_by_key(|(draft, _)| draft.cells).map_or_else(String::new, |(draft, _)| {
+                format!(" (the widest part, {}, has {})", draft.name, draft.cells)
+            });
         if full > WIDEST as u64 {
-            let remedy =
-                format!("give at most {WIDEST} coordinates: fewer buckets, categories or crosses");
+            let remedy = format!(
+                "give at most {WIDEST} coordinates: fewer buckets, categories or crosses{widest}"
+            );
             return Err(Error::invalid("dimension", full, remedy));
         }
         let full = full as usize;
+        let mut parts = placed(drafts, &shares)?;
+        let constant = parts.pop_if(|part| part.kind == PartKind::Constant).map(|part| part.weight);
         if let Some(projection) = &self.projection {
-            projection.check(full, self.constant)?;
+            projection.check(full, constant.is_some())?;
         }
         let dimension = self.projection.map_or(full, |projection| projection.dimension);
         if dimension > MOST_DIMENSION {
             let remedy = format!(
-                "a vector has at most {MOST_DIMENSION} coordinates: give fewer buckets, categories or crosses, or a projection"
+                "a vector has at most {MOST_DIMENSION} coordinates: give fewer buckets, categories or crosses, or a projection{widest}"
             );
             return Err(Error::invalid("dimension", dimension, remedy));
         }
-        let mut parts = Part::weighted(&dimensions);
-        let constant = if self.constant { parts.pop().map(|part| part.weight) } else { None };
+        let used = |factor| parts.iter().any(|part: &Part| part.factors.contains(&factor));
+        let products = self.products.as_ref().filter(|_| used(Factor::Products));
+        let fourier = self.fourier.as_ref().filter(|_| used(Factor::Fourier));
         Ok(FeaturesPlan {
             params: self.clone(),
+            products: products.map(|products| Monomials::new(products, &numbers)),
+            fourier: fourier.map(|fourier| Waves::new(fourier, &numbers)),
             context,
             action,
-            crosses,
             parts,
+            numbers,
             constant,
             dimension,
         })
     }
+
+    /// All parts in their order, the constant last.
+    fn drafts(
+        &self,
+        context: &[(String, Encoder)],
+        action: &[(String, Encoder)],
+        numbers: &Numbers,
+    ) -> Result<Vec<Draft>> {
+        let size = |(_, encoder): &(String, Encoder)| encoder.dimension() as u64;
+        let draft =
+            |name: String, kind, factors: Vec<Factor>, cells| Draft { name, kind, factors, cells };
+        let mut drafts = Vec::new();
+        for (place, feature) in context.iter().enumerate() {
+            let (name, factors) = (format!("context.{}", feature.0), vec![Factor::Context(place)]);
+            drafts.push(draft(name, PartKind::Context, factors, size(feature)));
+        }
+        for (place, feature) in action.iter().enumerate() {
+            let (name, factors) = (format!("action.{}", feature.0), vec![Factor::Action(place)]);
+            drafts.push(draft(name, PartKind::Action, factors, size(feature)));
+        }
+        for names in &self.cross.with {
+            let refuse = |remedy: &str| Error::invalid("cross.with", format!("{names:?}"), remedy);
+            let (lefts, right) = match names.as_slice() {
+                [lefts @ .., right] if (1..=2).contains(&lefts.len()) => (lefts, right),
+                _ => {
+                    return Err(refuse(
+                        "name one feature of the context and one of the action, or two of the context and one of the action",
+                    ));
+                }
+            };
+            let lefts =
+                lefts.iter().map(|left| place("cross.with", names, "context", context, left));
+            let lefts = lefts.collect::<Result<Vec<usize>>>()?;
+            let right = place("cross.with", names, "action", action, right)?;
+            if lefts.len() == 2 && lefts[0] == lefts[1] {
+                return Err(refuse(
+                    "expected two different features of the context; name two, or give `products` for squares of numbers",
+                ));
+            }
+            let cells = lefts.iter().fold(size(&action[right]), |cells, left| {
+                cells.saturating_mul(size(&context[*left]))
+            });
+            let mut factors: Vec<Factor> = lefts.iter().copied().map(Factor::Context).collect();
+            factors.push(Factor::Action(right));
+            let twice = |other: &Draft| {
+                let same = |factor| other.factors.contains(factor);
+                other.factors.len() == factors.len() && factors.iter().all(same)
+            };
+            if drafts.iter().any(twice) {
+                return Err(refuse("it is given twice: give it once"));
+            }
+            drafts.push(draft(cross_name(names), PartKind::Cross, factors, cells));
+        }
+        for names in &self.cross.matches {
+            let refuse = |remedy: &str| Error::invalid("cross.match", format!("{names:?}"), remedy);
+            let [left, right] = names.as_slice() else {
+                return Err(refuse("name one feature of the context and one of the action"));
+            };
+            let name = format!("{left}=={right}");
+            let left = place("cross.match", names, "context", context, left)?;
+            let right = place("cross.match", names, "action", action, right)?;
+            check_match(names, &context[left], &action[right])?;
+            let factors = vec![Factor::Match(left, right)];
+            if drafts.iter().any(|other| other.factors == factors) {
+                return Err(refuse("it is given twice: give it once"));
+            }
+            drafts.push(draft(name, PartKind::Match, factors, 1));
+        }
+        let crossed = |field, with: &Option<String>, factor, cells: u64| match with {
+            None => Ok((vec![factor], cells)),
+            Some(name) => {
+                let right = place(field, std::slice::from_ref(name), "action", action, name)?;
+                let cells = cells.saturating_mul(size(&action[right]));
+                Ok((vec![factor, Factor::Action(right)], cells))
+            }
+        };
+        if let Some(products) = &self.products {
+            products.check(numbers.features())?;
+            let cells = products.count(numbers.coordinates());
+            let (factors, cells) =
+                crossed("products.with", &products.with, Factor::Products, cells)?;
+            drafts.push(draft("products".into(), PartKind::Products, factors, cells));
+        }
+        if let Some(fourier) = &self.fourier {
+            fourier.check(numbers.features())?;
+            let cells = 2 * u64::from(fourier.count);
+            let (factors, cells) = crossed("fourier.with", &fourier.with, Factor::Fourier, cells)?;
+            drafts.push(draft("fourier".into(), PartKind::Fourier, factors, cells));
+        }
+        if self.constant {
+            drafts.push(draft("constant".into(), PartKind::Constant, Vec::new(), 1));
+        }
+        Ok(drafts)
+    }
+}
+
+/// The place of a feature of one side.
+fn place(
+    field: &'static str,
+    names: &[String],
+    side: &str,
+    features: &[(String, Encoder)],
+    name: &String,
+) -> Result<usize> {
+    let found = features.iter().position(|(other, _)| other == name);
+    found.ok_or_else(|| {
+        let remedy = match field {
+            "cross.with" | "cross.match" => "name one of the context first, then one of the action",
+            _ => "name one of the action, or leave it out",
+        };
+        let remedy = format!("{name:?} is no feature of the {side}: {remedy}");
+        Error::invalid(field, format!("{names:?}"), remedy)
+    })
 }
 
 impl Projection {
@@ -184,97 +298,4 @@ fn checked(side: &'static str, features: &Map<Encoding>) -> Result<Vec<(String, 
         Ok((name.clone(), encoding.check(&format!("{side}.{name}"))?))
     };
     features.iter().map(one).collect()
-}
-
-/// Features of one side of a file; nested tables become paths.
-fn table<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> std::result::Result<Map<Encoding>, D::Error> {
-    if !deserializer.is_human_readable() {
-        return Map::deserialize(deserializer);
-    }
-    encodings(Value::deserialize(deserializer)?).map_err(D::Error::custom)
-}
-
-/// Features by their paths, from a table that may be nested.
-pub fn encodings(table: Value) -> std::result::Result<Map<Encoding>, String> {
-    let Value::Record(entries) = table else {
-        return Err("give a table of features by name".to_string());
-    };
-    let mut features = Map::new();
-    for (name, value) in entries {
-        collect(&mut features, name, value)?;
-    }
-    Ok(features)
-}
-
-/// Adds the features at and below one name. What is not an encoding must be a table of more names.
-fn collect(
-    features: &mut Map<Encoding>,
-    path: String,
-    value: Value,
-) -> std::result::Result<(), String> {
-    if let Some(encoding) = encoding(&value) {
-        return match features.insert(path.clone(), encoding) {
-            None => Ok(()),
-            Some(_) => Err(format!("{path:?} is given twice: give it once")),
-        };
-    }
-    match value {
-        Value::Record(entries) if !entries.is_empty() && path.matches('.').count() < MOST_NAMES => {
-            for (name, value) in entries {
-                collect(features, format!("{path}.{name}"), value)?;
-            }
-            Ok(())
-        }
-        Value::Record(entries) if !entries.is_empty() => {
-            Err(format!("{path:?} is nested too deeply: a path has at most {MOST_NAMES} names"))
-        }
-        _ => Err(format!(
-            "{path:?} is no feature: give {{ range = [low, high] }}, {{ categories = [\"a\", \"b\"] }}, or {{ hash = {{ buckets = 32 }} }}"
-        )),
-    }
-}
-
-/// An encoding, as a file writes it. No table of features looks like one: the values of its names would be tables.
-fn encoding(value: &Value) -> Option<Encoding> {
-    let Value::Record(entries) = value else { return None };
-    let (key, value) = entries.first_key_value().filter(|_| entries.len() == 1)?;
-    match (key.as_str(), value) {
-        ("range", Value::List(ends)) => match ends.as_slice() {
-            [low, high] => Some(Encoding::Range(number(low)?, number(high)?)),
-            _ => None,
-        },
-        ("categories", Value::List(words)) => {
-            words.iter().map(word).collect::<Option<_>>().map(Encoding::Categories)
-        }
-        ("hash", Value::Record(inner)) => match (inner.len(), inner.get("buckets")) {
-            (1, Some(Value::Integer(buckets))) => {
-                // What is too large for 32 bits is refused by `check`, by name.
-                let buckets =
-                    u32::try_from(*buckets).unwrap_or(if *buckets < 0 { 0 } else { u32::MAX });
-                Some(Encoding::Hash { buckets })
-            }
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
-fn number(value: &Value) -> Option<f64> {
-    match value {
-        Value::Integer(value) => Some(*value as f64),
-        Value::Number(value) => Some(*value),
-        _ => None,
-    }
-}
-
-fn word(value: &Value) -> Option<String> {
-    match value {
-        Value::Text(word) => Some(word.clone()),
-        Value::Integer(value) => Some(value.to_string()),
-        Value::Number(value) => Some((value + 0.0).to_string()),
-        Value::Bool(value) => Some(value.to_string()),
-        _ => None,
-    }
 }

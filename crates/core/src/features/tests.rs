@@ -22,44 +22,63 @@ fn home() -> FeaturesParams {
     }))
 }
 
-/// Another program in another language made the same bits: vectors/generate_features.py.
+/// Records, and the vectors that another program in another language made of them.
+#[derive(serde::Deserialize)]
+struct KnownAnswers {
+    records: Vec<(Value, Value)>,
+    cases: Vec<Case>,
+}
+
+#[derive(serde::Deserialize)]
+struct Case {
+    name: String,
+    rule: FeaturesParams,
+    report: serde_json::Value,
+    vectors: Vec<Vec<(usize, f64)>>,
+    dimension: usize,
+}
+
+impl KnownAnswers {
+    fn assert_same_bits(self) {
+        for case in self.cases {
+            let plan = case.rule.check().unwrap();
+            assert_eq!(plan.dimension(), case.dimension, "{}", case.name);
+            assert_eq!(plan.names().len(), case.dimension, "{}", case.name);
+            let mut report = Report::default();
+            for ((context, action), expected) in self.records.iter().zip(&case.vectors) {
+                let found = plan.vector(context, action, &mut report);
+                let found: Vec<(usize, u64)> = (0..found.len())
+                    .filter(|i| found[*i] != 0.0)
+                    .map(|i| (i, found[i].to_bits()))
+                    .collect();
+                let expected: Vec<(usize, u64)> =
+                    expected.iter().map(|(i, x)| (*i, x.to_bits())).collect();
+                assert_eq!(found, expected, "{}: {context:?} {action:?}", case.name);
+            }
+            let counted = serde_json::to_value(&report).unwrap();
+            for field in ["context", "action", "shortened"] {
+                assert_eq!(counted[field], case.report[field], "{}", case.name);
+            }
+        }
+    }
+}
+
+/// vectors/generate_features.py.
 #[test]
 fn vectors_have_the_bits_of_another_program() {
-    #[derive(serde::Deserialize)]
-    struct File {
-        records: Vec<(Value, Value)>,
-        cases: Vec<Case>,
-    }
-    #[derive(serde::Deserialize)]
-    struct Case {
-        name: String,
-        rule: FeaturesParams,
-        report: serde_json::Value,
-        vectors: Vec<Vec<(usize, f64)>>,
-        dimension: usize,
-    }
-    let file: File =
+    let file: KnownAnswers =
         serde_json::from_str(include_str!("../../../../vectors/features.json")).unwrap();
     assert!(file.cases.len() >= 7 && file.records.len() >= 50);
-    for case in file.cases {
-        let plan = case.rule.check().unwrap();
-        assert_eq!(plan.dimension(), case.dimension, "{}", case.name);
-        let mut report = Report::default();
-        for ((context, action), expected) in file.records.iter().zip(&case.vectors) {
-            let found = plan.vector(context, action, &mut report);
-            let found: Vec<(usize, u64)> = (0..found.len())
-                .filter(|i| found[*i] != 0.0)
-                .map(|i| (i, found[i].to_bits()))
-                .collect();
-            let expected: Vec<(usize, u64)> =
-                expected.iter().map(|(i, x)| (*i, x.to_bits())).collect();
-            assert_eq!(found, expected, "{}: {context:?} {action:?}", case.name);
-        }
-        let counted = serde_json::to_value(&report).unwrap();
-        for field in ["context", "action", "shortened"] {
-            assert_eq!(counted[field], case.report[field], "{}", case.name);
-        }
-    }
+    file.assert_same_bits();
+}
+
+/// vectors/generate_feature_maps.py.
+#[test]
+fn newer_keys_have_the_bits_of_another_program() {
+    let file: KnownAnswers =
+        serde_json::from_str(include_str!("../../../../vectors/feature_maps.json")).unwrap();
+    assert!(file.cases.len() >= 11 && file.records.len() >= 39);
+    file.assert_same_bits();
 }
 
 #[test]
@@ -220,8 +239,8 @@ fn rules_that_no_record_fits_are_refused() {
             r#"cross.with is ["device"]: name one feature of the context and one"#,
         ),
         (
-            cross(&["device", "topic", "age"]),
-            r#"cross.with is ["device", "topic", "age"]: name one"#,
+            cross(&["device", "age", "age", "topic"]),
+            r#"cross.with is ["device", "age", "age", "topic"]: name one"#,
         ),
         (project(0, 1), "projection.dimension is 0: "),
         (project(1, 1), "projection.dimension is 1: "),
@@ -238,6 +257,229 @@ fn rules_that_no_record_fits_are_refused() {
     assert!(error.starts_with("dimension is 4295098369: give at most 1048576"), "{error}");
     let empty = FeaturesParams::new::<String>([], []).check().unwrap_err().to_string();
     assert!(empty.starts_with("context is {}: give at least one feature"), "{empty}");
+}
+
+/// Bytes, text and hash of a rule without newer keys, from before there were any.
+#[test]
+fn rules_without_newer_keys_keep_their_bytes() {
+    #[derive(serde::Serialize)]
+    enum Old {
+        Range(f64, f64),
+        Categories(Vec<String>),
+        Hash { buckets: u32 },
+    }
+    #[derive(serde::Serialize)]
+    struct Pairs {
+        with: Vec<Vec<String>>,
+    }
+    #[derive(serde::Serialize)]
+    struct Before {
+        context: std::collections::BTreeMap<String, Old>,
+        action: std::collections::BTreeMap<String, Old>,
+        cross: Pairs,
+        constant: bool,
+        projection: Option<Projection>,
+    }
+    let named = |name: &str, old| [(name.to_string(), old)].into();
+    let with = vec![vec!["age".to_string(), "topic".to_string()]];
+    for (constant, projection) in
+        [(true, None), (false, Some(Projection { dimension: 3, seed: 9 }))]
+    {
+        let words = vec!["news".to_string(), "sport".to_string()];
+        let before = Before {
+            context: named("age", Old::Range(18.0, 80.0)),
+            action: named("topic", Old::Categories(words.clone()))
+                .into_iter()
+                .chain([("word".to_string(), Old::Hash { buckets: 8 })])
+                .collect(),
+            cross: Pairs { with: with.clone() },
+            constant,
+            projection,
+        };
+        let action =
+            [("topic", Encoding::Categories(words)), ("word", Encoding::Hash { buckets: 8 })];
+        let mut now = FeaturesParams::new([("age", Encoding::Range(18.0, 80.0))], action);
+        (now.cross.with, now.constant, now.projection) = (with.clone(), constant, projection);
+        assert_eq!(postcard::to_stdvec(&now).unwrap(), postcard::to_stdvec(&before).unwrap());
+        let text = serde_json::to_string(&now).unwrap();
+        assert!(
+            text.starts_with(r#"{"context":{"age":{"range":[18.0,80.0]}},"action":{"topic":{"#)
+        );
+        assert!(text.contains(r#""cross":{"with":[["age","topic"]]},"constant":"#), "{text}");
+        assert!(text.ends_with("null}") || text.ends_with(r#""seed":9}}"#), "{text}");
+        assert_eq!(now.check().unwrap().hash(), crate::hash::of_params("features 1", &before));
+    }
+}
+
+#[test]
+fn newer_keys_that_mean_nothing_are_refused() {
+    let home = |more: serde_json::Value| {
+        let mut table = json!({
+            "context": { "age": { "range": [18, 80] }, "liked": { "categories": ["news", "sport"] } },
+            "action": { "topic": { "categories": ["news", "sport"] }, "word": { "hash": { "buckets": 9 } } },
+        });
+        for (key, value) in more.as_object().unwrap() {
+            table[key] = value.clone();
+        }
+        let params = serde_json::from_value::<FeaturesParams>(table).map_err(|e| e.to_string());
+        params.and_then(|params| params.check().map_err(|error| error.to_string()))
+    };
+    for (more, start) in [
+        (
+            json!({ "weight": { "action.topic": -0.1 } }),
+            "weight is -0.1 for action.topic: expected a share",
+        ),
+        (
+            json!({ "weight": { "action.topic": 1.5 } }),
+            "weight is 1.5 for action.topic: expected a share",
+        ),
+        (
+            json!({ "weight": { "topic": 0.1 } }),
+            "weight is 0.1 for topic: expected the name of a part; give one of context.age, context.liked, action.topic",
+        ),
+        (
+            json!({ "weight": { "action.topic": 0.7, "action.word": 0.7 } }),
+            "weight is 1.4 in sum: expected shares that sum to at most 1",
+        ),
+        (
+            json!({ "weight": { "action.topic": 0.5, "action.word": 0.5 } }),
+            "weight is 1 in sum, nothing left for context.age: ",
+        ),
+        (
+            json!({ "weight": { "action.topic": 0, "action.word": 0, "context.age": 0, "context.liked": 0 } }),
+            "weight is 0 for every feature: expected a positive share",
+        ),
+        (
+            json!({ "cross": { "match": [["liked"]] } }),
+            r#"cross.match is ["liked"]: name one feature"#,
+        ),
+        (
+            json!({ "cross": { "match": [["topic", "topic"]] } }),
+            r#"cross.match is ["topic", "topic"]: "topic" is no feature of the context"#,
+        ),
+        (
+            json!({ "cross": { "match": [["age", "topic"]] } }),
+            r#"cross.match is ["age", "topic"], of a range from 18 to 80 and 2 categories: expected two features with the same words"#,
+        ),
+        (
+            json!({ "cross": { "match": [["liked", "word"]] } }),
+            r#"cross.match is ["liked", "word"], of 2 categories and 9 buckets: expected"#,
+        ),
+        (
+            json!({ "cross": { "match": [["liked", "topic"], ["liked", "topic"]] } }),
+            r#"cross.match is ["liked", "topic"]: it is given twice"#,
+        ),
+        (
+            json!({ "cross": { "with": [["age", "age", "topic"]] } }),
+            r#"cross.with is ["age", "age", "topic"]: expected two different"#,
+        ),
+        (
+            json!({ "cross": { "with": [["age", "liked", "topic"], ["liked", "age", "topic"]] } }),
+            r#"cross.with is ["liked", "age", "topic"]: it is given twice"#,
+        ),
+        (json!({ "products": { "degree": 4 } }), "products.degree is 4: expected 2 or 3"),
+        (
+            json!({ "products": { "degree": 2, "with": "age" } }),
+            r#"products.with is ["age"]: "age" is no feature of the action"#,
+        ),
+        (
+            json!({ "fourier": { "count": 0, "scale": 1, "seed": 1 } }),
+            "fourier.count is 0: expected",
+        ),
+        (
+            json!({ "fourier": { "count": 4, "scale": 0, "seed": 1 } }),
+            "fourier.scale is 0: expected",
+        ),
+        (
+            json!({ "fourier": { "count": 4, "scale": -1, "seed": 1 } }),
+            "fourier.scale is -1: expected",
+        ),
+        (
+            json!({ "fourier": { "count": 4, "scale": 1, "seed": 9007199254740992_u64 } }),
+            "fourier.seed is 9007199254740992: ",
+        ),
+        (
+            json!({ "context": { "liked": { "categories": ["a"] } }, "fourier": { "count": 4, "scale": 1, "seed": 1 } }),
+            "fourier is without numbers: ",
+        ),
+        (
+            json!({ "context": { "liked": { "categories": ["a"] } }, "products": { "degree": 2 } }),
+            "products is without numbers: ",
+        ),
+        (
+            json!({ "fourier": { "count": 4096, "scale": 1, "seed": 1 } }),
+            "dimension is 8207: a vector has at most 4096 coordinates: give fewer buckets, categories or crosses, or a projection (the widest part, fourier, has 8192)",
+        ),
+        (json!({ "context": { "age": { "cycle": 0 } } }), "cycle is 0 for context.age: "),
+        (
+            json!({ "context": { "age": { "cycle": true } } }),
+            "\"age\": got a cycle without a period",
+        ),
+        (json!({ "context": { "age": { "cycle": {} } } }), "\"age\": got a cycle without a period"),
+        (
+            json!({ "context": { "age": { "bins": [3, 2] } } }),
+            "bins is [3.0, 2.0] for context.age: ",
+        ),
+        (
+            json!({ "context": { "age": { "bins": ["a"] } } }),
+            "\"age\": got bins that are no numbers",
+        ),
+        (
+            json!({ "context": { "age": { "range": [0, 1], "weight": "much" } } }),
+            "\"age\": got a weight that is no number",
+        ),
+        (
+            json!({ "context": { "age": { "range": [0, 1], "weight": 0.1 } }, "weight": { "context.age": 0.1 } }),
+            "\"weight of context.age\" is given twice",
+        ),
+        (
+            json!({ "action": { "topic": { "categories": ["a", "b", "a"] } } }),
+            "categories is \"a\" twice for action.topic: ",
+        ),
+    ] {
+        let error = home(more.clone()).unwrap_err();
+        assert!(error.starts_with(start), "{more}: {error}");
+    }
+    let mut nan = rule(json!({ "action": { "topic": { "categories": ["a"] } } }));
+    nan.weight.insert("action.topic".into(), f64::NAN);
+    let error = nan.check().unwrap_err().to_string();
+    assert!(error.starts_with("weight is NaN for action.topic: "), "{error}");
+    nan.weight.clear();
+    nan.fourier = Some(Fourier { count: 1, scale: f64::NAN, seed: 1, with: None });
+    assert!(nan.check().unwrap_err().to_string().starts_with("fourier.scale is NaN"));
+}
+
+/// A feature of weight 0 is read for crosses and has no coordinates; names follow the parts.
+#[test]
+fn parts_without_weight_have_no_coordinates() {
+    let plan = rule(json!({
+        "context": { "hour": { "cycle": 24, "weight": 0 }, "liked": { "categories": ["a", "b"], "weight": 0 } },
+        "action": { "topic": { "categories": ["a", "b"], "weight": 0.25 } },
+        "cross": { "with": [["hour", "topic"]], "match": [["liked", "topic"]] },
+        "weight": { "constant": 0.25, "hour*topic": 0.25, "liked==topic": 0.25 },
+    }))
+    .check()
+    .unwrap();
+    assert_eq!(
+        plan.names(),
+        [
+            "action.topic=a",
+            "action.topic=b",
+            "context.hour.sin*action.topic=a",
+            "context.hour.sin*action.topic=b",
+            "context.hour.cos*action.topic=a",
+            "context.hour.cos*action.topic=b",
+            "context.liked==action.topic",
+            "constant"
+        ]
+    );
+    let of = |hour: f64, liked: &str| {
+        let (context, action) =
+            (record(json!({ "hour": hour, "liked": liked })), record(json!({ "topic": "b" })));
+        plan.vector(&context, &action, &mut Report::default())
+    };
+    assert_eq!(of(6.0, "b"), [0.0, 0.5, 0.0, 0.5, 0.0, 0.0, 0.5, 0.5]);
+    assert_eq!(of(12.0, "a"), [0.0, 0.5, 0.0, 0.0, 0.0, -0.5, 0.0, 0.5]);
 }
 
 fn any_value() -> impl Strategy<Value = Value> {
@@ -270,23 +512,84 @@ fn any_encoding() -> impl Strategy<Value = Encoding> {
         (-9.0..9.0, 1e-3..9.0).prop_map(|(low, more)| Encoding::Range(low, low + more)),
         (1_u32..40).prop_map(|buckets| Encoding::Hash { buckets }),
         Just(Encoding::Categories(["phone", "news", "17", "true"].map(String::from).to_vec())),
+        prop_oneof![1e-3..100.0_f64, Just(f64::MIN_POSITIVE), Just(24.0)].prop_map(Encoding::Cycle),
+        prop::collection::btree_set(-50_i32..50, 1..6)
+            .prop_map(|edges| Encoding::Bins(edges.into_iter().map(f64::from).collect())),
     ]
 }
 
-/// Rules over the names that [`any_value`] has, each with all crosses or none, projected or not.
+/// Rules over the names that [`any_value`] has, each with all crosses or none, projected or not, with newer keys or without.
 fn any_rule() -> impl Strategy<Value = FeaturesParams> {
     let side = || {
         let name = prop::sample::select(vec!["age", "device", "topic", "user.city", "user.age"]);
         prop::collection::btree_map(name.prop_map(String::from), any_encoding(), 1..4)
     };
     let projection = prop::option::of((2_usize..100, 0..=1_u64 << 40));
-    (side(), side(), any::<bool>(), any::<bool>(), projection).prop_map(
-        |(context, action, crossed, constant, projection)| {
+    let maps = (
+        prop::option::of(2_u32..4),
+        prop::option::of((1_u32..6, 1e-3..10.0, 0..=1_u64 << 40)),
+        any::<bool>(),
+        prop::collection::vec(prop::option::of(0.0..1.0_f64), 40),
+        0..4_usize,
+    );
+    (side(), side(), any::<bool>(), any::<bool>(), projection, maps).prop_map(
+        |(context, action, crossed, constant, projection, maps)| {
+            let (degree, fourier, by_action, shares, newer) = maps;
             let pairs =
                 || context.keys().flat_map(|l| action.keys().map(|r| vec![l.clone(), r.clone()]));
-            let with = if crossed { pairs().collect() } else { Vec::new() };
+            let mut with: Vec<_> = if crossed { pairs().collect() } else { Vec::new() };
             let projection = projection.map(|(dimension, seed)| Projection { dimension, seed });
-            FeaturesParams { context, action, cross: Cross { with }, constant, projection }
+            let mut params =
+                FeaturesParams { constant, projection, ..FeaturesParams::new::<String>([], []) };
+            if newer > 0 {
+                let names: Vec<&String> = context.keys().collect();
+                if let [first, second, ..] = names[..] {
+                    let last = action.keys().next().cloned();
+                    with.extend(last.map(|last| vec![first.clone(), second.clone(), last]));
+                }
+                let alike = pairs().filter(|pair| {
+                    let left = &context[&pair[0]];
+                    !matches!(left, Encoding::Range(..) | Encoding::Cycle(_))
+                        && *left == action[&pair[1]]
+                });
+                params.cross.matches = alike.collect();
+                let number = |encoding: &Encoding| {
+                    matches!(encoding, Encoding::Range(..) | Encoding::Cycle(_))
+                };
+                let numbers = context.values().chain(action.values()).any(number);
+                let by = action.keys().next().cloned().filter(|_| by_action);
+                params.products =
+                    degree.filter(|_| numbers).map(|degree| Products { degree, with: by.clone() });
+                params.fourier = fourier.filter(|_| numbers).map(|(count, scale, seed)| Fourier {
+                    count,
+                    scale,
+                    seed,
+                    with: by,
+                });
+            }
+            params.cross.with = with;
+            params.context.extend(context);
+            params.action.extend(action);
+            if newer > 1
+                && let Ok(plan) = params.check()
+            {
+                // Shares of some parts that sum to less than 1, some of them 0.
+                let given: Vec<(String, f64)> = plan
+                    .parts()
+                    .iter()
+                    .zip(&shares)
+                    .filter_map(|(part, share)| Some((part.name.clone(), (*share)?)))
+                    .collect();
+                let sum: f64 = given.iter().map(|(_, share)| share).sum::<f64>() * 1.1 + 1e-3;
+                params.weight = given
+                    .into_iter()
+                    .enumerate()
+                    .map(|(place, (name, share))| {
+                        (name, if newer == 3 && place % 2 == 1 { 0.0 } else { share / sum })
+                    })
+                    .collect();
+            }
+            params
         },
     )
 }
@@ -317,6 +620,38 @@ proptest! {
             let message = error.to_string();
             let wide = message.starts_with("dimension");
             prop_assert!(wide || message.starts_with("projection"), "{}", message);
+        }
+    }
+
+    /// Both forms of a rule give it back, and rules that differ have different hashes.
+    #[test]
+    fn every_rule_survives_both_forms(params in any_rule(), other in any_rule()) {
+        let text = serde_json::to_string(&params).unwrap();
+        prop_assert_eq!(&serde_json::from_str::<FeaturesParams>(&text).unwrap(), &params, "{}", text);
+        let bytes = postcard::to_stdvec(&params).unwrap();
+        prop_assert_eq!(&postcard::from_bytes::<FeaturesParams>(&bytes).unwrap(), &params);
+        prop_assert_eq!(bytes == postcard::to_stdvec(&other).unwrap(), params == other);
+    }
+
+    /// A part's coordinates have at most its weight as norm, and parts cover the vector.
+    #[test]
+    fn parts_are_blocks_within_their_weights(
+        params in any_rule(), context in any_value(), action in any_value(),
+    ) {
+        let params = FeaturesParams { projection: None, ..params };
+        if let Ok(plan) = params.check() {
+            let vector = plan.vector(&context, &action, &mut Report::default());
+            let mut end = 0;
+            for part in plan.parts() {
+                prop_assert_eq!(part.offset, end);
+                end += part.cells;
+                let block = &vector[part.offset..end];
+                let norm = block.iter().map(|x| x * x).sum::<f64>().sqrt();
+                prop_assert!(norm <= part.weight * (1.0 + 1e-13), "{}: {} {}", part.name, norm, part.weight);
+            }
+            prop_assert_eq!(end + usize::from(plan.constant().is_some()), plan.dimension());
+            let weights = plan.parts().iter().map(|part| part.weight).chain(plan.constant());
+            prop_assert!(weights.map(|w| w * w).sum::<f64>() <= 1.0 + 1e-12);
         }
     }
 

@@ -6,7 +6,8 @@ use reticent::{
     Error, Result,
     bandit::{Ensemble, Guide, Model, Policy},
     features::{
-        Cross, Encoding, FeaturesParams, Map, Projection, Value, encodings, members_from_json,
+        Cross, Encoding, FeaturesParams, Fourier, Map, Products, Projection, Value, encodings,
+        members_from_json,
     },
     randomize::{Bounds, GramGaussian, Levels, Method, ReportParams, ReportPlan},
     release::{Calibration, Structure},
@@ -81,18 +82,21 @@ fn period(value: Value) -> Result<Period> {
 }
 
 fn rule(mut fields: Fields) -> Result<FeaturesParams> {
+    let mut weight = Map::new();
+    if let Some(given) = fields.given("weight") {
+        for (name, share) in record("weight", given)?.0 {
+            weight.insert(name, number("weight", &share)?);
+        }
+    }
     let mut sides = [Map::new(), Map::new()];
     for (side, name) in sides.iter_mut().zip(["context", "action"]) {
-        *side = encodings(fields.take(name)?)
+        *side = encodings(name, fields.take(name)?, &mut weight)
             .map_err(|remedy| Error::invalid(name, "wrong", remedy))?;
     }
     let [context, action]: [Map<Encoding>; 2] = sides;
     let mut cross = fields.table("cross")?;
-    let pair = |value| match value {
-        Value::List(names) => names.into_iter().map(|name| text("cross", name)).collect(),
-        _ => Err(wrong("cross")),
-    };
-    let with: Result<_> = cross.list("with")?.into_iter().map(pair).collect();
+    let with = tuples(cross.take("with")?)?;
+    let matches = cross.given("match").map_or(Ok(Vec::new()), tuples)?;
     cross.end()?;
     let constant = fields.flag("constant")?;
     let projection = match fields.take("projection")? {
@@ -105,8 +109,38 @@ fn rule(mut fields: Fields) -> Result<FeaturesParams> {
             Some(Projection { dimension, seed })
         }
     };
+    let products = match fields.given("products") {
+        None => None,
+        Some(value) => {
+            let mut fields = record("products", value)?;
+            let (degree, with) = (fields.whole_32("degree")?, fields.optional_text("with")?);
+            fields.end()?;
+            Some(Products { degree, with })
+        }
+    };
+    let fourier = match fields.given("fourier") {
+        None => None,
+        Some(value) => {
+            let mut fields = record("fourier", value)?;
+            let (count, scale) = (fields.whole_32("count")?, fields.number("scale")?);
+            let (seed, with) = (fields.whole("seed")?, fields.optional_text("with")?);
+            fields.end()?;
+            Some(Fourier { count, scale, seed, with })
+        }
+    };
     fields.end()?;
-    Ok(FeaturesParams { context, action, cross: Cross { with: with? }, constant, projection })
+    let cross = Cross { with, matches };
+    Ok(FeaturesParams { context, action, cross, constant, projection, weight, products, fourier })
+}
+
+/// Lists of names.
+fn tuples(value: Value) -> Result<Vec<Vec<String>>> {
+    let list = |value| match value {
+        Value::List(values) => Ok(values),
+        _ => Err(wrong("cross")),
+    };
+    let tuple = |value| list(value)?.into_iter().map(|name| text("cross", name)).collect();
+    list(value)?.into_iter().map(tuple).collect()
 }
 
 fn report(mut fields: Fields) -> Result<ReportParams> {
@@ -250,7 +284,20 @@ impl Fields {
         self.0.remove(field).ok_or_else(|| Error::invalid(field, "missing", "give it"))
     }
 
-    /// Refuses fields that nobody has taken.
+    /// A field that may be left out.
+    fn given(&mut self, field: &'static str) -> Option<Value> {
+        self.0.remove(field).filter(|value| *value != Value::Missing)
+    }
+
+    fn optional_text(&mut self, field: &'static str) -> Result<Option<String>> {
+        self.given(field).map(|value| text(field, value)).transpose()
+    }
+
+    fn whole_32(&mut self, field: &'static str) -> Result<u32> {
+        u32::try_from(self.whole(field)?).map_err(|_| wrong(field))
+    }
+
+    /// Refuses fields that were not taken.
     fn end(&self) -> Result<()> {
         match self.0.is_empty() {
             true => Ok(()),

@@ -123,7 +123,7 @@ fn texts() -> Vec<Target> {
                 drop(event.check());
             }
         }),
-        text_target("features", vec![br#"[{"context":{"age":{"range":[18,80]},"user":{"city":{"hash":{"buckets":32}}}},"action":{"topic":{"categories":["news","sport",3]}},"cross":{"with":[["user.city","topic"]]},"projection":{"dimension":9,"seed":7}},[{"age":31.5,"topic":null},{"user":{"city":"Bern"},"topic":"news"}]]"#.to_vec()], |text| {
+        text_target("features", vec![br#"[{"context":{"age":{"range":[18,80]},"user":{"city":{"hash":{"buckets":32}}}},"action":{"topic":{"categories":["news","sport",3]}},"cross":{"with":[["user.city","topic"]]},"projection":{"dimension":9,"seed":7}},[{"age":31.5,"topic":null},{"user":{"city":"Bern"},"topic":"news"}]]"#.to_vec(), br#"[{"context":{"hour":{"cycle":24,"weight":0.1},"age":{"bins":[18,30]},"liked":{"categories":["a"]}},"action":{"topic":{"categories":["a"]}},"cross":{"with":[["hour","age","topic"]],"match":[["liked","topic"]]},"weight":{"constant":0.2},"products":{"degree":2,"with":"topic"},"fourier":{"count":2,"scale":0.5,"seed":7}},[{"hour":31.5,"age":20},{"topic":"a","liked":"a"}]]"#.to_vec()], |text| {
             if let Ok((rule, record)) = serde_json::from_str::<(FeaturesParams, Value)>(text)
                 && let Ok(plan) = rule.check()
             {

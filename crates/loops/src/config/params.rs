@@ -4,8 +4,8 @@ use std::{borrow::Cow, collections::BTreeMap, fmt, path::Path};
 
 use reticent::{
     bandit::Rule,
-    features::{Cross, FeatureTable, FeaturesParams, MOST_NAMES, Projection},
-    schema::{Count, Delta, Positive, RequestedDelta},
+    features::{Cross, FeatureTable, FeaturesParams, Fourier, MOST_NAMES, Products, Projection},
+    schema::{Count, Delta, Positive, RequestedDelta, Share},
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
@@ -156,6 +156,18 @@ pub struct LoopParams {
     #[serde(default)]
     #[schemars(with = "Cross")]
     pub cross: serde_json::Value,
+    /// Shares of the squared norm by the name of a part, such as `constant` or `"device*topic"`; that of a feature stands beside it, as `weight`.
+    #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
+    #[schemars(with = "BTreeMap<String, Share>")]
+    pub weight: serde_json::Value,
+    /// Products of the numbers.
+    #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
+    #[schemars(with = "Products")]
+    pub products: serde_json::Value,
+    /// Random Fourier features of the numbers.
+    #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
+    #[schemars(with = "Fourier")]
+    pub fourier: serde_json::Value,
     /// A public projection to fewer coordinates.
     #[serde(default)]
     #[schemars(with = "Projection")]
@@ -190,6 +202,9 @@ impl LoopParams {
             ("action", &self.action),
             ("cross", &self.cross),
             ("projection", &self.projection),
+            ("weight", &self.weight),
+            ("products", &self.products),
+            ("fourier", &self.fourier),
         ];
         for (name, part) in parts.iter().filter(|(_, part)| !part.is_null()) {
             if let Some(path) = not_finite(name, part) {

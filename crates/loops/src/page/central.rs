@@ -109,6 +109,10 @@ pub(super) fn encoding(encoding: &Encoding) -> String {
         Encoding::Range(low, high) => format!("a number, taken as {low} to {high}"),
         Encoding::Categories(words) => format!("one of {}", words.join(", ")),
         Encoding::Hash { buckets } => format!("a word, as one of {buckets} groups"),
+        Encoding::Cycle(period) => format!("a number, taken as its place in a cycle of {period}"),
+        Encoding::Bins(edges) => {
+            format!("a number, taken as one of {} intervals, between {edges:?}", edges.len() + 1)
+        }
     }
 }
 

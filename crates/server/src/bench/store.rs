@@ -42,7 +42,7 @@ pub(super) async fn measure(folder: &Path, events: u64, callers: u64) -> Result<
     let life = store.begin_life(life).await?.id;
     let commits = store.commits();
     let ranks = rate(&store, events, callers, move |store, number| async move {
-        store.rank(vec![event(life, number)]).await.map(drop)
+        store.insert_events(vec![event(life, number)]).await.map(drop)
     })
     .await?;
     let commits = store.commits() - commits;

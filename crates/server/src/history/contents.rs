@@ -117,7 +117,7 @@ async fn remembered(
         |(place, row): &(Place, StoredEvent)| question(life, row.event, place.slot, row.time);
     let mut remembered = BTreeMap::new();
     for rows in rows.chunks(ROWS) {
-        let answers = store.rank(rows.iter().map(again).collect()).await?;
+        let answers = store.insert_events(rows.iter().map(again).collect()).await?;
         for ((_, row), ranked) in rows.iter().zip(answers) {
             if let Ranked::Repeated { request, answer } = ranked
                 && let Ok(answer) = row::decode::<StoredAnswer>(&answer)

@@ -18,8 +18,8 @@ use super::{
 use crate::{
     Error, Result,
     config::DevicePlan,
-    devices::{Half, Row, Taken, name_of},
     secret::digest,
+    service::reports::{ReportServer, Row, Taken, name_of},
     store::{
         Digest, EventHash, Head, Life, Place, Ranked, ReleaseRecord, Store, StoreId, StoredEvent,
     },
@@ -110,7 +110,7 @@ impl DeviceContents {
         let mut remembered = BTreeSet::new();
         for names in names.chunks(ROWS) {
             let ask = |name: &EventHash| question(life.id, *name, head.closed + 1, 0);
-            let answers = store.rank(names.iter().map(ask).collect()).await?;
+            let answers = store.insert_events(names.iter().map(ask).collect()).await?;
             let known = |(name, answer): (&EventHash, Ranked)| match answer {
                 Ranked::Repeated { .. } => Some(*name),
                 Ranked::Added { .. } => None,
@@ -196,7 +196,7 @@ fn sums(
             found.push("a report waits twice".into());
         }
     }
-    let Half::Local(server) = Half::load(plan, &contents.head.state)? else {
+    let ReportServer::Local(server) = ReportServer::load(plan, &contents.head.state)? else {
         return Err(Error::invalid("loop", &plan.name, "reports go to a shuffler"));
     };
     let is_counted =
@@ -221,7 +221,8 @@ fn models(
     let DeviceContents { store, life, head, models, .. } = contents;
     let mut found: Vec<String> =
         broken_chain(&plan.name, *store, life, head, models).into_iter().collect();
-    let served = digest(&[wire::to_json(&Half::load(plan, &head.state)?.publish()?).as_bytes()]);
+    let served =
+        digest(&[wire::to_json(&ReportServer::load(plan, &head.state)?.publish()?).as_bytes()]);
     let mut hashes: BTreeMap<u64, Digest> = BTreeMap::new();
     for record in models {
         hashes.insert(record.number, record.hash);

@@ -358,7 +358,7 @@ async fn an_accepted_rollback_is_charged_and_the_rest_holds() {
     let (copy, before) = (Arc::new(store.copy()), world.history.clone());
     world.rank(vec![request("lost", "lisa", "news")]).await;
     world.tick().await;
-    let token = world.service.find("home").unwrap().answering().token.clone();
+    let token = world.service.central("home").unwrap().answering().token.clone();
     world.history = before;
     world.restart(copy.clone()).await;
     world.service.notice("home", &token).await.unwrap();

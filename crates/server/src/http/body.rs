@@ -1,6 +1,6 @@
 //! Bodies of requests: read within a size and a time, and checked by field.
 //!
-//! An error names the field and never what stood in it, which may be somebody's feature or reward. What stands behind the question mark of an address is nobody's,
+//! An error names the field and never what stood in it, which may be a person's feature or reward. The query of an address is no person's,
 //! and is named.
 
 use std::time::Duration;
@@ -26,7 +26,7 @@ impl<T: DeserializeOwned + Send + 'static> FromRequest<App> for Body<T> {
     }
 }
 
-/// What stands behind the question mark of an address.
+/// The query of an address.
 pub(super) struct Ask<T>(pub(super) T);
 
 impl<T: DeserializeOwned> FromRequestParts<App> for Ask<T> {
@@ -51,7 +51,7 @@ impl<T: DeserializeOwned> FromRequestParts<App> for Ask<T> {
     }
 }
 
-/// What an address gives for a field.
+/// Value of a field in an address.
 fn given(address: &Uri, field: &str) -> Option<String> {
     let Query(pairs) = Query::<Vec<(String, String)>>::try_from_uri(address).ok()?;
     let mut values = pairs.into_iter().filter(|(name, _)| name == field).map(|(_, value)| value);
@@ -60,7 +60,7 @@ fn given(address: &Uri, field: &str) -> Option<String> {
     Some(format!("{:?}", value.chars().take(64).collect::<String>()))
 }
 
-/// What to give in place of a text that is no number, or too large a one, by the message of Rust's parser.
+/// Remedy for a text that is no number, or too large a one, by the message of Rust's parser.
 fn number_remedy(message: &str) -> Option<&'static str> {
     let messages = [
         ("invalid digit found in string", "give a whole number that is not negative"),
@@ -94,7 +94,7 @@ pub(super) async fn read_json_bytes(app: &App, request: Request) -> Result<Bytes
     read_bytes(&app.limits, app.limits.body, request).await
 }
 
-/// Reads a request's body of at most so many bytes.
+/// Reads a request's body up to a limit, in bytes.
 pub(crate) async fn read_bytes(
     limits: &HttpLimits,
     most: usize,
@@ -204,7 +204,7 @@ fn describe(path: &str, message: &str) -> (String, String, String) {
     (field.to_string(), kind_of(message).into(), format!("give {}", in_words(expected)))
 }
 
-/// What stood in the field, by its type alone.
+/// Type of the value that stood in the field.
 fn kind_of(message: &str) -> &'static str {
     let Some(found) = message.strip_prefix("invalid type: ") else { return "not one of these" };
     let kinds = [
@@ -220,7 +220,7 @@ fn kind_of(message: &str) -> &'static str {
     kinds.iter().find(|(name, _)| found.starts_with(name)).map_or("of another type", |kind| kind.1)
 }
 
-/// What a field should hold, in the words of JSON rather than of Rust.
+/// Type that a field should hold, in the words of JSON rather than of Rust.
 fn in_words(expected: &str) -> &str {
     match expected {
         "a sequence" => "a list",

@@ -1,6 +1,6 @@
 //! The calls of devices: the protocol, the model, reports.
 //!
-//! A page on a device has another origin than this service, and its key is in the page for everybody to read. Answers to devices may therefore be read by
+//! A page on a device has another origin than this service, and its key is in the page for every visitor to read. Answers to devices may therefore be read by
 //! pages of any origin; no cookie belongs to them.
 
 use axum::{
@@ -25,21 +25,21 @@ use super::{
 use crate::{
     Error,
     config::{BATCH_BODY_TIME, DeviceLearner, MOST_BATCH_BYTES},
-    devices::Taken,
     secret::hex,
+    service::Taken,
 };
 
 /// Reports in one call, at most.
 const MOST_REPORTS: usize = 10_000;
 
-/// What became of a report.
+/// Outcome of a report.
 #[derive(Serialize, utoipa::ToSchema)]
 pub(super) struct ReportAnswer {
     /// `taken`, or `duplicate` if it came before: in both cases it need not be sent again.
     outcome: Taken,
 }
 
-/// How reports are sealed.
+/// Form of sealed reports.
 #[derive(Serialize, utoipa::ToSchema)]
 pub(super) struct SealingAnswer {
     r#loop: String,
@@ -55,18 +55,18 @@ pub(super) struct SealingAnswer {
     protocol: String,
     /// The loop's generation, which is part of it.
     generation: String,
-    /// How many numbers a report has.
+    /// Numbers in a report.
     values: usize,
-    /// How many reports a batch has.
+    /// Reports in a batch.
     batch: u64,
-    /// How many of them the certificate takes to be honest people's.
+    /// Reports of a batch that the certificate takes to be honest people's.
     honest: u64,
-    /// How records become vectors.
+    /// Rule from records to vectors.
     #[schema(value_type = Object)]
     features: serde_json::Value,
 }
 
-/// Where a loop with a shuffler is.
+/// Progress of a loop with a shuffler.
 #[derive(Serialize, utoipa::ToSchema)]
 pub(super) struct BatchesAnswer {
     /// The number after the last batch that came.
@@ -96,10 +96,10 @@ pub(super) struct ReportBatchAnswer {
     results: Vec<ReportResult>,
 }
 
-/// What became of one report of many: one of the two is there.
+/// Outcome of one report of many: one of the two fields is there.
 #[derive(Serialize, utoipa::ToSchema)]
 pub(super) struct ReportResult {
-    /// Whether it was taken now or before.
+    /// `taken` or `duplicate`.
     #[serde(skip_serializing_if = "Option::is_none")]
     outcome: Option<Taken>,
     /// Why it was not taken.
@@ -157,7 +157,7 @@ async fn any_origin(request: Request, next: Next) -> Response {
     response
 }
 
-/// What a browser asks before a page of another origin calls.
+/// Answers the question of a browser before a page of another origin calls.
 async fn preflight() -> Response {
     let mut headers = HeaderMap::new();
     for (name, value) in [
@@ -176,9 +176,9 @@ async fn preflight() -> Response {
     responses((status = 200, description = "The protocol", body = Object), Problems))]
 pub(super) async fn protocol(
     headers: HeaderMap,
-    Extension(AtDevice(each)): Extension<AtDevice>,
+    Extension(AtDevice(loop_)): Extension<AtDevice>,
 ) -> Response {
-    let (tag, message) = match &each.plan.learner {
+    let (tag, message) = match &loop_.plan.learner {
         DeviceLearner::Local { protocol, .. } => {
             (format!("{:016x}", protocol.hash()), wire::to_json(protocol.as_ref()))
         }
@@ -190,7 +190,7 @@ pub(super) async fn protocol(
     published(&headers, tag, message)
 }
 
-/// What everybody's device may fetch, under a tag that changes with it. Caches keep it, and ask whether it has changed.
+/// Answers with what every device may fetch, under a tag that changes with it. Caches keep it, and ask whether it has changed.
 pub(super) fn published(headers: &HeaderMap, tag: String, message: String) -> Response {
     let tag = format!("\"{tag}\"");
     let known = headers.get_all(header::IF_NONE_MATCH).iter().filter_map(|tags| tags.to_str().ok());
@@ -209,11 +209,11 @@ pub(super) fn published(headers: &HeaderMap, tag: String, message: String) -> Re
     responses((status = 200, description = "It is stored", body = ReportAnswer), Problems))]
 pub(super) async fn report(
     State(app): State<App>,
-    Extension(AtDevice(each)): Extension<AtDevice>,
+    Extension(AtDevice(loop_)): Extension<AtDevice>,
     request: Request,
 ) -> Result<Json<ReportAnswer>, Problem> {
     let report = read_json_bytes(&app, request).await?;
-    let mut taken = app.service.devices().take(&each, &[&report]).await?;
+    let mut taken = app.service.take(&loop_, &[&report]).await?;
     let outcome = taken.pop().unwrap_or(Ok(Taken::Taken)).map_err(message_problem)?;
     Ok(Json(ReportAnswer { outcome }))
 }
@@ -224,7 +224,7 @@ pub(super) async fn report(
     responses((status = 200, description = "What became of each", body = ReportBatchAnswer), Problems))]
 pub(super) async fn report_batch(
     State(app): State<App>,
-    Extension(AtDevice(each)): Extension<AtDevice>,
+    Extension(AtDevice(loop_)): Extension<AtDevice>,
     Body(batch): Body<ReportBatch>,
 ) -> Result<Json<ReportBatchAnswer>, Problem> {
     if batch.reports.len() > MOST_REPORTS {
@@ -232,7 +232,7 @@ pub(super) async fn report_batch(
         return Err(Error::invalid("reports", batch.reports.len(), remedy).into());
     }
     let messages: Vec<&[u8]> = batch.reports.iter().map(|report| report.get().as_bytes()).collect();
-    let taken = app.service.devices().take(&each, &messages).await?;
+    let taken = app.service.take(&loop_, &messages).await?;
     let result = |taken: crate::Result<Taken>| match taken {
         Ok(outcome) => ReportResult { outcome: Some(outcome), problem: None },
         Err(error) => ReportResult { outcome: None, problem: Some(message_problem(error)) },
@@ -240,27 +240,27 @@ pub(super) async fn report_batch(
     Ok(Json(ReportBatchAnswer { results: taken.into_iter().map(result).collect() }))
 }
 
-/// What devices seal their reports to, and how, in a loop with a shuffler.
+/// The key to which devices seal their reports, and their form, in a loop with a shuffler.
 #[utoipa::path(get, path = "/v1/loops/{loop}/sealing", tag = "devices", security(("key" = [])),
     params(("loop" = String, Path, description = "The loop")),
     responses((status = 200, description = "The key and the form of sealed reports", body = SealingAnswer), Problems))]
 pub(super) async fn sealing(
     State(app): State<App>,
-    Extension(AtDevice(each)): Extension<AtDevice>,
+    Extension(AtDevice(loop_)): Extension<AtDevice>,
 ) -> Result<Json<SealingAnswer>, Problem> {
-    let (subject, plan) = each.sealed_form().ok_or_else(no_shuffler)?;
-    let key = app.service.devices().seal_key().filter(|_| !each.plan.sums());
+    let (subject, plan) = loop_.sealed_form().ok_or_else(no_shuffler)?;
+    let key = app.service.seal_key().filter(|_| !loop_.plan.sums());
     Ok(Json(SealingAnswer {
-        r#loop: each.plan.name.clone(),
-        mode: if each.plan.sums() { "sum" } else { "sealed" },
+        r#loop: loop_.plan.name.clone(),
+        mode: if loop_.plan.sums() { "sum" } else { "sealed" },
         key_id: key.map(|key| hex(&key.public().id())),
         public_key: key.map(|key| key.public().text()),
         protocol: hex(&subject.protocol),
-        generation: format!("{:016x}", each.plan.generation()),
+        generation: format!("{:016x}", loop_.plan.generation()),
         values: subject.values,
         batch: plan.params().batch,
         honest: plan.honest(),
-        features: serde_json::to_value(each.plan.features.params())
+        features: serde_json::to_value(loop_.plan.features.params())
             .map_err(|_| Error::store("the features cannot be written"))?,
     }))
 }
@@ -271,14 +271,14 @@ pub(super) async fn sealing(
     responses((status = 200, description = "The next number", body = BatchesAnswer), Problems))]
 pub(super) async fn batches(
     State(app): State<App>,
-    Extension(AtDevice(each)): Extension<AtDevice>,
+    Extension(AtDevice(loop_)): Extension<AtDevice>,
 ) -> Result<Json<BatchesAnswer>, Problem> {
-    let (subject, _) = each.sealed_form().ok_or_else(no_shuffler)?;
-    app.service.devices().follow(&each).await?;
-    let key = app.service.devices().seal_key().filter(|_| !each.plan.sums());
+    let (subject, _) = loop_.sealed_form().ok_or_else(no_shuffler)?;
+    app.service.follow_reports(&loop_).await?;
+    let key = app.service.seal_key().filter(|_| !loop_.plan.sums());
     Ok(Json(BatchesAnswer {
-        next: each.next_batch(),
-        model: each.served().number,
+        next: loop_.next_batch(),
+        model: loop_.served().number,
         protocol: hex(&subject.protocol),
         public_key: key.map(|key| key.public().text()),
     }))
@@ -291,13 +291,13 @@ pub(super) async fn batches(
     responses((status = 200, description = "It is stored", body = ReportAnswer), Problems))]
 pub(super) async fn batch(
     State(app): State<App>,
-    Extension(AtDevice(each)): Extension<AtDevice>,
+    Extension(AtDevice(loop_)): Extension<AtDevice>,
     request: Request,
 ) -> Result<Json<ReportAnswer>, Problem> {
-    each.sealed_form().ok_or_else(no_shuffler)?;
+    loop_.sealed_form().ok_or_else(no_shuffler)?;
     let limits = HttpLimits { body_time: BATCH_BODY_TIME, ..app.limits };
     let body = read_bytes(&limits, MOST_BATCH_BYTES, request).await?;
-    let outcome = app.service.devices().take_batch(&each, body).await;
+    let outcome = app.service.take_batch(&loop_, body).await;
     let outcome = outcome.map_err(message_problem)?;
     Ok(Json(ReportAnswer { outcome }))
 }

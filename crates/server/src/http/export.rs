@@ -6,7 +6,7 @@
 //! action,propensity,reward,arm0_0,arm0_1,...,arm1_0,...      features of every action by the loop's own rule
 //! ```
 //!
-//! A line of CSV has the features of every action, and an action is named by its place in the question. So all lines have the same number of
+//! A line of CSV has the features of every action, and an action is named by its place in the rank request. So all lines have the same number of
 //! actions; `actions=20` keeps the decisions with that many where they differ. Decisions whose window has not ended are left out, having no reward.
 //!
 //! A row that is damaged is left out and named: in lines of JSON by `{"damaged":{"slot":12,"number":7}}` in its place, for CSV, which has no room for it, by their number in
@@ -29,28 +29,28 @@ use super::{App, Problem, body::Ask, guard::At, loops::line, openapi::Problems};
 use crate::{
     Error, Result,
     config::LoopPlan,
-    service::{Exported, ExportedEvent, Loop},
+    service::{Central, Exported, ExportedEvent},
     store::Place,
 };
 
 /// Rows that are read at once.
 const ROWS: usize = 1000;
 
-/// How many rows are damaged, on answers that have no room to name them.
+/// Number of damaged rows, on answers that have no room to name them.
 const DAMAGED: HeaderName = HeaderName::from_static("reticent-damaged-rows");
 
-/// How decisions are written.
+/// Format of exported decisions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Format {
     /// Lines of JSON, with everything that was sent.
     #[default]
     Jsonl,
-    /// What `kind = "logged"` reads with `arms_in_file`.
+    /// The format that `kind = "logged"` reads with `arms_in_file`.
     Csv,
 }
 
-/// What is exported.
+/// The query of an export.
 #[derive(Debug, Clone, Copy, Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -64,13 +64,13 @@ pub(super) struct ExportQuery {
     actions: Option<usize>,
 }
 
-/// What stands in place of a row that is damaged.
+/// Line in place of a damaged row.
 #[derive(Serialize)]
 struct DamagedLine {
     damaged: Place,
 }
 
-/// Decisions of a loop that retains them: for the curator's eyes.
+/// Decisions of a loop that retains them. Internal: do not publish.
 #[utoipa::path(get, path = "/v1/loops/{loop}/events/export", tag = "releases", security(("key" = [])),
     params(("loop" = String, Path, description = "The loop"), ExportQuery),
     responses((status = 200, description = "One decision a line", content(
@@ -78,7 +78,7 @@ struct DamagedLine {
         headers(("Reticent-Damaged-Rows" = u64, description = "Rows that are damaged and left out, where the format has no line for them"))), Problems))]
 pub(super) async fn export(
     State(app): State<App>,
-    Extension(At(each)): Extension<At>,
+    Extension(At(loop_)): Extension<At>,
     Ask(query): Ask<ExportQuery>,
 ) -> Result<Response, Problem> {
     if query.actions == Some(0) {
@@ -87,7 +87,7 @@ pub(super) async fn export(
     match query.format {
         Format::Jsonl => {
             // Read before the status is sent, so that a loop without raw rows is refused properly.
-            app.service.export(&each.plan.name, Place::default(), 1).await?;
+            app.service.export(&loop_.plan.name, Place::default(), 1).await?;
             let kept = move |event: &ExportedEvent| {
                 query.actions.is_none_or(|actions| event.actions.len() == actions)
             };
@@ -96,19 +96,19 @@ pub(super) async fn export(
                 Exported::Event(_) => Ok(String::new()),
                 Exported::Damaged(place) => line(&DamagedLine { damaged: *place }),
             };
-            let body = pages(app, each, String::new(), written);
+            let body = pages(app, loop_, String::new(), written);
             Ok(([(header::CONTENT_TYPE, "application/x-ndjson")], body).into_response())
         }
         Format::Csv => {
-            let (actions, damaged) = count_actions(&app, &each, query.actions).await?;
+            let (actions, damaged) = count_actions(&app, &loop_, query.actions).await?;
             let mut head = String::from("action,propensity,reward");
             for action in 0..actions {
-                for feature in 0..each.plan.features.dimension() {
+                for feature in 0..loop_.plan.features.dimension() {
                     let _ = write!(head, ",arm{action}_{feature}");
                 }
             }
             head.push('\n');
-            let body = pages(app, each, head, move |plan, row| match row {
+            let body = pages(app, loop_, head, move |plan, row| match row {
                 Exported::Event(event) => csv_line(plan, event, actions),
                 Exported::Damaged(_) => Ok(String::new()),
             });
@@ -118,13 +118,13 @@ pub(super) async fn export(
     }
 }
 
-/// How many actions every line of CSV has, and how many rows are damaged.
-async fn count_actions(app: &App, each: &Loop, asked: Option<usize>) -> Result<(usize, u64)> {
+/// Number of actions in every line of CSV, and number of damaged rows.
+async fn count_actions(app: &App, loop_: &Central, asked: Option<usize>) -> Result<(usize, u64)> {
     let mut counts = BTreeMap::<usize, u64>::new();
     let mut damaged = 0;
     let mut after = Some(Place::default());
     while let Some(place) = after {
-        let (rows, next) = app.service.export(&each.plan.name, place, ROWS).await?;
+        let (rows, next) = app.service.export(&loop_.plan.name, place, ROWS).await?;
         for row in &rows {
             match row {
                 Exported::Event(event) if event.reward.is_some() => {
@@ -187,39 +187,39 @@ fn csv_line(plan: &LoopPlan, event: &ExportedEvent, actions: usize) -> Result<St
 /// A body of a head and of one piece for each page of rows. An error cuts the body off, which clients notice.
 fn pages(
     app: App,
-    each: Arc<Loop>,
+    loop_: Arc<Central>,
     head: String,
     write: impl Fn(&LoopPlan, &Exported) -> Result<String> + Send + Sync + 'static,
 ) -> Body {
     let begin = (Some(head), Some(Place::default()));
-    let (shared, write) = (Arc::new((app, each)), Arc::new(write));
+    let (shared, write) = (Arc::new((app, loop_)), Arc::new(write));
     Body::from_stream(stream::try_unfold(begin, move |(head, after)| {
         let (shared, write) = (Arc::clone(&shared), Arc::clone(&write));
         async move {
-            let (app, each) = &*shared;
+            let (app, loop_) = &*shared;
             if let Some(head) = head {
                 return Ok(Some((head, (None, after))));
             }
             let Some(place) = after else { return Ok(None) };
-            let (rows, next) = app.service.export(&each.plan.name, place, ROWS).await?;
+            let (rows, next) = app.service.export(&loop_.plan.name, place, ROWS).await?;
             let mut text = String::new();
             for row in &rows {
-                text += &write(&each.plan, row)?;
+                text += &write(&loop_.plan, row)?;
             }
-            tell_damaged(each, &rows);
+            tell_damaged(loop_, &rows);
             Ok::<_, Error>(Some((text, (None, next))))
         }
     }))
 }
 
 /// Logs rows that are left out, by the place of the first one.
-fn tell_damaged(each: &Loop, rows: &[Exported]) {
+fn tell_damaged(loop_: &Central, rows: &[Exported]) {
     let damaged = |row: &Exported| match row {
         Exported::Damaged(place) => Some(*place),
         Exported::Event(_) => None,
     };
     let places: Vec<Place> = rows.iter().filter_map(damaged).collect();
     if let Some(Place { slot, number }) = places.first() {
-        tracing::error!(r#loop = %each.plan.name, "{} retained decisions are damaged and left out of an export, from number {number} of slot {slot} on", places.len());
+        tracing::error!(r#loop = %loop_.plan.name, "{} retained decisions are damaged and left out of an export, from number {number} of slot {slot} on", places.len());
     }
 }

@@ -1,4 +1,4 @@
-//! How a service and its loops are doing, as gauges. All of them are public: /readyz, certificates and `GET /v1/loops` say the same, and nothing in them
+//! State of a service and its loops, as gauges. All of them are public: /readyz, certificates and `GET /v1/loops` say the same, and nothing in them
 //! follows from rewards, activations or features.
 
 use std::fmt;
@@ -11,12 +11,15 @@ use prometheus_client::{
 };
 
 use super::keys::Grant;
-use crate::{clock::Time, service::Service};
+use crate::{
+    clock::Time,
+    service::{Loop, Service},
+};
 
 /// State of the service as a whole.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Flags {
-    /// Whether /readyz answers 200.
+    /// True if /readyz answers 200.
     pub ready: bool,
     /// True if the store can be read.
     pub readable: bool,
@@ -33,7 +36,7 @@ pub(super) struct Gauges {
     loops: Vec<Ticking>,
 }
 
-/// What the ticks of a loop have come to, whoever adds its noise.
+/// State of the ticks of a loop.
 #[derive(Debug)]
 struct Ticking {
     name: String,
@@ -50,30 +53,18 @@ struct Ticking {
 impl Gauges {
     /// The loops that a key is for, and the service. Before the first release of a loop its time is that at which the service was `started`.
     pub(super) fn new(service: &Service, grant: &Grant, started: Time, flags: Flags) -> Self {
-        let curated = service.loops().map(|each| {
-            let answering = each.answering();
-            let served = &answering.served;
-            Ticking {
-                name: each.plan.name.clone(),
-                tick: each.plan.tick,
-                released: served.time.unwrap_or(started),
-                halted: each.halted().is_some(),
-                failing: each.is_failing(),
-                finished: served.over,
-                epsilon: Some(served.epsilon),
-            }
-        });
-        let devices = service.devices().loops().map(|each| Ticking {
-            name: each.plan.name.clone(),
-            tick: each.plan.tick,
-            released: each.served().time.unwrap_or(started),
-            halted: each.halted().is_some(),
-            failing: each.is_failing(),
-            finished: false,
-            // That of an installation never changes: a copy of the store that is put back costs it nothing.
-            epsilon: None,
-        });
-        let loops = curated.chain(devices).filter(|each| grant.covers(&each.name)).collect();
+        let ticking = |loop_: &Loop| Ticking {
+            name: loop_.name.clone(),
+            tick: loop_.tick,
+            released: loop_.released().1.unwrap_or(started),
+            halted: loop_.halted().is_some(),
+            failing: loop_.is_failing(),
+            finished: loop_.is_over(),
+            // That of an installation never changes: a copy of the store that is restored costs it nothing.
+            epsilon: loop_.central().map(|central| central.answering().served.epsilon),
+        };
+        let loops =
+            service.loops().filter(|loop_| grant.covers(&loop_.name)).map(ticking).collect();
         Gauges {
             flags,
             clock_doubted: service.clock_doubt().is_some(),
@@ -89,10 +80,10 @@ impl Gauges {
         value: impl Fn(&Ticking) -> Option<f64>,
     ) -> fmt::Result {
         let mut family = encoder.encode_descriptor(name, help, unit, MetricType::Gauge)?;
-        for each in &self.loops {
-            if let Some(value) = value(each) {
+        for loop_ in &self.loops {
+            if let Some(value) = value(loop_) {
                 let gauge = ConstGauge::new(value);
-                gauge.encode(family.encode_family(&[("loop", each.name.as_str())])?)?;
+                gauge.encode(family.encode_family(&[("loop", loop_.name.as_str())])?)?;
             }
         }
         Ok(())
@@ -127,18 +118,18 @@ impl Collector for Gauges {
         let unit = Some(&Unit::Seconds);
         let flag = |holds: bool| Some(f64::from(u8::from(holds)));
         let help = "Time between two releases or models";
-        self.of_loops(&mut encoder, ("tick", unit, help), |each| Some(seconds(each.tick)))?;
+        self.of_loops(&mut encoder, ("tick", unit, help), |loop_| Some(seconds(loop_.tick)))?;
         let help = "When the last release or model was made, or before the first the service was started, in seconds since 1970";
-        self.of_loops(&mut encoder, ("released_timestamp", unit, help), |each| {
-            Some(seconds(each.released))
+        self.of_loops(&mut encoder, ("released_timestamp", unit, help), |loop_| {
+            Some(seconds(loop_.released))
         })?;
         let help = "1 if releases or models are stopped";
-        self.of_loops(&mut encoder, ("halted", None, help), |each| flag(each.halted))?;
+        self.of_loops(&mut encoder, ("halted", None, help), |loop_| flag(loop_.halted))?;
         let help = "1 if the last tick failed and is tried again";
-        self.of_loops(&mut encoder, ("tick_failing", None, help), |each| flag(each.failing))?;
+        self.of_loops(&mut encoder, ("tick_failing", None, help), |loop_| flag(loop_.failing))?;
         let help = "1 if the last release of the horizon has been made";
-        self.of_loops(&mut encoder, ("finished", None, help), |each| flag(each.finished))?;
+        self.of_loops(&mut encoder, ("finished", None, help), |loop_| flag(loop_.finished))?;
         let help = "Epsilon of one unit, with every replay that was charged";
-        self.of_loops(&mut encoder, ("epsilon", None, help), |each| each.epsilon)
+        self.of_loops(&mut encoder, ("epsilon", None, help), |loop_| loop_.epsilon)
     }
 }

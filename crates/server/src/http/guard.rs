@@ -11,7 +11,7 @@ use axum::{
 };
 
 use super::{App, Problem, Role, keys::Entry, personalizer::PersonalizerError};
-use crate::{devices::DeviceLoop, service::Loop};
+use crate::service::{Central, Loop, Reports};
 
 /// The head of a loop, on answers and as clients echo it.
 const HEAD: HeaderName = HeaderName::from_static("reticent-head");
@@ -19,14 +19,14 @@ const HEAD: HeaderName = HeaderName::from_static("reticent-head");
 /// Personalizer's header for keys.
 const SUBSCRIPTION_KEY: HeaderName = HeaderName::from_static("ocp-apim-subscription-key");
 
-/// What kind of call it is: what its rate and its time are counted as.
+/// Kind of a call, by which its rate and its time are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Call {
     Rank,
     Reward,
     Activate,
     Read,
-    /// What only a loop of a curator has to show.
+    /// Calls that only central loops have.
     Export,
     Model,
     Protocol,
@@ -34,7 +34,7 @@ pub(super) enum Call {
 }
 
 impl Call {
-    /// Whether a loop has this call, by whether its people's devices add the noise.
+    /// True if a loop has this call, where `devices` says that devices report to it.
     fn is_of(self, devices: bool) -> bool {
         match self {
             Call::Read | Call::Model => true,
@@ -69,7 +69,7 @@ impl Style {
     }
 }
 
-/// What some routes ask for.
+/// Requirements of some routes.
 #[derive(Clone)]
 pub(super) struct Guard {
     app: App,
@@ -80,11 +80,11 @@ pub(super) struct Guard {
 
 /// The loop of a call.
 #[derive(Clone)]
-pub(super) struct At(pub(super) Arc<Loop>);
+pub(super) struct At(pub(super) Arc<Central>);
 
 /// The loop of a call, where its people's devices add the noise.
 #[derive(Clone)]
-pub(super) struct AtDevice(pub(super) Arc<DeviceLoop>);
+pub(super) struct AtDevice(pub(super) Arc<Reports>);
 
 /// The key of a call.
 #[derive(Clone)]
@@ -113,12 +113,12 @@ async fn admit_and_run(State(guard): State<Guard>, request: Request, next: Next)
     };
     let started = Instant::now();
     let mut response = next.run(Request::from_parts(parts, body)).await;
-    if let Some(At(each)) = at {
+    if let Some(At(loop_)) = at {
         match response.status().is_success() {
-            true => guard.app.metrics.observe(&each.plan.name, guard.call, started.elapsed()),
-            false => guard.app.metrics.fail(&each.plan.name, guard.call),
+            true => guard.app.metrics.observe(&loop_.plan.name, guard.call, started.elapsed()),
+            false => guard.app.metrics.fail(&loop_.plan.name, guard.call),
         }
-        if let Ok(token) = HeaderValue::from_str(&each.answering().token) {
+        if let Ok(token) = HeaderValue::from_str(&loop_.answering().token) {
             response.headers_mut().insert(HEAD, token);
         }
     }
@@ -139,11 +139,11 @@ impl Guard {
         let entry = self.app.keys.find(text).ok_or_else(unknown)?;
         let at = self.find_loop(parts, &entry).await?;
         self.take_rate(&entry, 1)?;
-        if let (Some(At(each)), Some(token)) = (&at, parts.headers.get(HEAD))
+        if let (Some(At(loop_)), Some(token)) = (&at, parts.headers.get(HEAD))
             && let Ok(token) = token.to_str()
-            && self.app.service.notice(&each.plan.name, token).await.is_err()
+            && self.app.service.notice(&loop_.plan.name, token).await.is_err()
         {
-            tracing::warn!(r#loop = %each.plan.name, "the head could not be compared with a client's");
+            tracing::warn!(r#loop = %loop_.plan.name, "the head could not be compared with a client's");
         }
         if let Some(at) = &at {
             parts.extensions.insert(at.clone());
@@ -152,14 +152,14 @@ impl Guard {
         Ok(at)
     }
 
-    /// Lets a request without a key pass to what everybody's device fetches. Loops of a curator have nothing of the kind, and neither do names that no
+    /// Lets a request without a key pass to what every device fetches. Central loops have nothing of the kind, and neither do names that no
     /// loop has.
     async fn admit_stranger(&self, parts: &mut Parts) -> Result<bool, Problem> {
         if !matches!(self.call, Call::Model | Call::Protocol) {
             return Ok(false);
         }
         let name = path_parameter(parts, "loop").await?.unwrap_or_default();
-        let Some(device) = self.app.service.devices().find(&name) else { return Ok(false) };
+        let Ok(device) = self.app.service.reports(&name) else { return Ok(false) };
         let rate = self.app.limits.ranks;
         self.app.strangers.take(rate, 1, self.app.service.steady())?;
         parts.extensions.insert(AtDevice(Arc::clone(device)));
@@ -197,11 +197,8 @@ impl Guard {
             let remedy = "use a key of this loop";
             return Err(refused("the key is for another loop".into()).with_remedy(remedy));
         }
-        let device = self.app.service.devices().find(&name);
-        let each = match device {
-            Some(_) => None,
-            None => Some(At(Arc::clone(self.app.service.find(&name)?))),
-        };
+        let found = self.app.service.find(&name)?;
+        let device = found.reports();
         if !self.call.is_of(device.is_some()) {
             let detail = format!("loop {name} has no such call");
             let remedy = match device {
@@ -212,10 +209,13 @@ impl Guard {
             };
             return Err(Problem::new(StatusCode::NOT_FOUND, detail).with_remedy(remedy));
         }
-        if let Some(device) = device {
-            parts.extensions.insert(AtDevice(Arc::clone(device)));
+        match found {
+            Loop::Central(central) => Ok(Some(At(Arc::clone(central)))),
+            Loop::Reports(reports) => {
+                parts.extensions.insert(AtDevice(Arc::clone(reports)));
+                Ok(None)
+            }
         }
-        Ok(each)
     }
 
     fn take_rate(&self, entry: &Entry, calls: usize) -> Result<(), Problem> {

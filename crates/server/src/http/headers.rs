@@ -5,7 +5,7 @@ use axum::{
     response::Response,
 };
 
-/// What pages may load: their own style sheet, script and pictures, and nothing from elsewhere.
+/// Sources that pages may load: their own style sheet, script and pictures, and nothing from elsewhere.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
                       form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
 

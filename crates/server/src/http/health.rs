@@ -1,4 +1,4 @@
-//! Whether the process lives, whether it works as it should, and how much it does.
+//! Health of the process, its readiness and its metrics.
 
 use std::sync::atomic::Ordering;
 
@@ -12,12 +12,12 @@ use serde::Serialize;
 
 use super::{App, Problem, gauges::Flags, guard::Holder, openapi::Problems};
 
-/// What `GET /readyz` says.
+/// Answer of `GET /readyz`.
 #[derive(Serialize, utoipa::ToSchema)]
 pub(super) struct Readiness {
-    /// Whether everything is as it should be.
+    /// True if everything is as it should be.
     ready: bool,
-    /// What is not. Requests are answered all the same, unless the store cannot be read or refuses what they write: `GET /readyz/requests` tells these apart.
+    /// Reasons for which something is not. Requests are answered all the same, unless the store cannot be read or refuses what they write: `GET /readyz/requests` tells these apart.
     troubles: Vec<String>,
 }
 
@@ -27,7 +27,7 @@ pub(super) async fn healthz() -> &'static str {
     "ok\n"
 }
 
-/// Whether the service works as it should: it answers, learns and releases.
+/// Readiness of the whole service: it answers, learns and releases.
 #[utoipa::path(get, path = "/readyz", tag = "operation", responses(
     (status = 200, description = "Everything is as it should be", body = Readiness),
     (status = 503, description = "Something is not", body = Readiness)))]
@@ -36,7 +36,7 @@ pub(super) async fn readyz(State(app): State<App>) -> Response {
     answer(troubles)
 }
 
-/// Whether requests are answered: what a load balancer asks. Troubles that stop releases alone do not matter here.
+/// Readiness for requests, for a load balancer. Troubles that stop releases alone do not matter here.
 #[utoipa::path(get, path = "/readyz/requests", tag = "operation", responses(
     (status = 200, description = "Requests are answered", body = Readiness),
     (status = 503, description = "Requests are refused, or the service stops", body = Readiness)))]
@@ -51,7 +51,7 @@ fn answer(troubles: Vec<String>) -> Response {
     (status, Json(Readiness { ready, troubles })).into_response()
 }
 
-/// How the service is doing.
+/// Troubles of the service.
 struct Health {
     /// Why something is not as it should be, refusals included.
     troubles: Vec<String>,

@@ -7,7 +7,7 @@
 //! | `device` | fetch protocols and models, and report |
 //! | `shuffle` | send batches of reports |
 //! | `read` | see releases, certificates and public metrics |
-//! | `admin` | everything, in all loops; erasure, exports and the metrics for the curator's eyes too |
+//! | `admin` | everything, in all loops; erasure, exports and internal metrics too |
 //!
 //! The secret has 256 random bits, so that one SHA-256 without salt or stretching is enough. Hashes are compared in constant time, against a hash
 //! that nothing has where the id is unknown.
@@ -32,7 +32,7 @@ use crate::{
 /// Keys of one loop with the same roles at a time, so that one can be changed for another.
 const AT_A_TIME: usize = 2;
 
-/// What a key may be used for.
+/// A permission of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -78,7 +78,7 @@ impl Role {
     }
 }
 
-/// What the holder of a key may do.
+/// Permissions of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grant {
     /// The public part of the key.
@@ -90,17 +90,17 @@ pub struct Grant {
 }
 
 impl Grant {
-    /// Whether it has one of these roles.
+    /// True if it has one of these roles.
     pub fn has(&self, roles: &[Role]) -> bool {
         self.is_admin() || roles.iter().any(|role| self.roles.contains(role))
     }
 
-    /// Whether it is for the whole service.
+    /// True if it is for the whole service.
     pub fn is_admin(&self) -> bool {
         self.roles.contains(&Role::Admin)
     }
 
-    /// Whether it is for this loop.
+    /// True if it is for this loop.
     pub fn covers(&self, loop_name: &str) -> bool {
         self.is_admin() || self.loop_name.as_deref() == Some(loop_name)
     }
@@ -141,12 +141,12 @@ impl KeyRing {
         Ok(())
     }
 
-    /// Whether the key of this id is in use.
+    /// True if the key of this id is in use.
     pub fn holds(&self, id: &str) -> bool {
         self.entries.read().unwrap_or_else(PoisonError::into_inner).contains_key(id)
     }
 
-    /// What the holder of this text may do, if it is a key.
+    /// Permissions of the holder of this text, if it is a key.
     pub fn verify(&self, text: &str) -> Option<Grant> {
         self.find(text).map(|entry| entry.grant.clone())
     }
@@ -219,7 +219,7 @@ async fn check_key(store: &dyn Store, loop_name: Option<&str>, roles: &[Role]) -
         check_name(name)?;
         let lives = store.lives().await?;
         let names: BTreeSet<&str> = lives.iter().map(|life| life.name.as_str()).collect();
-        // A store that nobody has served from knows no loops yet.
+        // A store that no process has served from knows no loops yet.
         if !names.is_empty() && !names.contains(name) {
             let names: Vec<&str> = names.into_iter().collect();
             let remedy = format!(

@@ -1,4 +1,4 @@
-//! How long calls took, for the dashboard: counts by powers of two, as Prometheus has them too.
+//! Times of calls, for the dashboard: counts by powers of two, as Prometheus has them too.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
@@ -23,7 +23,7 @@ pub(super) struct Latencies {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Totals {
     counts: [u64; LIMITS as usize + 1],
-    /// How many were refused or failed.
+    /// Calls that were refused or failed.
     pub(super) errors: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What clients may take of the service: sizes, times, connections, and rates by key.
+//! Limits on clients of the service: sizes, times, connections, and rates by key.
 //!
 //! **Rates.** Every key has a rate of rank calls and one of reading calls. Rewards and activations have none, and draw on no other: whether one person's
 //! reward is taken, or the next person is answered, must not depend on how many rewards others sent. What bounds them is the number of connections and of
@@ -13,7 +13,7 @@ use std::{
 use super::PerAddress;
 use crate::{Error, Result, config::LimitParams};
 
-/// What clients may take.
+/// Limits on clients.
 #[derive(Debug, Clone, Copy)]
 pub struct HttpLimits {
     /// Bytes of a body.
@@ -76,7 +76,7 @@ impl HttpLimits {
     }
 }
 
-/// So many calls a second on average, and so many at once.
+/// Calls a second on average, and calls at once.
 #[derive(Debug, Clone, Copy)]
 pub struct Rate {
     /// Calls a second.
@@ -85,12 +85,12 @@ pub struct Rate {
     pub burst: u32,
 }
 
-/// What is left of a rate: calls, and the moment of the steady clock at which they were counted.
+/// Allowance of a rate: calls, and the moment of the steady clock at which they were counted.
 #[derive(Default)]
 pub(super) struct Bucket(Mutex<Option<(f64, u64)>>);
 
 impl Bucket {
-    /// Takes so many calls, or says when they can be taken. A batch larger than the burst takes all of it.
+    /// Takes calls, or says when they can be taken. A batch larger than the burst takes all of it.
     pub(super) fn take(&self, rate: Rate, calls: usize, steady: u64) -> Result<()> {
         let (per_second, burst) = (f64::from(rate.per_second.max(1)), f64::from(rate.burst.max(1)));
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -150,7 +150,7 @@ mod tests {
         assert!(bucket.take(rate, 1, 500).is_ok());
         assert!(bucket.take(rate, 100, 1_000_000).is_ok());
         assert!(bucket.take(rate, 1, 1_000_000).is_err());
-        // A steady clock never goes back; if it did, nothing would be earned.
+        // A steady clock never decreases; if it did, nothing would be earned.
         assert!(bucket.take(rate, 1, 0).is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! What is released: loops, certificates, models, the chain of releases.
+//! Releases: loops, certificates, models, the chain of releases.
 
 use std::sync::Arc;
 
@@ -22,10 +22,9 @@ use super::{
 };
 use crate::{
     Error,
-    devices::DeviceView,
     loops::{self, Certificate, ChainHeader, ChainLine, Together},
     secret::hex,
-    service::{Loop, LoopView},
+    service::{Central, DeviceView, LoopView},
 };
 
 /// Releases that are listed at once, at most.
@@ -49,11 +48,11 @@ pub(super) struct LoopList {
 struct CertificateAnswer {
     #[serde(flatten)]
     certificate: Certificate,
-    /// What all loops give one person.
+    /// The guarantee of all loops together.
     together: Together,
 }
 
-/// What is released of a loop, to decide without asking the service.
+/// The released model of a loop, to decide without the service.
 #[derive(Serialize, utoipa::ToSchema)]
 struct Model<'a> {
     /// The loop.
@@ -64,7 +63,7 @@ struct Model<'a> {
     chain: String,
     /// When it was made.
     time: Option<u64>,
-    /// How records become vectors.
+    /// Rule from records to vectors.
     #[schema(value_type = Object)]
     features: &'a FeaturesParams,
     /// The name of each coordinate.
@@ -74,7 +73,7 @@ struct Model<'a> {
     policy: serde_json::Value,
 }
 
-/// Which releases.
+/// Range of releases.
 #[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -82,7 +81,7 @@ pub(super) struct ReleasesQuery {
     /// The first number, 1 by default.
     #[param(minimum = 1)]
     from: Option<u64>,
-    /// How many, at most 1000.
+    /// Number of releases, at most 1000.
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<usize>,
 }
@@ -105,15 +104,14 @@ pub(super) async fn list(
     State(app): State<App>,
     Extension(Holder(entry)): Extension<Holder>,
 ) -> Result<Json<LoopList>, Problem> {
-    let seen = app.service.loops().filter(|each| entry.grant.covers(&each.plan.name));
-    let loops = seen.map(|each| app.service.view(each, entry.grant.is_admin())).collect();
-    let devices = app.service.devices();
-    let seen = devices.loops().filter(|each| entry.grant.covers(&each.plan.name));
-    let devices = seen.map(|each| devices.view(each)).collect::<Result<_, Error>>()?;
+    let seen = app.service.central_loops().filter(|loop_| entry.grant.covers(&loop_.name));
+    let loops = seen.map(|loop_| app.service.view(loop_, entry.grant.is_admin())).collect();
+    let seen = app.service.report_loops().filter(|loop_| entry.grant.covers(&loop_.name));
+    let devices = seen.map(|loop_| loop_.view()).collect::<Result<_, Error>>()?;
     Ok(Json(LoopList { loops, devices }))
 }
 
-/// What is promised to the people of a loop, with what enforces each condition, and what all loops together give one person.
+/// The certificate of a loop, with what enforces each condition, and the guarantee of all loops together.
 #[utoipa::path(get, path = "/v1/loops/{loop}/certificate", tag = "releases", security(("key" = [])),
     params(("loop" = String, Path, description = "The loop")),
     responses((status = 200, description = "The certificate; as a page that prints where text/html is asked for first", content(
@@ -126,16 +124,17 @@ pub(super) async fn certificate(
 ) -> Result<Response, Problem> {
     let together = app.service.together().await?;
     let (certificate, page) = match (at, device) {
-        (Some(Extension(At(each))), _) => {
-            let certificate = app.service.certificate(&each.plan.name).await?;
+        (Some(Extension(At(loop_))), _) => {
+            let certificate = app.service.certificate(&loop_.plan.name).await?;
             let page = wants_page(&headers)
-                .then(|| loops::page::certificate_page(&each.plan, &certificate, &together));
+                .then(|| loops::page::certificate_page(&loop_.plan, &certificate, &together));
             (certificate, page)
         }
-        (None, Some(Extension(AtDevice(each)))) => {
-            let certificate = app.service.devices().certificate(&each)?;
-            let page = wants_page(&headers)
-                .then(|| loops::page::device_certificate_page(&each.plan, &certificate, &together));
+        (None, Some(Extension(AtDevice(loop_)))) => {
+            let certificate = app.service.certificate(&loop_.name).await?;
+            let page = wants_page(&headers).then(|| {
+                loops::page::device_certificate_page(&loop_.plan, &certificate, &together)
+            });
             (certificate, page)
         }
         (None, None) => return Err(no_loop()),
@@ -149,7 +148,7 @@ pub(super) async fn certificate(
     })
 }
 
-/// Whether a page is named before JSON in what the caller accepts.
+/// True if a page is named before JSON in what the caller accepts.
 fn wants_page(headers: &HeaderMap) -> bool {
     let accepted =
         headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
@@ -158,7 +157,7 @@ fn wants_page(headers: &HeaderMap) -> bool {
     kinds.find(|kind| ["text/html", "application/json"].contains(kind)) == Some("text/html")
 }
 
-/// What all loops of the service give one person together, earlier generations included.
+/// The guarantee of all loops of the service together for one person, earlier generations included.
 #[utoipa::path(get, path = "/v1/certificate", tag = "releases", security(("key" = [])),
     responses((status = 200, description = "The certificate of all loops", body = Together), Problems))]
 pub(super) async fn together(State(app): State<App>) -> Result<Response, Problem> {
@@ -179,22 +178,22 @@ pub(super) async fn model(
     at: Option<Extension<At>>,
     device: Option<Extension<AtDevice>>,
 ) -> Result<Response, Problem> {
-    if let Some(Extension(AtDevice(each))) = device {
-        let served = each.served();
+    if let Some(Extension(AtDevice(loop_))) = device {
+        let served = loop_.served();
         let tag = format!("{}-{}", served.number, hex(&served.chain[..8]));
         return Ok(published(&headers, tag, served.message.clone()));
     }
-    let Some(Extension(At(each))) = at else { return Err(no_loop()) };
-    let answering = each.answering();
+    let Some(Extension(At(loop_))) = at else { return Err(no_loop()) };
+    let answering = loop_.answering();
     let served = &answering.served;
     let policy = serde_json::from_str(&wire::to_json(&served.policy));
     let model = Model {
-        r#loop: &each.plan.name,
+        r#loop: &loop_.plan.name,
         number: served.number,
         chain: hex(&served.chain),
         time: served.time,
-        features: each.plan.features.params(),
-        names: each.plan.features.names(),
+        features: loop_.plan.features.params(),
+        names: loop_.plan.features.names(),
         policy: policy.map_err(|_| Error::store("the policy cannot be written"))?,
     };
     Ok(Json(model).into_response())
@@ -206,7 +205,7 @@ pub(super) async fn model(
     responses((status = 200, description = "The releases", body = str, content_type = "application/x-ndjson"), Problems))]
 pub(super) async fn releases(
     State(app): State<App>,
-    Extension(At(each)): Extension<At>,
+    Extension(At(loop_)): Extension<At>,
     Ask(query): Ask<ReleasesQuery>,
 ) -> Result<Response, Problem> {
     let (from, limit) = (query.from.unwrap_or(1), query.limit.unwrap_or(MOST_RELEASES));
@@ -217,16 +216,16 @@ pub(super) async fn releases(
         let remedy = format!("give from 1 to {MOST_RELEASES}");
         return Err(Error::invalid("limit", limit, remedy).into());
     }
-    let chain = app.service.chain_before(&each, from).await?;
-    let begin = ChainBegin { header: app.service.chain_header(&each), from, chain: hex(&chain) };
-    let body = listing(app, each, line(&begin)?, from, limit);
+    let chain = app.service.chain_before(&loop_, from).await?;
+    let begin = ChainBegin { header: app.service.chain_header(&loop_), from, chain: hex(&chain) };
+    let body = listing(app, loop_, line(&begin)?, from, limit);
     Ok(([(header::CONTENT_TYPE, "application/x-ndjson")], body).into_response())
 }
 
 /// A body of a first line and of one piece for each page of releases, which is read when the client has taken those before it. An error cuts the body off, which
 /// clients notice.
-fn listing(app: App, each: Arc<Loop>, begin: String, from: u64, limit: usize) -> Body {
-    let shared = Arc::new((app, each));
+fn listing(app: App, loop_: Arc<Central>, begin: String, from: u64, limit: usize) -> Body {
+    let shared = Arc::new((app, loop_));
     Body::from_stream(stream::try_unfold(
         (Some(begin), from, limit),
         move |(begin, from, limit)| {
@@ -235,8 +234,8 @@ fn listing(app: App, each: Arc<Loop>, begin: String, from: u64, limit: usize) ->
                 if let Some(begin) = begin {
                     return Ok(Some((begin, (None, from, limit))));
                 }
-                let (app, each) = &*shared;
-                let records = app.service.release_page(each, from, limit, PAGE_BYTES).await?;
+                let (app, loop_) = &*shared;
+                let records = app.service.release_page(loop_, from, limit, PAGE_BYTES).await?;
                 let Some(last) = records.last().map(|record| record.number) else {
                     return Ok(None);
                 };

@@ -3,7 +3,7 @@
 //! | who | what |
 //! | --- | --- |
 //! | `read`, of its own loop | the number of the last release, and how the service and the loop are doing (`gauges`) |
-//! | `admin`, of all loops | also answered questions, open events, the times of questions, rewards and activations with their times, refused ones, clipped and unknown features, unusable rows, requests by status |
+//! | `admin`, of all loops | also answered rank requests, open events, the times of rank requests, rewards and activations with their times, refused ones, clipped and unknown features, unusable rows, requests by status |
 
 use std::{
     collections::BTreeMap,
@@ -33,11 +33,10 @@ use super::{
 };
 use crate::{
     clock::Time,
-    devices::{DeviceCounts, DeviceLoop},
-    service::{Loop, Service},
+    service::{Central, DeviceCounts, Reports, Service},
 };
 
-/// What is counted here; the loops count the rest themselves.
+/// Counters of calls; the loops count the rest themselves.
 pub(super) struct Metrics {
     times: BTreeMap<String, Times>,
     requests: Family<RequestLabels, Counter>,
@@ -45,7 +44,7 @@ pub(super) struct Metrics {
     started: Time,
 }
 
-/// How long the calls of a loop took.
+/// Times of the calls of a loop.
 #[derive(Clone)]
 struct Times {
     rank: Timed,
@@ -93,7 +92,7 @@ impl Metrics {
             reward: Timed::default(),
             activate: Timed::default(),
         };
-        let times = service.loops().map(|each| (each.plan.name.clone(), times())).collect();
+        let times = service.central_loops().map(|loop_| (loop_.name.clone(), times())).collect();
         Metrics { times, requests: Family::default(), started: service.now() }
     }
 
@@ -112,7 +111,7 @@ impl Metrics {
         }
     }
 
-    /// Calls of all loops: for the curator's eyes. Questions wait for the same writer as rewards, so that even their times tell how many rewards
+    /// Calls of all loops. Internal: do not publish. Rank requests wait for the same writer as rewards, so that even their times tell how many rewards
     /// come.
     pub(super) fn totals(&self, call: Call) -> Totals {
         let mut totals = Totals::default();
@@ -127,7 +126,7 @@ impl Metrics {
         self.requests.get_or_create(&labels).inc();
     }
 
-    /// What the holder of a key may see.
+    /// Metrics that the holder of a key may see.
     pub(super) fn text(
         &self,
         service: &Service,
@@ -135,22 +134,23 @@ impl Metrics {
         flags: Flags,
     ) -> Result<String, fmt::Error> {
         let curator = grant.is_admin();
-        let loops = service.loops().filter(|each| grant.covers(&each.plan.name));
-        let loops = loops
-            .filter_map(|each| Some((Arc::clone(each), self.times.get(&each.plan.name)?.clone())));
+        let loops = service.central_loops().filter(|loop_| grant.covers(&loop_.name));
+        let loops = loops.filter_map(|loop_| {
+            Some((Arc::clone(loop_), self.times.get(&loop_.plan.name)?.clone()))
+        });
         let mut registry = Registry::with_prefix("reticent");
         let gauges = Gauges::new(service, grant, self.started, flags);
         registry.register_collector(Box::new(gauges));
         registry.register_collector(Box::new(View { loops: loops.collect(), curator }));
-        let devices = service.devices().loops().filter(|each| grant.covers(&each.plan.name));
-        let devices: Vec<Arc<DeviceLoop>> = devices.cloned().collect();
+        let devices = service.report_loops().filter(|loop_| grant.covers(&loop_.name));
+        let devices: Vec<Arc<Reports>> = devices.cloned().collect();
         if !devices.is_empty() {
             registry.register_collector(Box::new(OfDevices(devices)));
         }
         if curator {
             registry.register(
                 "requests",
-                "Requests by route and status: for the curator's eyes",
+                "Requests by route and status: internal, do not publish",
                 self.requests.clone(),
             );
         }
@@ -160,8 +160,8 @@ impl Metrics {
     }
 }
 
-/// Loops whose people's devices add the noise. The server sees every report, so that nothing here is for the curator's eyes.
-struct OfDevices(Vec<Arc<DeviceLoop>>);
+/// Loops whose people's devices add the noise. The server sees every report, so that nothing here is internal.
+struct OfDevices(Vec<Arc<Reports>>);
 
 impl fmt::Debug for OfDevices {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -188,31 +188,31 @@ impl Collector for OfDevices {
         ];
         for (name, help, count) in counts {
             let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
-            for each in &self.0 {
-                let counter = ConstCounter::new(count(&each.counts).load(Ordering::Relaxed));
-                counter.encode(family.encode_family(&[("loop", each.plan.name.as_str())])?)?;
+            for loop_ in &self.0 {
+                let counter = ConstCounter::new(count(&loop_.counts).load(Ordering::Relaxed));
+                counter.encode(family.encode_family(&[("loop", loop_.plan.name.as_str())])?)?;
             }
         }
         let help = "The number of the last model";
         let mut family = encoder.encode_descriptor("model", help, None, MetricType::Gauge)?;
-        for each in &self.0 {
-            let gauge = ConstGauge::new(each.served().number);
-            gauge.encode(family.encode_family(&[("loop", each.plan.name.as_str())])?)?;
+        for loop_ in &self.0 {
+            let gauge = ConstGauge::new(loop_.served().number);
+            gauge.encode(family.encode_family(&[("loop", loop_.plan.name.as_str())])?)?;
         }
         let help = "Batches of a shuffler that have not come though later ones have";
         let mut family =
             encoder.encode_descriptor("missing_batches", help, None, MetricType::Gauge)?;
-        for each in &self.0 {
-            let gauge = ConstGauge::new(each.missing_batches());
-            gauge.encode(family.encode_family(&[("loop", each.plan.name.as_str())])?)?;
+        for loop_ in &self.0 {
+            let gauge = ConstGauge::new(loop_.missing_batches());
+            gauge.encode(family.encode_family(&[("loop", loop_.plan.name.as_str())])?)?;
         }
         Ok(())
     }
 }
 
-/// Some loops as somebody may see them.
+/// Central loops, with internal counts where `curator` is true.
 struct View {
-    loops: Vec<(Arc<Loop>, Times)>,
+    loops: Vec<(Arc<Central>, Times)>,
     curator: bool,
 }
 
@@ -224,8 +224,8 @@ impl fmt::Debug for View {
 
 impl Collector for View {
     fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
-        self.gauge(&mut encoder, "release", "The number of the last release", |each| {
-            each.answering().served.number
+        self.gauge(&mut encoder, "release", "The number of the last release", |loop_| {
+            loop_.answering().served.number
         })?;
         if self.curator {
             self.encode_for_curator(&mut encoder)?;
@@ -236,41 +236,41 @@ impl Collector for View {
 
 impl View {
     fn encode_for_curator(&self, encoder: &mut DescriptorEncoder) -> fmt::Result {
-        type Count = fn(&Loop) -> &AtomicU64;
+        type Count = fn(&Central) -> &AtomicU64;
         let counts: [(&str, &str, Count); 9] = [
-            ("ranks", "Questions answered", |each| &each.counts.ranks),
+            ("ranks", "Rank requests answered", |loop_| &loop_.counts.ranks),
             (
                 "ranks_without_person",
-                "Questions without a person in a loop that counts persons: answered, and not learnt from",
-                |each| &each.counts.without_person,
+                "Rank requests without a person in a loop that counts persons: answered, and not learnt from",
+                |loop_| &loop_.counts.without_person,
             ),
-            ("apprentice_matches", "Decisions that the policy would have made too", |each| {
-                &each.counts.matches
+            ("apprentice_matches", "Decisions that the policy would have made too", |loop_| {
+                &loop_.counts.matches
             }),
-            ("rewards", "Rewards taken, repetitions left out", |each| &each.counts.rewards),
-            ("refused_rewards", "Rewards late or for unknown events", |each| {
-                &each.counts.refused_rewards
+            ("rewards", "Rewards taken, repetitions left out", |loop_| &loop_.counts.rewards),
+            ("refused_rewards", "Rewards late or for unknown events", |loop_| {
+                &loop_.counts.refused_rewards
             }),
-            ("activations", "Deferred events activated", |each| &each.counts.activations),
-            ("clipped_features", "Features outside their range", |each| &each.counts.clipped),
-            ("unknown_features", "Features unknown, missing or of another type", |each| {
-                &each.counts.unknown
+            ("activations", "Deferred events activated", |loop_| &loop_.counts.activations),
+            ("clipped_features", "Features outside their range", |loop_| &loop_.counts.clipped),
+            ("unknown_features", "Features unknown, missing or of another type", |loop_| {
+                &loop_.counts.unknown
             }),
-            ("unusable_rows", "Rows that could not be used at a release", |each| {
-                &each.counts.unusable
+            ("unusable_rows", "Rows that could not be used at a release", |loop_| {
+                &loop_.counts.unusable
             }),
         ];
         for (name, help, count) in counts {
-            self.counter(encoder, name, &format!("{help}: for the curator's eyes"), count)?;
+            self.counter(encoder, name, &format!("{help}: internal, do not publish"), count)?;
         }
-        let help = "Events whose window has not ended: for the curator's eyes";
-        self.gauge(encoder, "open_events", help, |each| each.open_events())?;
-        // Questions wait for the same writer as rewards, so that their times tell how many rewards come.
-        let help = "Time of a question: for the curator's eyes";
+        let help = "Events whose window has not ended: internal, do not publish";
+        self.gauge(encoder, "open_events", help, |loop_| loop_.open_events())?;
+        // Rank requests wait for the same writer as rewards, so that their times tell how many rewards come.
+        let help = "Time of a rank request: internal, do not publish";
         self.times(encoder, "rank", help, |times| &times.rank.histogram)?;
-        let help = "Time of a reward: for the curator's eyes";
+        let help = "Time of a reward: internal, do not publish";
         self.times(encoder, "reward", help, |times| &times.reward.histogram)?;
-        let help = "Time of an activation: for the curator's eyes";
+        let help = "Time of an activation: internal, do not publish";
         self.times(encoder, "activate", help, |times| &times.activate.histogram)
     }
 
@@ -279,12 +279,12 @@ impl View {
         encoder: &mut DescriptorEncoder,
         name: &str,
         help: &str,
-        count: impl Fn(&Loop) -> &AtomicU64,
+        count: impl Fn(&Central) -> &AtomicU64,
     ) -> fmt::Result {
         let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
-        for (each, _) in &self.loops {
-            let counter = ConstCounter::new(count(each).load(Ordering::Relaxed));
-            counter.encode(family.encode_family(&[("loop", each.plan.name.as_str())])?)?;
+        for (loop_, _) in &self.loops {
+            let counter = ConstCounter::new(count(loop_).load(Ordering::Relaxed));
+            counter.encode(family.encode_family(&[("loop", loop_.plan.name.as_str())])?)?;
         }
         Ok(())
     }
@@ -294,12 +294,12 @@ impl View {
         encoder: &mut DescriptorEncoder,
         name: &str,
         help: &str,
-        value: impl Fn(&Loop) -> u64,
+        value: impl Fn(&Central) -> u64,
     ) -> fmt::Result {
         let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
-        for (each, _) in &self.loops {
-            let gauge = ConstGauge::new(value(each));
-            gauge.encode(family.encode_family(&[("loop", each.plan.name.as_str())])?)?;
+        for (loop_, _) in &self.loops {
+            let gauge = ConstGauge::new(value(loop_));
+            gauge.encode(family.encode_family(&[("loop", loop_.plan.name.as_str())])?)?;
         }
         Ok(())
     }
@@ -313,8 +313,9 @@ impl View {
     ) -> fmt::Result {
         let unit = Some(&Unit::Seconds);
         let mut family = encoder.encode_descriptor(name, help, unit, MetricType::Histogram)?;
-        for (each, times) in &self.loops {
-            histogram(times).encode(family.encode_family(&[("loop", each.plan.name.as_str())])?)?;
+        for (loop_, times) in &self.loops {
+            histogram(times)
+                .encode(family.encode_family(&[("loop", loop_.plan.name.as_str())])?)?;
         }
         Ok(())
     }

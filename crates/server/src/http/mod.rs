@@ -73,7 +73,7 @@ use metrics::Metrics;
 
 use crate::service::Service;
 
-/// What all requests share.
+/// State that all requests share.
 #[derive(Clone)]
 pub struct App(Arc<Shared>);
 
@@ -83,12 +83,12 @@ pub struct Shared {
     pub service: Arc<Service>,
     /// The keys.
     pub keys: Arc<KeyRing>,
-    /// What clients may take.
+    /// Limits on clients.
     pub limits: HttpLimits,
     /// True if browsers reach the service by TLS, its own or that of a declared proxy: cookies are then sent over nothing else.
     pub tls: bool,
     metrics: Metrics,
-    /// What is left of the rate of calls without a key.
+    /// Allowance of calls without a key.
     strangers: limits::Bucket,
     stopping: AtomicBool,
 }

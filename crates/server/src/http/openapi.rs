@@ -79,7 +79,7 @@ impl IntoResponses for PersonalizerProblems {
 )]
 struct Api;
 
-/// What the attributes of the calls do not say.
+/// Parts of the description that the attributes of the calls lack.
 struct Additions;
 
 impl Modify for Additions {

@@ -42,7 +42,8 @@ impl Access for App {
         if !viewer.admin {
             return Vec::new();
         }
-        let counts = self.service.loops().map(|each| each.counts.ranks.load(Ordering::Relaxed));
+        let counts =
+            self.service.central_loops().map(|loop_| loop_.counts.ranks.load(Ordering::Relaxed));
         let (name, requests) = ("rank".into(), counts.sum());
         let rank = Call { name, requests, errors: None, median: None, p99: None };
         let exact = |name: &str, call| {

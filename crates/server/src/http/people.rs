@@ -6,11 +6,11 @@ use serde::Deserialize;
 use super::{App, Problem, body::Body, openapi::Problems};
 use crate::service::ErasedAnswer;
 
-/// Who is erased. The person stands in the body, because addresses end in logs of proxies.
+/// The person to erase, who stands in the body, because addresses end in logs of proxies.
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct EraseRequest {
-    /// The same string as in the questions.
+    /// The same string as in the rank requests.
     #[schema(min_length = 1, max_length = 512)]
     person: String,
 }

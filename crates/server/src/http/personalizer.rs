@@ -32,15 +32,15 @@ use crate::{
     loops::{Action, RankRequest, RankedAction, RewardRequest, objects},
 };
 
-/// A question.
+/// A rank request.
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct PersonalizerRank {
-    /// What is known about the moment: a list of objects, possibly nested.
+    /// Features of the context: a list of objects, possibly nested.
     #[serde(default)]
     #[schema(value_type = Option<Vec<Object>>)]
     context_features: Value,
-    /// What may be chosen.
+    /// Actions to choose from.
     #[serde(deserialize_with = "objects")]
     #[schema(min_items = 1, max_items = 1024)]
     actions: Vec<PersonalizerAction>,
@@ -51,7 +51,7 @@ pub(super) struct PersonalizerRank {
     #[serde(default)]
     #[schema(min_length = 1, max_length = 512, pattern = "^[^\\x00-\\x1F\\x7F-\\x9F]+$")]
     event_id: Option<String>,
-    /// Whether the event counts only after it has been activated.
+    /// True if the event counts only after it has been activated.
     #[serde(default)]
     defer_activation: Option<bool>,
 }
@@ -62,7 +62,7 @@ pub(super) struct PersonalizerAction {
     /// Its id.
     #[schema(min_length = 1, max_length = 512, pattern = "^[^\\x00-\\x1F\\x7F-\\x9F]+$")]
     id: String,
-    /// What is known about it: a list of objects, possibly nested.
+    /// Features of the action: a list of objects, possibly nested.
     #[serde(default)]
     #[schema(value_type = Option<Vec<Object>>)]
     features: Value,
@@ -102,7 +102,7 @@ pub(super) struct PersonalizerErrorBody {
 struct ErrorDetail {
     /// Its kind.
     code: &'static str,
-    /// What happened and what to do.
+    /// The problem and its remedy.
     message: String,
 }
 
@@ -168,13 +168,13 @@ impl IntoResponse for PersonalizerError {
     responses((status = 201, description = "What to do", body = PersonalizerAnswer), super::openapi::PersonalizerProblems))]
 pub(super) async fn rank(
     State(app): State<App>,
-    Extension(At(each)): Extension<At>,
+    Extension(At(loop_)): Extension<At>,
     Extension(Holder(entry)): Extension<Holder>,
     request: Request,
 ) -> Result<Response, PersonalizerError> {
     let request: PersonalizerRank = read_json(&app, request).await?;
     let request = request.into_native();
-    let answer = app.service.rank_for(&entry.grant.id, &each.plan.name, request).await?;
+    let answer = app.service.rank_for(&entry.grant.id, &loop_.plan.name, request).await?;
     let answer = PersonalizerAnswer {
         ranking: answer.ranking,
         event_id: answer.event_id,
@@ -189,13 +189,13 @@ pub(super) async fn rank(
     responses((status = 204, description = "It was taken, or it was late and changes nothing"), super::openapi::PersonalizerProblems))]
 pub(super) async fn reward(
     State(app): State<App>,
-    Extension(At(each)): Extension<At>,
+    Extension(At(loop_)): Extension<At>,
     EventId(id): EventId,
     request: Request,
 ) -> Result<StatusCode, PersonalizerError> {
     let PersonalizerReward { value } = read_json(&app, request).await?;
     let request = RewardRequest { value, idempotency_key: None };
-    quietly(app.service.reward(&each.plan.name, &id, request).await)
+    quietly(app.service.reward(&loop_.plan.name, &id, request).await)
 }
 
 /// Personalizer's activate.
@@ -204,10 +204,10 @@ pub(super) async fn reward(
     responses((status = 204, description = "It counts from now on, or it was late and changes nothing"), super::openapi::PersonalizerProblems))]
 pub(super) async fn activate(
     State(app): State<App>,
-    Extension(At(each)): Extension<At>,
+    Extension(At(loop_)): Extension<At>,
     EventId(id): EventId,
 ) -> Result<StatusCode, PersonalizerError> {
-    quietly(app.service.activate(&each.plan.name, &id).await)
+    quietly(app.service.activate(&loop_.plan.name, &id).await)
 }
 
 /// Late and unknown events are no errors.
@@ -219,7 +219,7 @@ fn quietly(result: Result<()>) -> Result<StatusCode, PersonalizerError> {
 }
 
 impl PersonalizerRank {
-    /// The same question in the service's own fields.
+    /// The same request in the service's own fields.
     fn into_native(self) -> RankRequest {
         let actions: Vec<Action> = self
             .actions

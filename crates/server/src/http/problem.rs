@@ -21,18 +21,18 @@ pub struct Problem {
     pub title: &'static str,
     /// The status of the answer.
     pub status: u16,
-    /// What happened.
+    /// The problem in words.
     #[schema(value_type = String)]
     pub detail: Box<str>,
     /// The field that cannot be used.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub field: Option<Box<str>>,
-    /// What was given, or a description of it where it may be somebody's data.
+    /// The given value, or a description of it where it may be a person's data.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub value: Option<Box<str>>,
-    /// What to do.
+    /// The remedy.
     #[schema(value_type = String)]
     pub remedy: Box<str>,
     /// Seconds after which to try again.

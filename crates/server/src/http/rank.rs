@@ -1,4 +1,4 @@
-//! Questions: one, or many in one transaction.
+//! Rank requests: one, or many in one transaction.
 
 use axum::{Extension, Json, extract::State};
 use serde::{Deserialize, Serialize};
@@ -11,24 +11,24 @@ use super::{
 };
 use crate::loops::{RankAnswer, RankRequest, objects};
 
-/// Many questions.
+/// Many rank requests.
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RankBatch {
-    /// The questions.
+    /// The requests.
     #[serde(deserialize_with = "objects")]
     #[schema(min_items = 1, max_items = 1000)]
     requests: Vec<RankRequest>,
 }
 
-/// Answers in the order of their questions.
+/// Answers in the order of their requests.
 #[derive(Serialize, utoipa::ToSchema)]
 pub(super) struct RankBatchAnswer {
     /// An answer or a problem for each.
     results: Vec<RankResult>,
 }
 
-/// What became of one question: one of the two is there.
+/// Outcome of one rank request: one of the two fields is there.
 #[derive(Serialize, utoipa::ToSchema)]
 pub(super) struct RankResult {
     /// The answer.
@@ -39,28 +39,28 @@ pub(super) struct RankResult {
     problem: Option<Problem>,
 }
 
-/// Which of these actions for this person? The event is stored before the answer leaves.
+/// Ranks actions for a person. The event is stored before the answer leaves.
 #[utoipa::path(post, path = "/v1/loops/{loop}/rank", tag = "decisions", security(("key" = [])),
     params(("loop" = String, Path, description = "The loop")), request_body = RankRequest,
     responses((status = 200, description = "What to do", body = RankAnswer), Problems))]
 pub(super) async fn rank(
     State(app): State<App>,
-    Extension(At(each)): Extension<At>,
+    Extension(At(loop_)): Extension<At>,
     Extension(Holder(entry)): Extension<Holder>,
     Body(request): Body<RankRequest>,
 ) -> Result<Json<RankAnswer>, Problem> {
     let id = request.event_id.clone().unwrap_or_default();
-    let answer = app.service.rank_for(&entry.grant.id, &each.plan.name, request).await;
+    let answer = app.service.rank_for(&entry.grant.id, &loop_.plan.name, request).await;
     answer.map(Json).map_err(|error| Problem::from(error).of_event(&id))
 }
 
-/// Many questions in one transaction. What is wrong with one of them does not touch the others.
+/// Many rank requests in one transaction. An error in one of them does not touch the others.
 #[utoipa::path(post, path = "/v1/loops/{loop}/rank/batch", tag = "decisions", security(("key" = [])),
     params(("loop" = String, Path, description = "The loop")), request_body = RankBatch,
     responses((status = 200, description = "What to do, or what is wrong", body = RankBatchAnswer), Problems))]
 pub(super) async fn rank_batch(
     State(app): State<App>,
-    Extension(At(each)): Extension<At>,
+    Extension(At(loop_)): Extension<At>,
     Extension(Holder(entry)): Extension<Holder>,
     Body(batch): Body<RankBatch>,
 ) -> Result<Json<RankBatchAnswer>, Problem> {
@@ -69,7 +69,7 @@ pub(super) async fn rank_batch(
     entry.ranks.take(app.limits.ranks, more, app.service.steady())?;
     let ids: Vec<String> =
         batch.requests.iter().map(|one| one.event_id.clone().unwrap_or_default()).collect();
-    let (caller, name) = (&entry.grant.id, &each.plan.name);
+    let (caller, name) = (&entry.grant.id, &loop_.plan.name);
     let results = app.service.rank_all_for(caller, name, batch.requests).await?;
     let result = |(result, id): (crate::Result<RankAnswer>, &String)| match result {
         Ok(answer) => RankResult { answer: Some(answer), problem: None },

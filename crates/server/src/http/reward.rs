@@ -40,17 +40,17 @@ pub(super) struct BatchedReward {
     idempotency_key: Option<String>,
 }
 
-/// What became of the rewards, in their order.
+/// Outcomes of the rewards, in their order.
 #[derive(Serialize, utoipa::ToSchema)]
 pub(super) struct RewardBatchAnswer {
     /// A result for each.
     results: Vec<RewardResult>,
 }
 
-/// What became of one reward.
+/// Outcome of one reward.
 #[derive(Serialize, utoipa::ToSchema)]
 pub(super) struct RewardResult {
-    /// Whether it was taken.
+    /// True if it was taken.
     taken: bool,
     /// Why not.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -64,13 +64,13 @@ pub(super) struct RewardResult {
     request_body = RewardRequest, responses((status = 204, description = "It is stored"), Problems))]
 pub(super) async fn reward(
     State(app): State<App>,
-    Extension(At(each)): Extension<At>,
+    Extension(At(loop_)): Extension<At>,
     EventId(id): EventId,
     headers: HeaderMap,
     Body(mut request): Body<RewardRequest>,
 ) -> Result<StatusCode, Problem> {
     request.idempotency_key = idempotency_key(&headers, request.idempotency_key)?;
-    let taken = app.service.reward(&each.plan.name, &id, request).await;
+    let taken = app.service.reward(&loop_.plan.name, &id, request).await;
     taken.map_err(|error| Problem::from(error).of_event(&id))?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -81,7 +81,7 @@ pub(super) async fn reward(
     responses((status = 200, description = "What became of each", body = RewardBatchAnswer), Problems))]
 pub(super) async fn reward_batch(
     State(app): State<App>,
-    Extension(At(each)): Extension<At>,
+    Extension(At(loop_)): Extension<At>,
     Body(batch): Body<RewardBatch>,
 ) -> Result<Json<RewardBatchAnswer>, Problem> {
     let mut rewards = Vec::with_capacity(batch.rewards.len());
@@ -90,7 +90,7 @@ pub(super) async fn reward_batch(
         rewards.push((event_id, RewardRequest { value, idempotency_key }));
     }
     let ids: Vec<String> = rewards.iter().map(|(id, _)| id.clone()).collect();
-    let results = app.service.reward_all(&each.plan.name, rewards).await?;
+    let results = app.service.reward_all(&loop_.plan.name, rewards).await?;
     let result = |(result, id): (crate::Result<()>, &String)| {
         let problem = result.err().map(|error| Problem::from(error).of_event(id));
         RewardResult { taken: problem.is_none(), problem }
@@ -104,10 +104,10 @@ pub(super) async fn reward_batch(
     responses((status = 204, description = "It counts from now on"), Problems))]
 pub(super) async fn activate(
     State(app): State<App>,
-    Extension(At(each)): Extension<At>,
+    Extension(At(loop_)): Extension<At>,
     EventId(id): EventId,
 ) -> Result<StatusCode, Problem> {
-    let activated = app.service.activate(&each.plan.name, &id).await;
+    let activated = app.service.activate(&loop_.plan.name, &id).await;
     activated.map_err(|error| {
         let late = matches!(error, crate::Error::Late(_));
         let problem = Problem::from(error).of_event(&id);

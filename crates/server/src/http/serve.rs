@@ -35,7 +35,7 @@ use super::{
 };
 use crate::{Error, Result};
 
-/// How every connection of HTTP/2 begins.
+/// Begin of every connection of HTTP/2.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// Files of a certificate and its key.
@@ -77,11 +77,11 @@ impl Tls {
     }
 }
 
-/// Who is at the other end of a connection: a shuffler counts its senders by it.
+/// The other end of a connection: a shuffler counts its senders by it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Peer(pub(crate) SocketAddr);
 
-/// What every connection needs.
+/// Parts that every connection needs.
 struct Connections {
     http1: auto::Builder<TokioExecutor>,
     http2: auto::Builder<TokioExecutor>,
@@ -192,7 +192,7 @@ impl Connections {
         }
     }
 
-    /// What comes before the first request, unless it takes too long or the service stops.
+    /// Handshakes before the first request, unless it takes too long or the service stops.
     async fn in_time<T>(&self, begin: impl Future<Output = T>) -> Option<T> {
         let mut stopped = self.stopped.clone();
         tokio::select! {
@@ -244,7 +244,7 @@ impl Connections {
     }
 }
 
-/// Whether a connection without TLS begins as HTTP/2 does; none if it ends before that. Nothing is taken from the stream.
+/// True if a connection without TLS begins as HTTP/2 does; none if it ends before that. Nothing is taken from the stream.
 async fn begins_http2(stream: &TcpStream) -> Option<bool> {
     let mut bytes = [0; PREFACE.len()];
     loop {

@@ -24,7 +24,7 @@ pub(super) async fn watch(State(app): State<App>, request: Request, next: Next) 
     .to_string();
     let response = next.run(request).await;
     let (status, micros) = (response.status().as_u16(), started.elapsed().as_micros() as u64);
-    // What keeps the service from being ready is logged where it arises, not with every question about it.
+    // Troubles that keep the service from being ready are logged where they arise, not with every call of /readyz.
     if response.status().is_server_error() && route != "/readyz" {
         tracing::error!(method, route, status, micros, "request");
     } else {

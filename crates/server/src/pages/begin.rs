@@ -1,4 +1,4 @@
-//! What to do while nobody has signed in, and while nobody has asked yet.
+//! Pages before the first sign-in, and before the first rank request.
 
 use axum::http::{HeaderMap, header};
 use maud::{Markup, html};
@@ -40,13 +40,13 @@ pub(super) fn host(headers: &HeaderMap) -> String {
     given.unwrap_or("127.0.0.1:8080").to_string()
 }
 
-/// The first steps of a loop that nobody has asked yet.
+/// The first steps of a loop before its first rank request.
 pub(super) fn first_steps(plan: &LoopPlan, host: &str) -> Markup {
     let name = &plan.name;
     let rank = request(plan);
     html! {
         div.begin {
-            h3 { "Nobody has asked since this service was started" }
+            h3 { "No rank request since this service was started" }
             p { "1. Make a key that may ask and reward:" }
             pre { code { "KEY=$(reticent key new --data DIR --loop " (name) " --role decide,reward)" } }
             p { "2. Ask which action to take:" }
@@ -97,6 +97,8 @@ fn example(encoding: &Encoding, choice: usize) -> Value {
             words.get(choice).or_else(|| words.first()).cloned().unwrap_or_default().into()
         }
         Encoding::Hash { .. } => ["one word", "another word"][choice.min(1)].into(),
+        Encoding::Cycle(period) => (period / 4.0 * choice as f64).into(),
+        Encoding::Bins(edges) => edges.get(choice).or(edges.last()).copied().into(),
     }
 }
 

@@ -1,10 +1,8 @@
 //! Certificates of loops that are served: one sheet each, and one page of all loops.
 
-use std::sync::Arc;
-
 use maud::{Markup, html};
 use reticent_loops::page::{
-    conditions, epsilon_text, loop_sheet, meaning, percent, promise, together_words,
+    conditions, device_sheet, epsilon_text, loop_sheet, meaning, percent, promise, together_words,
 };
 
 use super::{
@@ -12,32 +10,34 @@ use super::{
     dashboard::unit,
     layout::{count, date_time},
 };
-use crate::{Error, Result, devices::DeviceLoop, loops::Certificate};
+use crate::{Result, loops::Certificate, service::Loop};
 
 /// The sheet of a loop that is served.
 pub(super) async fn served(pages: &Pages, viewer: &Viewer, name: &str) -> Result<Markup> {
-    if !viewer.sees(name) {
-        let shown: String = name.chars().take(64).collect();
-        return Err(Error::unknown(format!("loop {shown:?}"), "use a key of this loop"));
-    }
+    super::expect_seen(viewer, name)?;
     let certificate = pages.service.certificate(name).await?;
     let together = pages.service.together().await?;
     Ok(html! {
         p.screen.hint { "Print this page, or save it as PDF." }
-        (loop_sheet(&pages.service.find(name)?.plan, &certificate, &together))
+        @match pages.service.find(name)? {
+            Loop::Central(central) => (loop_sheet(&central.plan, &certificate, &together)),
+            Loop::Reports(reports) => (device_sheet(&reports.plan, &certificate, &together)),
+        }
     })
 }
 
-/// What all loops give one person, and where each one's sheet is.
+/// The guarantee of all loops together, with a link to the sheet of each.
 pub(super) async fn all_served(pages: &Pages, viewer: &Viewer) -> Result<Markup> {
     let together = pages.service.together().await?;
     let mut rows = Vec::new();
-    for each in pages.service.loops() {
-        rows.push((each, pages.histories.certificate(&pages.service, each).await?));
+    for loop_ in pages.service.loops() {
+        let protected = match loop_ {
+            Loop::Central(central) => unit(&central.plan),
+            Loop::Reports(reports) => super::device::unit(&reports.plan),
+        };
+        let certificate = pages.histories.certificate(&pages.service, loop_).await?;
+        rows.push((&loop_.name, protected, certificate));
     }
-    let devices = pages.service.devices();
-    let of_device = |each: &Arc<DeviceLoop>| Ok((Arc::clone(each), devices.certificate(each)?));
-    let device_rows = devices.loops().map(of_device).collect::<Result<Vec<_>>>()?;
     Ok(html! {
         article.sheet {
             header {
@@ -57,23 +57,12 @@ pub(super) async fn all_served(pages: &Pages, viewer: &Viewer) -> Result<Markup>
             h2 { "The loops" }
             table {
                 thead { tr { th { "loop" } th { "protected" } th.number { "epsilon" } th.number { "in a year" } th.number { "best odds" } th.number { "release" } } }
-                tbody { @for (each, certificate) in &rows { tr {
+                tbody { @for (name, protected, certificate) in &rows { tr {
                     td {
-                        @if viewer.sees(&each.plan.name) { a href=(format!("/loops/{}/certificate", each.plan.name)) { (each.plan.name) } }
-                        @else { (each.plan.name) }
+                        @if viewer.sees(name) { a href=(format!("/loops/{name}/certificate")) { (name) } }
+                        @else { (name) }
                     }
-                    td { (unit(&each.plan)) }
-                    td.number { (epsilon_text(certificate.guarantee.epsilon())) }
-                    td.number { (year(certificate)) }
-                    td.number { (percent(certificate.best_guess)) }
-                    td.number { (count(certificate.release)) }
-                } }
-                @for (each, certificate) in &device_rows { tr {
-                    td {
-                        @if viewer.sees(&each.plan.name) { a href=(format!("/loops/{}/certificate", each.plan.name)) { (each.plan.name) } }
-                        @else { (each.plan.name) }
-                    }
-                    td { (super::device::unit(&each.plan)) }
+                    td { (protected) }
                     td.number { (epsilon_text(certificate.guarantee.epsilon())) }
                     td.number { (year(certificate)) }
                     td.number { (percent(certificate.best_guess)) }

@@ -8,7 +8,7 @@ use crate::{clock::Time, loops::Estimate};
 
 /// A line with its band. A moment without a number interrupts both.
 pub(super) struct Series {
-    /// What it is called in the legend.
+    /// Name in the legend.
     pub name: &'static str,
     /// Its class in the style sheet.
     pub class: &'static str,
@@ -16,7 +16,7 @@ pub(super) struct Series {
     pub points: Vec<(Time, Option<Estimate>)>,
 }
 
-/// What a chart shows.
+/// Content of a chart.
 pub(super) struct Chart<'a> {
     /// For people who do not see it, and above the axis: what is measured, in which unit.
     pub title: &'a str,
@@ -28,7 +28,7 @@ pub(super) struct Chart<'a> {
     pub level: Option<f64>,
 }
 
-/// Where the plot lies, in pixels.
+/// Edges of the plot, in pixels.
 struct Area {
     width: f64,
     height: f64,
@@ -193,7 +193,7 @@ fn value_ticks((low, high): (f64, f64)) -> Vec<(f64, String)> {
         .collect()
 }
 
-/// Round moments in a range of milliseconds, at most so many, with their labels.
+/// Round moments in a range of milliseconds, at most `most`, with their labels.
 fn time_ticks((first, last): (f64, f64), most: usize) -> Vec<(f64, String)> {
     const STEPS: [u64; 21] = [
         1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200,

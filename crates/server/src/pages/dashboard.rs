@@ -15,18 +15,18 @@ use crate::{
     Result,
     config::{Ledger, LoopMode, LoopPlan, Period},
     loops::{Certificate, Summary},
-    service::{Loop, LoopView},
+    service::{Central, Loop, LoopView},
     store::LedgerCount,
 };
 
 /// The parts of the dashboard.
 pub(super) async fn parts(pages: &Pages, viewer: &Viewer, host: &str) -> Result<Markup> {
     let mut cards = Vec::new();
-    for each in pages.service.loops().filter(|each| viewer.sees(&each.plan.name)) {
-        cards.push(card(pages, viewer, each, host, true).await?);
-    }
-    for each in pages.service.devices().loops().filter(|each| viewer.sees(&each.plan.name)) {
-        cards.push(super::device::card(pages, each, true)?);
+    for loop_ in pages.service.loops().filter(|loop_| viewer.sees(&loop_.name)) {
+        cards.push(match loop_ {
+            Loop::Central(central) => card(pages, viewer, central, host, true).await?,
+            Loop::Reports(reports) => super::device::card(pages, reports, true).await?,
+        });
     }
     let calls = pages.access.calls(viewer);
     Ok(html! {
@@ -40,7 +40,7 @@ pub(super) async fn parts(pages: &Pages, viewer: &Viewer, host: &str) -> Result<
     })
 }
 
-/// What the marks mean.
+/// Legend of the marks.
 pub(super) fn legend(viewer: &Viewer) -> Markup {
     html! {
         p.legend {
@@ -62,18 +62,18 @@ fn troubles(troubles: &[String]) -> Markup {
 pub(super) async fn card(
     pages: &Pages,
     viewer: &Viewer,
-    each: &Loop,
+    loop_: &Central,
     host: &str,
     link: bool,
 ) -> Result<Markup> {
-    let view = pages.service.view(each, viewer.admin);
-    let points = pages.histories.points(&pages.service, each).await?;
-    let certificate = pages.histories.certificate(&pages.service, each).await?;
+    let view = pages.service.view(loop_, viewer.admin);
+    let points = pages.histories.points(&pages.service, loop_).await?;
+    let certificate = pages.histories.certificate(&pages.service, loop_).await?;
     let ledger = match viewer.admin {
-        true => pages.histories.ledger(&pages.service, each).await?,
+        true => pages.histories.ledger(&pages.service, loop_).await?,
         false => None,
     };
-    let plan = &each.plan;
+    let plan = &loop_.plan;
     let now = pages.service.now();
     // After a restart counts begin anew, and releases show whether people came before.
     let unasked = view.ranks == Some(0) && view.summary.mean_reward.is_none();
@@ -81,7 +81,7 @@ pub(super) async fn card(
         section.card id=(format!("loop-{}", plan.name)) data-part {
             div.title {
                 h2 { @if link { a href=(format!("/loops/{}", plan.name)) { (plan.name) } } @else { (plan.name) } }
-                (state(each, &view))
+                (state(loop_, &view))
             }
             @if let Some(purpose) = &plan.params.purpose { p.quiet { (purpose) } }
             @if let Some(why) = &view.halted { p.notice.bad role="alert" { "Nothing is released: " (why) } }
@@ -89,21 +89,21 @@ pub(super) async fn card(
             @else {
                 h3 { "Rewards " (public()) }
                 (rewards(plan, &view))
-                (reward_chart(each, &points))
+                (reward_chart(loop_, &points))
             }
             h3 { "Releases and privacy " (public()) }
-            (releases(plan, &view, &certificate, now, each.answering().served.over))
-            @if viewer.admin { (exact(each, &view, ledger)) }
+            (releases(plan, &view, &certificate, now, loop_.answering().served.over))
+            @if viewer.admin { (exact(loop_, &view, ledger)) }
         }
     })
 }
 
-fn state(each: &Loop, view: &LoopView) -> Markup {
-    let over = each.answering().served.over;
+fn state(loop_: &Central, view: &LoopView) -> Markup {
+    let over = loop_.answering().served.over;
     html! {
         @if view.halted.is_some() { span.mark.watch { "stopped" } }
         @else if over { span.mark.watch { "learning has ended" } }
-        @else if each.plan.params.mode == LoopMode::Apprentice { span.mark.good { "learning, as an apprentice" } }
+        @else if loop_.plan.params.mode == LoopMode::Apprentice { span.mark.good { "learning, as an apprentice" } }
         @else if view.release == 0 { span.mark.watch { "before the first release" } }
         @else if view.summary.mean_reward.is_none() { span.mark.watch { "too few people yet for the noise" } }
         @else { span.mark.good { "learning" } }
@@ -127,8 +127,8 @@ fn rewards(plan: &LoopPlan, view: &LoopView) -> Markup {
 }
 
 /// The chart of mean rewards.
-fn reward_chart(each: &Loop, points: &[Point]) -> Markup {
-    let plan = &each.plan;
+fn reward_chart(loop_: &Central, points: &[Point]) -> Markup {
+    let plan = &loop_.plan;
     let (low, high) = plan.learner_params.bounds.rewards;
     let title = format!("Mean reward, from {low} to {high}; bands hold with 95 %");
     let mut series = vec![Series {
@@ -148,7 +148,7 @@ fn reward_chart(each: &Loop, points: &[Point]) -> Markup {
     }
     let chart = Chart { title: &title, series, limits: Some((low, high)), level: None };
     chart.markup().unwrap_or_else(|| {
-        let least = Summary::people_needed(plan, each.answering().served.release.as_ref());
+        let least = Summary::people_needed(plan, loop_.answering().served.release.as_ref());
         html! {
             p.quiet {
                 @match least {
@@ -218,17 +218,17 @@ fn releases(
 }
 
 /// Exact counts.
-fn exact(each: &Loop, view: &LoopView, ledger: Option<LedgerCount>) -> Markup {
-    let counts = &each.counts;
+fn exact(loop_: &Central, view: &LoopView, ledger: Option<LedgerCount>) -> Markup {
+    let counts = &loop_.counts;
     let read = |count: &std::sync::atomic::AtomicU64| count.load(Ordering::Relaxed);
     html! {
         div.exact {
             h3 { "What people did " (curator()) }
             dl.tiles {
-                (tile("Questions answered", &count(view.ranks.unwrap_or(0)), "since the process began"))
+                (tile("Rank requests answered", &count(view.ranks.unwrap_or(0)), "since the process began"))
                 (tile("Open events", &count(view.open_events.unwrap_or(0)), "their reward window has not ended"))
-                @if let Ledger::Person { .. } = each.plan.ledger {
-                    (tile("Questions without a person", &count(read(&counts.without_person)), "answered, and not learnt from"))
+                @if let Ledger::Person { .. } = loop_.plan.ledger {
+                    (tile("Rank requests without a person", &count(read(&counts.without_person)), "answered, and not learnt from"))
                 }
                 @if let Some(LedgerCount { people, used_up }) = ledger {
                     (tile("People so far", &count(people), "in this period"))
@@ -236,7 +236,7 @@ fn exact(each: &Loop, view: &LoopView, ledger: Option<LedgerCount>) -> Markup {
                 }
                 (tile("Rewards taken", &count(read(&counts.rewards)), &format!("{} refused", count(read(&counts.refused_rewards)))))
                 (tile("Activations", &count(read(&counts.activations)), "of deferred events"))
-                @if each.plan.params.mode == LoopMode::Apprentice {
+                @if loop_.plan.params.mode == LoopMode::Apprentice {
                     (tile("Apprentice matches", &count(read(&counts.matches)), "decisions that the policy would have made too"))
                 }
                 (tile("Features clipped", &count(read(&counts.clipped)), &format!("{} unknown or missing", count(read(&counts.unknown)))))
@@ -248,7 +248,7 @@ fn exact(each: &Loop, view: &LoopView, ledger: Option<LedgerCount>) -> Markup {
 
 fn share(part: u64, whole: u64) -> String {
     match whole {
-        0 => "nobody has come yet".into(),
+        0 => "no person has come yet".into(),
         whole => format!("{:.1} % of them", 100.0 * part as f64 / whole as f64),
     }
 }

@@ -9,7 +9,7 @@ use super::{
     history::Point,
     layout::{count, date_time, public},
 };
-use crate::{Error, Result, loops::Rollback, secret::hex, store::ReleaseRecord};
+use crate::{Result, loops::Rollback, secret::hex, service::Central, store::ReleaseRecord};
 
 /// Releases in the table.
 const SHOWN: u64 = 12;
@@ -18,23 +18,18 @@ const SHOWN: u64 = 12;
 pub(super) async fn parts(
     pages: &Pages,
     viewer: &Viewer,
-    name: &str,
+    loop_: &Central,
     host: &str,
 ) -> Result<Markup> {
-    if !viewer.sees(name) {
-        let shown: String = name.chars().take(64).collect();
-        return Err(Error::unknown(format!("loop {shown:?}"), "use a key of this loop"));
-    }
-    let each = pages.service.find(name)?;
-    let card = card(pages, viewer, each, host, false).await?;
-    let points = pages.histories.points(&pages.service, each).await?;
-    let last = each.answering().served.number;
+    let card = card(pages, viewer, loop_, host, false).await?;
+    let points = pages.histories.points(&pages.service, loop_).await?;
+    let last = loop_.answering().served.number;
     let first = last.saturating_sub(SHOWN - 1).max(1);
     let records = match last {
         0 => Vec::new(),
-        _ => pages.service.releases(name, first, SHOWN as usize).await?,
+        _ => pages.service.releases(&loop_.name, first, SHOWN as usize).await?,
     };
-    let plan = &each.plan;
+    let plan = &loop_.plan;
     let tick = crate::config::Span::milliseconds(plan.tick);
     Ok(html! {
         (legend(viewer))
@@ -44,13 +39,13 @@ pub(super) async fn parts(
         }
         section.card #releases data-part {
             h2 { "Releases " (public()) }
-            p { "One release " @if let Some(tick) = tick { "every " (tick) ", by the clock, " } "whoever comes. A release is a model version; it is never withdrawn." }
+            p { "One release " @if let Some(tick) = tick { "every " (tick) ", by the clock, " } "on a fixed timetable. A release is a model version; it is never withdrawn." }
             (table(&records))
         }
         section.card #made-of data-part {
             h2 { "What it is made of " (public()) }
             dl.facts {
-                dt { "generation" } dd { code { (pages.service.generation(each)) } }
+                dt { "generation" } dd { code { (pages.service.generation(loop_)) } }
                 dt { "coordinates" } dd { (plan.learner_params.bounds.dimension) }
                 dt { "features" } dd { (plan.features.context_names().chain(plan.features.action_names()).collect::<Vec<_>>().join(", ")) }
                 dt { "reward window" } dd { (plan.params.reward.window) }

@@ -3,19 +3,19 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use maud::{Markup, html};
-use reticent_loops::page::{device_sheet, epsilon_text, percent};
+use reticent_loops::page::{epsilon_text, percent};
 
 use super::{
-    Pages, Viewer,
+    Pages,
     layout::{ago, count, public, public_counts, tile},
 };
 use crate::{
-    Error, Result,
+    Result,
     config::{DevicePlan, Period, Span},
-    devices::DeviceLoop,
+    service::Reports,
 };
 
-/// What one installation's reports are, in words.
+/// The protected unit in words.
 pub(super) fn unit(plan: &DevicePlan) -> String {
     let within = match plan.params.privacy.per {
         Some(Period::Each(span)) => format!(" in one period of {span}"),
@@ -25,15 +25,15 @@ pub(super) fn unit(plan: &DevicePlan) -> String {
 }
 
 /// A loop as the server knows it.
-pub(super) fn card(pages: &Pages, each: &DeviceLoop, link: bool) -> Result<Markup> {
-    let (plan, devices) = (&each.plan, pages.service.devices());
-    let (view, certificate) = (devices.view(each)?, devices.certificate(each)?);
+pub(super) async fn card(pages: &Pages, loop_: &Reports, link: bool) -> Result<Markup> {
+    let plan = &loop_.plan;
+    let (view, certificate) = (loop_.view()?, pages.service.certificate(&loop_.name).await?);
     let published = match view.published {
         Some(time) => format!("published {}", ago(pages.service.now().saturating_sub(time))),
         None => "the first, which knows nothing".into(),
     };
     let read = |counter: &AtomicU64| count(counter.load(Ordering::Relaxed));
-    let counts = &each.counts;
+    let counts = &loop_.counts;
     Ok(html! {
         section.card id=(format!("loop-{}", plan.name)) data-part {
             div.title {
@@ -59,8 +59,8 @@ pub(super) fn card(pages: &Pages, each: &DeviceLoop, link: bool) -> Result<Marku
                 (tile("Too late", &read(&counts.late), "made under a model that is no longer taken"))
                 (tile("Refused", &read(&counts.refused), "foreign or malformed"))
                 @if plan.shuffled().is_some() {
-                    (tile("Batches missing", &count(each.missing_batches()), &format!("of {}; each is lost unless it still comes", count(each.next_batch()))))
-                    (tile("Batches refused", &read(&counts.refused_batches), "sent again by the shuffler until somebody has looked"))
+                    (tile("Batches missing", &count(loop_.missing_batches()), &format!("of {}; each is lost unless it still comes", count(loop_.next_batch()))))
+                    (tile("Batches refused", &read(&counts.refused_batches), "sent again by the shuffler until an operator has looked"))
                 }
                 (tile("Rows not usable", &read(&counts.unusable), "each is a fault, and not counted"))
             }
@@ -70,12 +70,12 @@ pub(super) fn card(pages: &Pages, each: &DeviceLoop, link: bool) -> Result<Marku
 }
 
 /// The parts of a loop's page.
-pub(super) fn parts(pages: &Pages, viewer: &Viewer, each: &DeviceLoop) -> Result<Markup> {
-    expect_seen(viewer, &each.plan.name)?;
-    let plan = &each.plan;
+pub(super) async fn parts(pages: &Pages, loop_: &Reports) -> Result<Markup> {
+    let plan = &loop_.plan;
     let tick = Span::milliseconds(plan.tick);
+    let card = card(pages, loop_, false).await?;
     Ok(html! {
-        (card(pages, each, false)?)
+        (card)
         section.card #made-of data-part {
             h2 { "What it is made of " (public()) }
             dl.facts {
@@ -90,24 +90,5 @@ pub(super) fn parts(pages: &Pages, viewer: &Viewer, each: &DeviceLoop) -> Result
                 }
             }
         }
-    })
-}
-
-fn expect_seen(viewer: &Viewer, name: &str) -> Result<()> {
-    if viewer.sees(name) {
-        return Ok(());
-    }
-    let shown: String = name.chars().take(64).collect();
-    Err(Error::unknown(format!("loop {shown:?}"), "use a key of this loop"))
-}
-
-/// The sheet of a loop that is served.
-pub(super) async fn served(pages: &Pages, viewer: &Viewer, each: &DeviceLoop) -> Result<Markup> {
-    expect_seen(viewer, &each.plan.name)?;
-    let certificate = pages.service.devices().certificate(each)?;
-    let together = pages.service.together().await?;
-    Ok(html! {
-        p.screen.hint { "Print this page, or save it as PDF." }
-        (device_sheet(&each.plan, &certificate, &together))
     })
 }

@@ -95,7 +95,7 @@ fn kind(schema: Option<&Value>) -> Markup {
     described(schema, 8)
 }
 
-/// To so many levels: a description that holds itself would have no end.
+/// Depth of levels, at most: a description that holds itself would have no end.
 fn described(schema: Option<&Value>, levels: u32) -> Markup {
     let (Some(schema), 1..) = (schema, levels) else { return html! {} };
     if let Some(name) = schema.get("$ref").and_then(Value::as_str) {

@@ -1,4 +1,4 @@
-//! What past releases say about rewards, read once each: a release never changes.
+//! Mean rewards by past releases, each read once: a release never changes.
 //!
 //! A chart has at most [`POINTS`] points. They are releases whose numbers are multiples of a power of two, so that the points of one chart are mostly
 //! those of the next, and the last release.
@@ -15,7 +15,7 @@ use crate::{
     Result,
     clock::Time,
     loops::{Certificate, Rollback, Summary},
-    service::{Loop, Service},
+    service::{Central, LifeCycle, Service},
     store::LedgerCount,
 };
 
@@ -25,15 +25,15 @@ const POINTS: u64 = 160;
 /// Numbers of releases that one chart may read, at most: large models have fewer points.
 const NUMBERS: u64 = 4_000_000;
 
-/// Certificates and counts of the ledger are made again after so many milliseconds: a store has to go through all people to count them.
+/// Certificates and counts of the ledger are made again after this time, in milliseconds: a store has to go through all people to count them.
 const LASTS: u64 = 10_000;
 
-/// What one release says.
+/// Summary of one release.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Point {
     /// When it was made.
     pub time: Time,
-    /// What it says about rewards.
+    /// Its mean rewards.
     pub summary: Summary,
 }
 
@@ -86,20 +86,20 @@ impl Histories {
     }
 
     /// The points of a loop's chart, in the order of time.
-    pub(super) async fn points(&self, service: &Service, each: &Loop) -> Result<Vec<Point>> {
-        let last = each.answering().served.number;
+    pub(super) async fn points(&self, service: &Service, loop_: &Central) -> Result<Vec<Point>> {
+        let last = loop_.answering().served.number;
         if last == 0 {
             return Ok(Vec::new());
         }
-        let dimension = each.plan.learner_params.bounds.dimension as u64;
+        let dimension = loop_.plan.learner_params.bounds.dimension as u64;
         let most = (NUMBERS / dimension.saturating_mul(dimension).max(1)).clamp(8, POINTS);
-        let history = self.of(&each.plan.name);
+        let history = self.of(&loop_.plan.name);
         let mut known = history.points.lock().await;
         let mut points = BTreeMap::new();
-        for number in shown(last, each.plan.params.kept_models(), most) {
+        for number in shown(last, loop_.plan.params.kept_models(), most) {
             let point = match known.get(&number) {
                 Some(point) => Some(*point),
-                None => read(service, each, number).await?,
+                None => read(service, loop_, number).await?,
             };
             points.extend(point.map(|point| (number, point)));
         }
@@ -108,29 +108,29 @@ impl Histories {
         Ok(list)
     }
 
-    /// Counts of the ledger, some seconds old at most: for the curator's eyes.
+    /// Counts of the ledger, some seconds old at most. Internal: do not publish.
     pub(super) async fn ledger(
         &self,
         service: &Service,
-        each: &Loop,
+        loop_: &Central,
     ) -> Result<Option<LedgerCount>> {
-        kept(&self.of(&each.plan.name).ledger, service.now(), service.ledger_count(each)).await
+        kept(&self.of(&loop_.plan.name).ledger, service.now(), service.ledger_count(loop_)).await
     }
 
     /// The certificate of a loop, some seconds old at most.
     pub(super) async fn certificate(
         &self,
         service: &Service,
-        each: &Loop,
+        loop_: &LifeCycle,
     ) -> Result<Arc<Certificate>> {
-        let made = async { service.certificate(&each.plan.name).await.map(Arc::new) };
-        kept(&self.of(&each.plan.name).certificate, service.now(), made).await
+        let made = async { service.certificate(&loop_.name).await.map(Arc::new) };
+        kept(&self.of(&loop_.name).certificate, service.now(), made).await
     }
 }
 
-/// What a stored release says; nothing if only its hash is kept.
-async fn read(service: &Service, each: &Loop, number: u64) -> Result<Option<Point>> {
-    let records = service.releases(&each.plan.name, number, 1).await?;
+/// Summary of a stored release; none if only its hash is kept.
+async fn read(service: &Service, loop_: &Central, number: u64) -> Result<Option<Point>> {
+    let records = service.releases(&loop_.plan.name, number, 1).await?;
     let record = records.into_iter().next().filter(|record| record.number == number);
     let Some(record) = record.filter(|record| !record.release.is_empty()) else { return Ok(None) };
     if Rollback::read(&record.release).is_some() {
@@ -139,7 +139,7 @@ async fn read(service: &Service, each: &Loop, number: u64) -> Result<Option<Poin
     let release: Release = wire::from_json(&record.release)?;
     // Reading is work: others have their turn in between.
     tokio::task::yield_now().await;
-    Ok(Some(Point { time: record.time, summary: Summary::of(&each.plan, Some(&release)) }))
+    Ok(Some(Point { time: record.time, summary: Summary::of(&loop_.plan, Some(&release)) }))
 }
 
 #[cfg(test)]

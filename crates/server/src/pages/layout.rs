@@ -20,12 +20,12 @@ pub(super) struct Frame<'a> {
 }
 
 impl<'a> Frame<'a> {
-    /// For somebody who is signed in.
+    /// For a viewer who is signed in.
     pub(super) fn of(viewer: &'a Viewer) -> Self {
         Frame { viewer: Some(viewer) }
     }
 
-    /// For anybody.
+    /// For every visitor.
     pub(super) fn open() -> Self {
         Frame { viewer: None }
     }
@@ -73,12 +73,12 @@ pub(super) fn live(source: &str, parts: Markup) -> Markup {
 
 /// The mark of numbers that a `read` key may see.
 pub(super) fn public() -> Markup {
-    html! { span.mark.good title="Functions of releases, which the certificate covers: anybody with a read key sees them." { "public" } }
+    html! { span.mark.good title="Functions of releases, which the certificate covers: every holder of a read key sees them." { "public" } }
 }
 
 /// The mark of counts of reports, which are no secret.
 pub(super) fn public_counts() -> Markup {
-    html! { span.mark.good title="Counts of reports, which show that devices took part and nothing of what they say: anybody with a read key sees them." { "public" } }
+    html! { span.mark.good title="Counts of reports, which show that devices took part and nothing of what they say: every holder of a read key sees them." { "public" } }
 }
 
 /// The mark of numbers for administrators only.

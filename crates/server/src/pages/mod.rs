@@ -8,12 +8,12 @@
 //! | `chart` | means over time with their intervals, as SVG |
 //! | `dashboard` | all loops, live |
 //! | `details` | one loop |
-//! | `begin` | what to do while nobody has asked yet |
+//! | `begin` | first steps, before the first rank request |
 //! | `certificate` | the page for a data-protection officer |
 //! | `device` | the same for loops whose people's devices add the noise |
 //! | `docs` | the API, from its OpenAPI description |
 //!
-//! What a `read` key shows is a function of releases. Everything else is for the curator's eyes: it is rendered for
+//! Everything that a `read` key shows is a function of releases. Everything else is internal: it is rendered for
 //! `admin` keys only, and marked.
 
 mod begin;
@@ -43,30 +43,33 @@ use serde::Deserialize;
 pub use docs::docs_page;
 pub use session::{Access, Call, Viewer};
 
-use crate::{Error, Result, service::Service};
+use crate::{
+    Error, Result,
+    service::{Loop, Service},
+};
 use history::Histories;
 use layout::Frame;
 use session::Sessions;
 
-/// What a browser may load for these pages: the content policy that they keep.
+/// The content policy of these pages.
 pub const CONTENT_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
 
 const SCRIPT: &str = include_str!("live.js");
 const ICON: &str = include_str!("icon.svg");
 
-/// What the pages of a process are made of.
+/// Parts of the pages of a process.
 pub struct Options {
     /// The loops.
     pub service: Arc<Service>,
-    /// Who may see what.
+    /// Access by keys.
     pub access: Arc<dyn Access>,
     /// The description of the API, for `/docs`.
     pub openapi: serde_json::Value,
-    /// Whether browsers reach the pages by HTTPS: the cookie is then sent over nothing else.
+    /// True if browsers reach the pages by HTTPS: the cookie is then sent over nothing else.
     pub secure: bool,
 }
 
-/// What every page is made from.
+/// State of all pages.
 struct Pages {
     service: Arc<Service>,
     access: Arc<dyn Access>,
@@ -107,7 +110,7 @@ pub fn routes(options: Options) -> Router {
         .with_state(pages)
 }
 
-/// Counts a page as a call that reads, by the key of whoever looks at it.
+/// Counts a page as a call that reads, by the key of its viewer.
 async fn within_rate(State(pages): Shared, request: Request, next: Next) -> Response {
     let viewer = pages.viewer(request.headers());
     match viewer.map_or(Ok(()), |viewer| pages.access.take_read(&viewer.key_id)) {
@@ -131,7 +134,7 @@ async fn asset(kind: &'static str, text: String) -> Response {
     (headers, text).into_response()
 }
 
-/// A page, or a part of one, that nobody keeps.
+/// A page, or a part of one, that no cache keeps.
 fn page(status: StatusCode, text: String) -> Response {
     let headers = [
         (header::CONTENT_TYPE, "text/html; charset=utf-8"),
@@ -142,7 +145,7 @@ fn page(status: StatusCode, text: String) -> Response {
 }
 
 impl Pages {
-    /// Who asks, if they are signed in and their key has not been revoked.
+    /// The viewer, if they are signed in and their key has not been revoked.
     fn viewer(&self, headers: &HeaderMap) -> Option<Viewer> {
         let viewer = self.sessions.find(headers, self.service.now())?;
         self.access.still_valid(&viewer.key_id).then_some(viewer)
@@ -225,10 +228,20 @@ async fn one_loop_live(
     live_answer(loop_parts(&pages, &viewer, &name, &host).await)
 }
 
+/// Refuses a loop that a key does not cover.
+fn expect_seen(viewer: &Viewer, name: &str) -> Result<()> {
+    if viewer.sees(name) {
+        return Ok(());
+    }
+    let shown: String = name.chars().take(64).collect();
+    Err(Error::unknown(format!("loop {shown:?}"), "use a key of this loop"))
+}
+
 async fn loop_parts(pages: &Pages, viewer: &Viewer, name: &str, host: &str) -> Result<Markup> {
-    match pages.service.devices().find(name) {
-        Some(each) => device::parts(pages, viewer, each),
-        None => details::parts(pages, viewer, name, host).await,
+    expect_seen(viewer, name)?;
+    match pages.service.find(name)? {
+        Loop::Central(central) => details::parts(pages, viewer, central, host).await,
+        Loop::Reports(reports) => device::parts(pages, reports).await,
     }
 }
 
@@ -241,10 +254,7 @@ async fn loop_certificate(
         let next = format!("/loops/{name}/certificate");
         return pages.sign_in_page(StatusCode::UNAUTHORIZED, &next, false);
     };
-    let body = match pages.service.devices().find(&name) {
-        Some(each) => device::served(&pages, &viewer, each).await,
-        None => certificate::served(&pages, &viewer, &name).await,
-    };
+    let body = certificate::served(&pages, &viewer, &name).await;
     pages.answer(&viewer, &format!("Privacy certificate: {name}"), body)
 }
 

@@ -1,4 +1,4 @@
-//! Who is signed in, and what they may see.
+//! Sessions of viewers, and what they may see.
 //!
 //! A key is sent once, in a form. The browser then holds a random session id in a cookie that scripts cannot read and that other sites' pages
 //! do not send; the server holds its hash, in memory, for some hours. A session ends with its key.
@@ -17,7 +17,7 @@ use crate::{
     store::Digest,
 };
 
-/// How long a session lasts, in milliseconds.
+/// Milliseconds for which a session lasts.
 const LASTS: u64 = 8 * 3_600_000;
 
 /// Sessions of one key at one time: the oldest one of the key ends for a new one, and no session of another key does.
@@ -29,19 +29,19 @@ const COOKIE: &str = "reticent_session";
 pub(super) const NO_COOKIE: &str =
     "reticent_session=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0";
 
-/// Somebody who looks at pages.
+/// A viewer of pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Viewer {
     /// The public part of their key.
     pub key_id: String,
-    /// Whether they may see what is for the curator's eyes.
+    /// True if they may see internal counts.
     pub admin: bool,
     /// The one loop they may see; none for all.
     pub loop_name: Option<String>,
 }
 
 impl Viewer {
-    /// Whether they may see this loop.
+    /// True if they may see this loop.
     pub fn sees(&self, name: &str) -> bool {
         self.admin || self.loop_name.as_deref().is_none_or(|own| own == name)
     }
@@ -50,24 +50,24 @@ impl Viewer {
 /// Calls of one kind since the process began.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Call {
-    /// What was called, such as "rank".
+    /// Name of the call, such as "rank".
     pub name: String,
-    /// How many.
+    /// Number of calls.
     pub requests: u64,
-    /// How many were refused or failed.
+    /// Number of calls that were refused or failed.
     pub errors: Option<u64>,
-    /// Half of them were answered within so many milliseconds.
+    /// Milliseconds within which half of them were answered.
     pub median: Option<f64>,
     /// All but one in a hundred were.
     pub p99: Option<f64>,
 }
 
-/// What the pages ask about keys and calls.
+/// Access of the pages to keys and calls.
 pub trait Access: Send + Sync + 'static {
-    /// Who has this key, if its role is `read` or `admin`.
+    /// The holder of this key, if its role is `read` or `admin`.
     fn sign_in(&self, key: &str) -> Option<Viewer>;
 
-    /// Whether the key of this id may still be used.
+    /// True if the key of this id may still be used.
     fn still_valid(&self, key_id: &str) -> bool;
 
     /// Counts a look with the key of this id as a reading call, or says when there is room for one.
@@ -76,7 +76,7 @@ pub trait Access: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Calls since the process began that somebody may see.
+    /// Calls since the process began that a viewer may see.
     fn calls(&self, _viewer: &Viewer) -> Vec<Call> {
         Vec::new()
     }
@@ -117,7 +117,7 @@ impl Sessions {
         .map_err(|_| Error::Unavailable("no cookie could be made".into()))
     }
 
-    /// Who has sent this request.
+    /// The viewer who has sent this request.
     pub(super) fn find(&self, headers: &HeaderMap, now: Time) -> Option<Viewer> {
         let id = session_id(headers)?;
         let all = self.all();
@@ -147,7 +147,7 @@ fn session_id(headers: &HeaderMap) -> Option<&str> {
         .find_map(|(name, id)| (name == COOKIE).then_some(id))
 }
 
-/// A path of these pages to go on to, or the first one: nobody is led elsewhere.
+/// A path of these pages to go on to, or the first one: no link leads elsewhere.
 pub(super) fn own_path(next: &str) -> &str {
     let sound = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "/_-".contains(c);
     let own = next == "/certificate" || next.starts_with("/loops/");

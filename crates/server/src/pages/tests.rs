@@ -134,7 +134,7 @@ async fn nothing_is_shown_without_a_session() {
             if path == "/" { StatusCode::OK } else { StatusCode::UNAUTHORIZED },
             "{path}"
         );
-        assert!(!page.contains("Questions answered") && !page.contains("epsilon"), "{path}");
+        assert!(!page.contains("Rank requests answered") && !page.contains("epsilon"), "{path}");
     }
     assert_eq!(world.sign_in("wrong").await, None);
     let cookie = world.sign_in("read").await.unwrap();
@@ -170,8 +170,8 @@ async fn exact_counts_are_for_admin_keys_and_one_loop_is_for_its_own_keys() {
             "Visits used up",
             "curator only",
             "Features clipped",
-            "Questions answered",
-            "Questions without a person",
+            "Rank requests answered",
+            "Rank requests without a person",
             "Open events",
         ] {
             assert!(exact.contains(words) && !public.contains(words), "{path} {words}");
@@ -218,14 +218,14 @@ async fn rewards_change_nothing_that_a_read_key_sees_before_their_release() {
 async fn the_chart_and_the_lift_appear_when_there_is_enough_to_show() {
     let world = World::new(demo::plans().unwrap()).await;
     let cookie = world.sign_in("admin").await.unwrap();
-    assert!(world.get("/live", &cookie).await.1.contains("Nobody has asked since"));
+    assert!(world.get("/live", &cookie).await.1.contains("No rank request since"));
     // That would show a read key whether a person has asked.
     let read = world.sign_in("read").await.unwrap();
-    assert!(!world.get("/live", &read).await.1.contains("Nobody has asked since"));
+    assert!(!world.get("/live", &read).await.1.contains("No rank request since"));
     world.let_pass(30).await;
     let (_, page) = world.get("/loops/news", &cookie).await;
     assert!(page.contains("<polyline") && page.contains("time (UTC)"), "{page}");
-    assert!(!page.contains("Nobody has asked since"));
+    assert!(!page.contains("No rank request since"));
     assert!(!page.contains("NaN") && !page.contains("style="));
 }
 

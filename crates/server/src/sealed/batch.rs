@@ -19,7 +19,7 @@ type Parts<'a> = (u8, ProtocolHash, KeyId, u64, u32, &'a [u8]);
 pub struct SealedBatch {
     /// Its number, from 0.
     pub number: u64,
-    /// Which key opens the reports.
+    /// Id of the key that opens the reports.
     pub key_id: KeyId,
     /// Outer ids and sealed bytes, in a random order.
     pub reports: Vec<([u8; 16], Vec<u8>)>,

@@ -1,13 +1,13 @@
-//! Exact counts of what people did: for the curator's eyes, in metrics and on the dashboard for admin keys. No certificate covers them.
+//! Exact counts of what people did, in metrics and on the dashboard for admin keys. Internal: no certificate covers them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Counts of one loop since the process began.
 #[derive(Debug, Default)]
 pub struct Counts {
-    /// Questions whose events were stored. One whose commit could not be confirmed is not among them.
+    /// Rank requests whose events were stored. One whose commit could not be confirmed is not among them.
     pub ranks: AtomicU64,
-    /// Questions without a person in a loop that counts persons: answered, and not learnt from.
+    /// Rank requests without a person in a loop that counts persons: answered, and not learnt from.
     pub without_person: AtomicU64,
     /// Rewards that were taken, repetitions not: with a default of 0 their number is the sum of rewards. One whose commit could not be confirmed is not
     /// among them.

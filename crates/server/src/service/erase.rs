@@ -5,12 +5,12 @@ use serde::Serialize;
 use super::Service;
 use crate::{Error, Result, clock::Clock};
 
-/// What erasure did, and what it could not do.
+/// Outcome of an erasure, and what it could not remove.
 #[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
 pub struct ErasedAnswer {
     /// Raw rows that are gone. Events whose window has not ended contribute nothing.
     pub rows: u64,
-    /// What remains, in words.
+    /// Remaining traces, in words.
     pub remains: Vec<&'static str>,
 }
 
@@ -22,13 +22,13 @@ impl Service {
             return Err(Error::invalid("person", format!("{} bytes", person.len()), remedy));
         }
         let hashes = self.people.hashes(person);
-        // First, so that a copy that is put back in between is erased too.
+        // First, so that a copy that is restored in between is erased too.
         self.witness_erased(&hashes).await?;
         let erased = self.store.erase(hashes, self.clock.now()).await?;
         let mut remains = vec![
             "the keyed hash of the person with the number of their visits: without it, erasing would give new ones",
-            "sums of closed events, in which nobody can be told apart any more and from which nobody can be taken out; releases made from them are covered by the certificate",
-            "keyed hashes of their event ids, without a person, a request or an answer, for a day after the events have closed, so that a repeated question is not a second event",
+            "sums of closed events, in which no person can be recognised and from which none can be taken out; releases made from them are covered by the certificate",
+            "keyed hashes of their event ids, without a person, a request or an answer, for a day after the events have closed, so that a repeated rank request is not a second event",
             match self.store.is_shared() {
                 false => {
                     "copies of rows in backups and in free pages of the store's file, until they are overwritten"

@@ -11,7 +11,7 @@ use reticent::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Loop, Service,
+    Central, Service,
     rollback::{doubt_name, note_name, replays_name},
 };
 use crate::{
@@ -106,9 +106,9 @@ async fn generation(store: &dyn Store, life: LifeId) -> Result<Generation> {
 
 impl Service {
     /// Notices a head of an earlier generation whose ledger goes on. One that the store lacks shows that visits are missing in the ledger.
-    pub(super) async fn notice_earlier(&self, each: &Loop, token: &str) -> Result<()> {
+    pub(super) async fn notice_earlier(&self, loop_: &Central, token: &str) -> Result<()> {
         let read = |life: &LifeId| Some((*life, Token::read(&self.tokens, *life, token)?));
-        let Some((life, seen)) = each.earlier.lives.iter().find_map(read) else { return Ok(()) };
+        let Some((life, seen)) = loop_.earlier.lives.iter().find_map(read) else { return Ok(()) };
         let head = self.store.head(life).await?;
         let stored = match seen.number < head.number {
             false => Some(HeadName::new(head.number, &head.chain)),
@@ -121,7 +121,7 @@ impl Service {
         };
         match stored.is_none_or(|stored| stored == seen) || seen.number == 0 {
             true => Ok(()),
-            false => self.ledger_lacks(each, life, seen.number).await,
+            false => self.ledger_lacks(loop_, life, seen.number).await,
         }
     }
 }
@@ -201,7 +201,7 @@ impl<'p> Planned<'p> {
 
     fn of_devices(plan: &'p DevicePlan) -> Result<Self> {
         let (name, params, generation) = (&plan.name, &plan.params, plan.generation());
-        let event = serde_json::from_slice(&crate::devices::new_life(plan, 0)?.event);
+        let event = serde_json::from_slice(&super::reports::new_life(plan, 0)?.event);
         let event = event.map_err(Error::store)?;
         let model = match params.trust {
             Trust::Shuffler => TrustModel::Shuffle,

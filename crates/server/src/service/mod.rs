@@ -1,40 +1,48 @@
 //! All loops of one process with their store: what HTTP calls.
 //!
-//! | file | what it is |
+//! A loop has one life cycle, whatever its mechanism. `mechanism` lists the steps that differ.
+//!
+//! | file | contents |
 //! | --- | --- |
-//! | `answering` | what answers people, with the token of its head |
-//! | `rank` | questions are answered |
-//! | `open` | how many events are open |
-//! | `reward` | rewards and activations are taken |
-//! | `people` | keys of the people's hashes, and which of them the store needs |
-//! | `time` | the time that is believed |
-//! | `rollback` | a store that has gone back is noticed, accepted and charged |
-//! | `writing` | whether the store takes what requests write |
-//! | `suspension` | a process that was stopped logs it |
-//! | `witnessing` | what the witness's file holds, and lives that only it knows |
+//! | `life_cycle` | the state of a loop that does not depend on its mechanism: generation, lease, ticks, halt, open events |
+//! | `mechanism` | a served loop by its mechanism, and the steps that differ |
+//! | `central` | a central loop: its policy, and a step of its private sum |
+//! | `reports` | a loop to which devices report: local, or behind a shuffler |
+//! | `answering` | the release that answers people, with the token of its head |
+//! | `rank`, `reward` | rank requests, rewards and activations |
+//! | `open` | events of open slots, counted for a limit |
+//! | `tick`, `ticker` | slots are closed, releases made, old rows removed, by the clock |
+//! | `generations` | generations that share a ledger, and what a changed file would begin |
+//! | `rollback` | a rollback of the store is noticed, accepted and charged |
+//! | `witnessing` | the record of the witness, and generations that only it knows |
 //! | `replicas` | several processes on one store: what the others see of what one does |
+//! | `people`, `erase` | keys of the people's hashes, and which of them the store needs; erasure |
+//! | `time` | the time that is believed |
+//! | `suspension` | a process that was stopped logs it |
+//! | `writing` | state of the store's writing |
 //! | `sweep` | rows of loops that have ended are removed |
-//! | `tick` | slots are closed, releases made, old rows removed |
-//! | `views` | certificates, summaries, exports |
-//! | `model` | what a loop has released, for another one to begin with |
-//! | `erase` | a person is erased |
-//! | `counts` | exact counts, for the curator's eyes |
-//! | `generations` | which generations share a ledger, and what a changed file would begin |
+//! | `views`, `model` | certificates, summaries, exports; the released model of a loop |
+//! | `counts` | exact counts, which are internal |
 
 mod answering;
+mod central;
 mod counts;
 mod erase;
 mod generations;
+mod life_cycle;
+mod mechanism;
 mod model;
 mod open;
 mod people;
 mod rank;
 mod replicas;
+pub mod reports;
 mod reward;
 mod rollback;
 mod suspension;
 mod sweep;
 mod tick;
+mod ticker;
 mod time;
 mod views;
 mod witnessing;
@@ -46,18 +54,22 @@ mod tests;
 use std::{
     collections::BTreeMap,
     sync::{
-        Arc, Mutex, PoisonError, RwLock,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        Arc,
+        atomic::{AtomicBool, Ordering},
     },
 };
 
 pub use answering::Answering;
+pub use central::Central;
 pub use counts::Counts;
 pub use erase::ErasedAnswer;
 pub(crate) use generations::stored_loops;
 pub use generations::{Outcome, StoredLoop, outcomes};
+pub use life_cycle::LifeCycle;
+pub use mechanism::Loop;
 pub(crate) use model::stored_model;
 pub(crate) use people::{PEOPLE_CHECK, is_known_to_lack_keys, needed_keys};
+pub use reports::{DeviceCounts, DeviceView, Reports, ServedModel, Taken};
 pub use rollback::{Accepted, RollbackCost};
 pub use tick::Ticked;
 pub use views::{Exported, ExportedEvent, LoopView};
@@ -66,22 +78,18 @@ use crate::{
     Error, Result,
     clock::{Clock, Time},
     config::{DevicePlan, Ledger, LoopPlan},
-    devices::Devices,
-    failpoint, lives,
-    loops::{self, Earlier, HeadName, Limits, Token, first_chain},
+    failpoint,
+    loops::{HeadName, Limits, Token},
     sealed::SealKey,
     secret::Secret,
-    store::{
-        Lease, LifeId, NewLife, Pending, ReleaseRecord, Store, Witness, WitnessPlace, WitnessRecord,
-    },
+    store::{LifeId, Pending, ReleaseRecord, Store, Witness, WitnessPlace, WitnessRecord},
     tasks::Tasks,
-    ticking::Ticker,
 };
 
-/// The setting that tells the key of events of a store.
+/// The setting with the check value of a store's key of events.
 pub(crate) const EVENTS_CHECK: &str = "events check";
 
-/// The setting that tells when a witness of a store was said to be lost, in milliseconds since 1970.
+/// The setting with the time at which a witness of a store was said to be lost, in milliseconds since 1970.
 pub(crate) const WITNESS_LOST: &str = "witness lost";
 
 /// The floor of the times at which a store was started without a witness on another filesystem.
@@ -97,16 +105,16 @@ async fn lost_witness(store: &dyn Store) -> Result<Option<Time>> {
 /// The setting of a store that was served with a witness, and is not used without it from then on.
 pub(crate) const WITNESSED: &str = "served with a witness";
 
-/// The floor that a process with a witness raises now and then: whoever sees it rise knows that the store is compared with a witness.
+/// The floor that a process with a witness raises now and then: a process that sees it rise knows that the store is compared with a witness.
 pub(crate) const WATCHED: &str = "watched with a witness";
 
-/// What a service is made of.
+/// Parts of a service.
 pub struct Options {
     /// Checked loops.
     pub plans: Vec<LoopPlan>,
-    /// Where everything is kept.
+    /// The store.
     pub store: Arc<dyn Store>,
-    /// What tells the time.
+    /// The clock.
     pub clock: Arc<dyn Clock>,
     /// The key of the people's hashes.
     pub people: Secret,
@@ -116,13 +124,13 @@ pub struct Options {
     pub events: Secret,
     /// A file elsewhere that knows the heads, if there is one, with what it holds.
     pub witness: Option<(Witness, Option<WitnessRecord>)>,
-    /// What requests may hold.
+    /// Limits on requests.
     pub limits: Limits,
 }
 
 /// All loops of one process.
 pub struct Service {
-    loops: BTreeMap<String, Arc<Loop>>,
+    loops: BTreeMap<String, Loop>,
     store: Arc<dyn Store>,
     clock: Arc<time::BelievedClock>,
     people: people::People,
@@ -132,53 +140,11 @@ pub struct Service {
     witness_place: Option<WitnessPlace>,
     limits: Limits,
     ended: Vec<sweep::Ended>,
-    devices: Arc<Devices>,
+    /// Key that opens reports which a shuffler cannot read.
+    seal_key: Option<SealKey>,
     stopping: AtomicBool,
     tasks: Tasks,
     writing: writing::Writing,
-}
-
-/// One loop as it is served.
-pub struct Loop {
-    /// What it is.
-    pub plan: LoopPlan,
-    /// Its present life.
-    pub life: LifeId,
-    /// The generations before it.
-    earlier: Earlier,
-    served: RwLock<Arc<Answering>>,
-    lease: Lease,
-    clock: Arc<time::BelievedClock>,
-    /// Why nothing is released at present.
-    halted: Mutex<Option<Halt>>,
-    ticker: Ticker,
-    /// One tick at a time.
-    ticking: tokio::sync::Mutex<tick::Progress>,
-    open: open::OpenEvents,
-    /// When the last closed slot ends.
-    closed_until: AtomicU64,
-    /// When questions without a person are warned of again, by the steady clock.
-    next_warning: AtomicU64,
-    /// Counts since the process began.
-    pub counts: Counts,
-}
-
-/// Why nothing is released.
-struct Halt {
-    why: String,
-    /// The number of the latest release that others have seen, where the store has gone back or has another release of one number.
-    seen: Option<u64>,
-    /// What the store has to be told of it: not yet, or not under the present charges.
-    unnoted: Option<Note>,
-}
-
-/// What is noted of a loop in the store, so that nobody releases from it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Note {
-    /// A release has been seen that the store does not have.
-    Seen,
-    /// Later releases may be lost.
-    Doubt,
 }
 
 impl Service {
@@ -227,24 +193,26 @@ impl Service {
         let tokens = Secret::from_bytes(token_key);
         let check = events.check_value();
         if store.keep_setting(EVENTS_CHECK.into(), check.to_vec()).await? != check {
-            let remedy = "under another key a repeated question is a second event: restore the file that this store was made with";
+            let remedy = "under another key a repeated rank request is a second event: restore the file that this store was made with";
             return Err(Error::invalid("events.key", "not the key of this store", remedy));
         }
-        let mut loops: BTreeMap<String, Arc<Loop>> = BTreeMap::new();
+        let mut loops: BTreeMap<String, Loop> = BTreeMap::new();
         for plan in plans {
             let record = witness.as_ref().map(|witness| &witness.record);
             let is_whole = generations::is_whole(store.as_ref(), record, &plan.name).await?;
-            let opened = Loop::open(plan, &store, &clock, &tokens, is_whole).await?;
-            loops.insert(opened.plan.name.clone(), Arc::new(opened));
+            let opened = Central::open(plan, store.as_ref(), &clock, &tokens, is_whole).await?;
+            loops.insert(opened.name.clone(), Loop::Central(Arc::new(opened)));
+        }
+        for plan in device_plans {
+            let opened = Reports::open(plan, store.as_ref(), &clock, seal_key.as_ref()).await?;
+            loops.insert(opened.name.clone(), Loop::Reports(Arc::new(opened)));
         }
         let people =
             people::People::open(store.as_ref(), people, earlier_people, clock.now()).await?;
-        let (device_store, device_clock) = (Arc::clone(&store), Arc::clone(&clock));
-        let devices = Devices::open(device_plans, device_store, device_clock, seal_key).await?;
-        let curated = loops.values().map(|each| each.life);
-        let served: Vec<LifeId> = curated.chain(devices.loops().map(|each| each.life)).collect();
+        let served: Vec<LifeId> = loops.values().map(|loop_| loop_.life).collect();
         let retained = |name: &str| {
-            loops.get(name).map(|each: &Arc<Loop>| each.plan.params.retain_milliseconds())
+            let central = loops.get(name).and_then(Loop::central)?;
+            Some(central.plan.params.retain_milliseconds())
         };
         let ended = sweep::ended(store.as_ref(), &served, retained).await?;
         let service = Service {
@@ -258,7 +226,7 @@ impl Service {
             witness_place,
             limits,
             ended,
-            devices: Arc::new(devices),
+            seal_key,
             stopping: AtomicBool::new(false),
             tasks: Tasks::default(),
             writing: writing::Writing::default(),
@@ -272,22 +240,35 @@ impl Service {
     }
 
     /// The loop of this name.
-    pub fn find(&self, name: &str) -> Result<&Arc<Loop>> {
-        self.loops.get(name).ok_or_else(|| {
-            let names: Vec<&str> = self.loops.keys().map(String::as_str).collect();
-            let shown: String = name.chars().take(64).collect();
-            Error::unknown(format!("loop {shown:?}"), format!("name one of {}", names.join(", ")))
-        })
+    pub fn find(&self, name: &str) -> Result<&Loop> {
+        self.loops.get(name).ok_or_else(|| unknown(name, self.loops.keys()))
+    }
+
+    /// The central loop of this name.
+    pub fn central(&self, name: &str) -> Result<&Arc<Central>> {
+        let found = self.loops.get(name).and_then(Loop::central);
+        found.ok_or_else(|| unknown(name, self.central_loops().map(|loop_| &loop_.name)))
+    }
+
+    /// The loop of this name, to which devices report.
+    pub fn reports(&self, name: &str) -> Result<&Arc<Reports>> {
+        let found = self.loops.get(name).and_then(Loop::reports);
+        found.ok_or_else(|| unknown(name, self.report_loops().map(|loop_| &loop_.name)))
     }
 
     /// All loops in the order of their names.
-    pub fn loops(&self) -> impl Iterator<Item = &Arc<Loop>> {
+    pub fn loops(&self) -> impl Iterator<Item = &Loop> {
         self.loops.values()
     }
 
-    /// Loops whose people's devices add the noise.
-    pub fn devices(&self) -> &Arc<Devices> {
-        &self.devices
+    /// Central loops in the order of their names.
+    pub fn central_loops(&self) -> impl Iterator<Item = &Arc<Central>> {
+        self.loops().filter_map(Loop::central)
+    }
+
+    /// Loops to which devices report, in the order of their names.
+    pub fn report_loops(&self) -> impl Iterator<Item = &Arc<Reports>> {
+        self.loops().filter_map(Loop::reports)
     }
 
     /// The time by the service's clock.
@@ -305,12 +286,12 @@ impl Service {
         &self.store
     }
 
-    /// What requests may hold.
+    /// Limits on requests.
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// Whether there is a witness on another filesystem than the data.
+    /// True if there is a witness on another filesystem than the data.
     pub fn has_witness_apart(&self) -> bool {
         self.witness_place == Some(WitnessPlace::Apart)
     }
@@ -322,39 +303,38 @@ impl Service {
 
     /// Why something is not as it should be, by loop; empty if everything is.
     pub fn troubles(&self) -> Vec<String> {
-        let counts = |each: &&Arc<Loop>| matches!(each.plan.ledger, Ledger::Person { .. });
+        let counts = |loop_: &&Arc<Central>| matches!(loop_.plan.ledger, Ledger::Person { .. });
         let counting: Vec<&str> =
-            self.loops().filter(counts).map(|each| each.plan.name.as_str()).collect();
-        let missing = self.people.trouble(&counting, self.loops.len());
+            self.central_loops().filter(counts).map(|loop_| loop_.name.as_str()).collect();
+        let missing = self.people.trouble(&counting, self.central_loops().count());
         let mut troubles: Vec<String> = missing.into_iter().collect();
         troubles.extend(self.clock.doubt());
-        for each in self.loops() {
-            let stopped = each.halt_state().as_ref().map(|halt| halt.why.clone());
-            let of_loop =
-                stopped.into_iter().chain(each.closed_ahead()).chain(each.ticker.failure());
-            troubles.extend(of_loop.map(|why| format!("loop {}: {why}", each.plan.name)));
+        for loop_ in self.loops() {
+            let stopped = loop_.halt_state().as_ref().map(|halt| halt.why.clone());
+            let ahead = loop_.central().and_then(|central| central.closed_ahead());
+            let of_loop = stopped.into_iter().chain(ahead).chain(loop_.ticker.failure());
+            troubles.extend(of_loop.map(|why| format!("loop {}: {why}", loop_.name)));
         }
-        troubles.extend(self.devices.troubles());
         troubles
     }
 
-    /// Notices a head that a client has seen. A token of this service that is ahead of what is stored shows that the store has gone back.
+    /// Notices a head that a client has seen. A token of this service that is ahead of what is stored shows that the store was rolled back.
     pub async fn notice(&self, name: &str, token: &str) -> Result<()> {
-        let each = self.find(name)?;
-        let Some(seen) = Token::read(&self.tokens, each.life, token) else {
-            return self.notice_earlier(each, token).await;
+        let loop_ = self.central(name)?;
+        let Some(seen) = Token::read(&self.tokens, loop_.life, token) else {
+            return self.notice_earlier(loop_, token).await;
         };
-        let answering = each.answering();
+        let answering = loop_.answering();
         let served = HeadName::new(answering.served.number, &answering.served.chain);
         if seen == served {
             return Ok(());
         }
         // Another process may have released since: what is stored decides.
-        let head = self.head(each).await?;
+        let head = self.head(loop_).await?;
         let stored = HeadName::new(head.number, &head.chain);
         if seen.number < stored.number {
             // Hashes are kept for ever. A number that was left out after an accepted rollback has none.
-            let records = self.store.releases(each.life, seen.number.max(1), 1).await?;
+            let records = self.store.releases(loop_.life, seen.number.max(1), 1).await?;
             let record = records.first().filter(|record| record.number == seen.number);
             let same = |record: &ReleaseRecord| HeadName::new(record.number, &record.chain) == seen;
             if record.is_none_or(same) {
@@ -363,133 +343,49 @@ impl Service {
         } else if stored == seen {
             return Ok(());
         }
-        let news = each.halt_state().as_ref().is_none_or(|halt| halt.seen.is_none());
+        let news = loop_.halt_state().as_ref().is_none_or(|halt| halt.seen.is_none());
         // First: if the process ends here, the same token begins all this again. Whatever becomes of the others, this one stops.
-        let doubted = if news { self.doubt_others(each).await } else { Ok(()) };
+        let doubted = if news { self.doubt_others(loop_).await } else { Ok(()) };
         if seen.number > stored.number {
-            self.gone_back(each, seen.number).await?;
+            self.halt_rolled_back(loop_, seen.number).await?;
         } else {
-            self.forked(each, seen.number).await?;
+            self.forked(loop_, seen.number).await?;
         }
         doubted
     }
 
     /// Lets the tickers stop.
     pub fn stop(&self) {
-        self.devices.stop();
         self.stopping.store(true, Ordering::SeqCst);
     }
 }
 
-impl Loop {
-    async fn open(
-        plan: LoopPlan,
-        store: &Arc<dyn Store>,
-        clock: &Arc<time::BelievedClock>,
-        tokens: &Secret,
-        is_whole: bool,
-    ) -> Result<Self> {
-        let curator = plan.begin()?;
-        let now = clock.now();
-        let json = |error: serde_json::Error| Error::store(error);
-        let new = NewLife {
-            name: plan.name.clone(),
-            generation: plan.generation(),
-            params: serde_json::to_vec(&plan.params).map_err(json)?,
-            state: curator.save(),
-            event: serde_json::to_vec(&curator.event()).map_err(json)?,
-            closed: plan.slot(now).saturating_sub(1),
-            time: now,
-            counts_with: None,
+/// Error for a name that no loop of a kind has.
+fn unknown<'n>(name: &str, known: impl Iterator<Item = &'n String>) -> Error {
+    let shown: String = name.chars().take(64).collect();
+    let names: Vec<&str> = known.map(String::as_str).collect();
+    Error::unknown(format!("loop {shown:?}"), format!("name one of {}", names.join(", ")))
+}
+
+#[cfg(test)]
+impl Service {
+    /// Opens loops of devices alone.
+    pub(crate) async fn of_devices(
+        plans: Vec<DevicePlan>,
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        seal_key: Option<SealKey>,
+    ) -> Result<Arc<Self>> {
+        let options = Options {
+            plans: Vec::new(),
+            store,
+            clock,
+            people: Secret::from_bytes([3; 32]),
+            earlier_people: Vec::new(),
+            events: Secret::from_bytes([5; 32]),
+            witness: None,
+            limits: Limits::default(),
         };
-        if !is_whole {
-            generations::charge_noted(store.as_ref(), &new).await?;
-        }
-        let life = lives::begin(store.as_ref(), new, is_whole).await?;
-        let earlier = generations::earlier(store.as_ref(), &life).await?;
-        let mut head = store.head(life.id).await?;
-        if head.number == 0 {
-            head.chain = first_chain(store.id(), life.id, life.generation);
-        }
-        let lease = Lease::default();
-        lease.keep(store.as_ref(), life.id).await?;
-        let away = plan.slot(now) > head.closed.saturating_add(2);
-        let wait = if away { tick::grace(&plan) } else { 0 };
-        let settled = tick::settled(&plan, now);
-        let open = store.open_events(life.id).await?.into_iter().collect();
-        let last = match head.number {
-            0 => None,
-            number => store.releases(life.id, number, 1).await?.first().map(|record| record.time),
-        };
-        let served = loops::served(&head, last, &earlier)?;
-        let answering = Answering::new(served, tokens, life.id);
-        let ticker = Ticker::new(&plan.name, plan.tick);
-        let closed_until = AtomicU64::new(time::end_of_slot(&plan, head.closed));
-        Ok(Loop {
-            plan,
-            life: life.id,
-            earlier,
-            served: RwLock::new(Arc::new(answering)),
-            lease,
-            clock: Arc::clone(clock),
-            halted: Mutex::new(None),
-            ticker,
-            ticking: tokio::sync::Mutex::new(tick::Progress::new(clock.steady(), wait, settled)),
-            open: open::OpenEvents::new(open),
-            closed_until,
-            next_warning: AtomicU64::new(0),
-            counts: Counts::default(),
-        })
-    }
-
-    /// What answers people at this moment.
-    pub fn answering(&self) -> Arc<Answering> {
-        self.served.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn serve(&self, answering: Answering) {
-        *self.served.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(answering);
-    }
-
-    /// Why nothing is released at present.
-    pub fn halted(&self) -> Option<String> {
-        let halted = self.halt_state().as_ref().map(|halt| halt.why.clone());
-        halted.or_else(|| self.clock.doubt()).or_else(|| self.closed_ahead())
-    }
-
-    /// Whether the last tick failed and is tried again.
-    pub fn is_failing(&self) -> bool {
-        self.ticker.failure().is_some()
-    }
-
-    fn halt_state(&self) -> std::sync::MutexGuard<'_, Option<Halt>> {
-        self.halted.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Stops releases until an operator has looked. A store that has gone back is the reason that is told, whatever came before; the latest release that was seen
-    /// counts, and what has been noted of it is not noted again.
-    fn halt(&self, why: String, shown: Option<(u64, Note)>) {
-        tracing::error!(r#loop = %self.plan.name, "releases stop: {why}");
-        let (seen, unnoted) = shown.unzip();
-        let mut state = self.halt_state();
-        let is_known =
-            |halt: &Halt| halt.seen > seen || (halt.seen == seen && halt.unnoted.is_none());
-        if !state.as_ref().is_some_and(is_known) {
-            *state = Some(Halt { why, seen, unnoted });
-        }
-    }
-
-    /// Lets the store be told again of what stops a loop, after the charges have changed under which it was told. It returns the release that has been seen.
-    fn note_again(&self) -> Option<u64> {
-        let mut state = self.halt_state();
-        let halt = state.as_mut()?;
-        let seen = halt.seen?;
-        halt.unnoted = halt.unnoted.or(Some(Note::Seen));
-        Some(seen)
-    }
-
-    /// Events whose window has not ended: rewarded or not, so that it shows nothing but when people came.
-    pub fn open_events(&self) -> u64 {
-        self.open.count()
+        Self::open_with_devices(options, plans, seal_key).await
     }
 }

@@ -1,4 +1,4 @@
-//! What a loop has released, as a file for another one to begin with (`warm_start`): from the service, or from its store while none runs.
+//! Releases of a loop, as a file for another one to begin with (`warm_start`): from the service, or from its store while none runs.
 //!
 //! The file says what the model has cost. Some of that is known to the witness only, as are charges after which an older copy of the store was put
 //! back. And a release leaves the service only when the witness knows it. So a store that was served with a witness is not read without it.
@@ -15,24 +15,24 @@ use crate::{
 };
 
 impl Service {
-    /// What a loop has released, for another loop to begin with.
+    /// The released model of a loop, for another loop to begin with.
     pub async fn model_file(&self, name: &str) -> Result<String> {
-        let each = self.find(name)?;
-        let _not_while_ticking = each.ticking.lock().await;
-        let head = self.store.head(each.life).await?;
-        if head.number != each.answering().served.number {
+        let loop_ = self.central(name)?;
+        let _not_while_ticking = loop_.ticking.lock().await;
+        let head = self.store.head(loop_.life).await?;
+        if head.number != loop_.answering().served.number {
             let why = "the last release is not served yet: try again after the next tick";
             return Err(Error::Unavailable(why.into()));
         }
         let lives = self.store.lives().await?;
-        let life = lives.into_iter().find(|life| life.id == each.life);
+        let life = lives.into_iter().find(|life| life.id == loop_.life);
         let life = life.ok_or_else(|| Error::store("the life of the loop is missing"))?;
-        let charged = self.witnessed_replays(each.life).await;
+        let charged = self.witnessed_replays(loop_.life).await;
         write(self.store.as_ref(), &life, &head, charged).await
     }
 }
 
-/// What a loop has released up to this head, which is known to have been served, with what it has cost if so many replays are charged at least, or as many as other witnesses have told the store.
+/// The released model of a loop up to this head, which is known to have been served, with its cost: `charged` replays, or more where other witnesses have noted more in the store.
 async fn write(store: &dyn Store, life: &Life, head: &Head, charged: u64) -> Result<String> {
     let charged = charged.max(floor(store, replays_name(life.id)).await?);
     let curator = Curator::<SecureNoise>::resume_charged(&head.state, head.number, charged)?;

@@ -1,8 +1,8 @@
-//! How many events of a loop are open, for the limit on them.
+//! Open events of a loop, counted for the limit on them.
 //!
 //! They are counted where the outcome of a transaction is known. After an error of the store it is not: the events may be there or not, and a client that
-//! repeats them is told that they are. They are then read from the store again, while no other transaction of this process changes them. Slots that
-//! other processes still add events to are read now and then too; those that nobody asks for any more are not, for a window may have many, with all open events in them.
+//! repeats them gets the answer that they are. They are then read from the store again, while no other transaction of this process changes them. Slots that
+//! other processes still add events to are read now and then too; those that no rank request asks for any more are not, for a window may have many, with all open events in them.
 
 use std::{
     collections::BTreeMap,
@@ -17,18 +17,25 @@ use tokio::sync::{RwLock, RwLockWriteGuard};
 
 use crate::{
     Error, Result,
-    store::{LifeId, Store},
+    store::{LifeId, Ranked, Store},
 };
 
 /// Events by slot.
 pub(super) type Slots = BTreeMap<u64, u64>;
 
+/// Counts an event that was added to an open slot.
+pub(super) fn count_added(slots: &mut Slots, stored: Option<&Ranked>) {
+    if let Some(Ranked::Added { slot }) = stored {
+        *slots.entry(*slot).or_default() += 1;
+    }
+}
+
 /// The open events of a loop.
 pub(super) struct OpenEvents {
     slots: Mutex<Slots>,
-    /// Shared by transactions that change them, until the change is noted; whoever counts again has it alone.
+    /// Shared by transactions that change them, until the change is noted; a task that counts again has it alone.
     changing: RwLock<()>,
-    /// Whether the outcome of a transaction is not known.
+    /// True if the outcome of a transaction is not known.
     uncertain: AtomicBool,
 }
 
@@ -125,7 +132,7 @@ mod tests {
         let life = store.begin_life(sample::life("home", 1)).await.unwrap().id;
         let open = Arc::new(OpenEvents::new(Slots::new()));
         let (answer, answered) = oneshot::channel();
-        let (own, events) = (Arc::clone(&open), store.rank(vec![sample::event(life, 1)]));
+        let (own, events) = (Arc::clone(&open), store.insert_events(vec![sample::event(life, 1)]));
         let change = tokio::spawn(async move {
             let slow = async {
                 events.await?;

@@ -2,13 +2,13 @@
 //!
 //! Visits are counted under the hash of a person. Under another key every count would begin again at zero, so that the store remembers which keys it
 //! was served with and since when: a value of 16 bytes each, from which no key can be found. A key that was used and is not given any more is *missing* as long
-//! as something under it counts: then people are answered, and nobody is charged. Loops that count visits learn nothing then; the others, which protect one
-//! decision and charge nobody at any time, go on learning.
+//! as something under it counts: then people are answered, and no person is charged. Loops that count visits learn nothing then; the others, which protect one
+//! decision and charge no person at any time, go on learning.
 //!
 //! Counts under all given keys add up. A key is outlived when the last period in which it was used has ended in every loop, and the rows under it
 //! are gone, which could not be found for an erasure without it. Counts for ever are never outlived. Whether rows are gone is read from the store: how long
 //! they stand depends on every `retain` that the loop has had and on how long it was halted. While keys are missing rows stand under the present key all the
-//! same, so that it is noted as one that charges nobody: a key that was lost is outlived some time, and a foreign one is needed until its rows are gone.
+//! same, so that it is noted as one that charges no person: a key that was lost is outlived some time, and a foreign one is needed until its rows are gone.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -29,7 +29,7 @@ pub(super) struct People {
     missing: Vec<CheckValue>,
     /// The next line of the log, which another process may write.
     next: String,
-    /// Whether it has.
+    /// True if it has.
     superseded: AtomicBool,
 }
 
@@ -37,21 +37,21 @@ pub(super) struct People {
 struct Use {
     check: CheckValue,
     since: Time,
-    /// Whether visits were counted under it. While keys are missing only rows stand under it.
+    /// True if visits were counted under it. While keys are missing only rows stand under it.
     charges: bool,
 }
 
-/// What has happened where a process does not know the present keys any more.
+/// The trouble of a process that does not know the present keys any more.
 const SUPERSEDED: &str = "another process has begun with other keys of the people's hashes";
 
-/// What to do then.
+/// Its remedy.
 const ONE_FILE: &str =
     "Stop all processes, give all of them the same file of --people-key, and start them again";
 
-/// Ends a line of the log that charges nobody.
+/// End of a line of the log that charges no person.
 const CHARGES_NOBODY: u8 = 0;
 
-/// Stood in earlier logs for a key that charges nobody.
+/// Value in earlier logs for a key that charges no person.
 const UNNAMED: CheckValue = [0; 16];
 
 impl People {
@@ -90,12 +90,12 @@ impl People {
         Ok(People { current, earlier, missing, next, superseded: AtomicBool::new(false) })
     }
 
-    /// Looks whether another process uses keys that this one was not given, or lacks some: then people are answered, and nobody is charged here.
+    /// Looks whether another process uses keys that this one was not given, or lacks some: then people are answered, and no person is charged here.
     pub(super) async fn follow(&self, store: &dyn Store) -> Result<()> {
         if store.setting(self.next.clone()).await?.is_some()
             && !self.superseded.swap(true, Ordering::SeqCst)
         {
-            tracing::error!("{SUPERSEDED}: nobody is charged here any more. {ONE_FILE}");
+            tracing::error!("{SUPERSEDED}: no person is charged here any more. {ONE_FILE}");
         }
         Ok(())
     }
@@ -120,18 +120,18 @@ impl People {
         keys.map(|key| key.person(person)).collect()
     }
 
-    /// Whether counts under all keys are known, so that people may be charged.
+    /// True if counts under all keys are known, so that people may be charged.
     pub(super) fn are_known(&self) -> bool {
         self.missing.is_empty() && !self.superseded.load(Ordering::SeqCst)
     }
 
-    /// What is missing, in words, and what that means for loops: `counting` are those that count visits, of this many.
+    /// Missing keys in words, and their effect on loops: `counting` are those that count visits, of `loops` in all.
     pub(super) fn trouble(&self, counting: &[&str], loops: usize) -> Option<String> {
         if self.are_known() {
             return None;
         }
         let names: Vec<String> = self.missing.iter().map(|check| hex(&check[..4])).collect();
-        // Where one decision is protected nobody is counted, so that nothing is lost with a key but erasures.
+        // Where one decision is protected no person is counted, so that nothing is lost with a key but erasures.
         let learnt = match counting.len() {
             0 => "people are answered, and every loop goes on learning, since none counts visits"
                 .into(),
@@ -188,7 +188,7 @@ async fn needed(store: &dyn Store, log: &[Use], now: Time) -> Result<Vec<CheckVa
     for life in store.lives().await? {
         let params: LoopParams = serde_json::from_slice(&life.params).map_err(Error::store)?;
         if params.trust != Trust::Curator {
-            // Devices count their own reports, and name nobody.
+            // Devices count their own reports, and name no person.
             continue;
         }
         // Slots follow the clock, so that the first row is one of the oldest.
@@ -208,7 +208,7 @@ async fn needed(store: &dyn Store, log: &[Use], now: Time) -> Result<Vec<CheckVa
     Ok(needed)
 }
 
-/// What may stand under keys in a life.
+/// Counts and rows that may stand under keys in a generation.
 struct Counting {
     params: LoopParams,
     ended: bool,
@@ -217,13 +217,13 @@ struct Counting {
 }
 
 impl Counting {
-    /// How much later than the next key's first use, in milliseconds, the last use of a key may have been: the next process may have begun under a clock
+    /// Milliseconds by which the last use of a key may be later than the next key's first use: the next process may have begun under a clock
     /// that was believed and behind.
     fn margin(&self) -> u64 {
         (BEHIND + STEP).saturating_add(self.params.tick_milliseconds().saturating_mul(2))
     }
 
-    /// Whether visits count under a key that was used until then.
+    /// True if visits count under a key that was used until then.
     fn counts(&self, until: Time, now: Time) -> bool {
         let last = until.saturating_add(self.margin());
         let in_period = match self.params.privacy.per {
@@ -236,15 +236,15 @@ impl Counting {
         !self.ended && self.params.privacy.visits.is_some() && in_period
     }
 
-    /// Whether rows may stand under a key that was used until then. Any row counts, also one without a person: what it depends on is when people came.
+    /// True if rows may stand under a key that was used until then. Any row counts, also one without a person, so that the result depends on when people came and on nothing else.
     fn has_rows(&self, until: Time) -> bool {
-        // Twice: a clock that went back has put older rows behind the first one, too.
+        // Twice: a clock that was set back has put older rows behind the first one, too.
         let last = until.saturating_add(self.margin().saturating_mul(2));
         self.first_row.is_some_and(|first| first <= last)
     }
 }
 
-/// Whether the last process on this store was let in with this key although it lacked others: the next one with the same key changes nothing for anybody.
+/// True if the last process on this store was let in with this key although it lacked others: the next one with the same key changes nothing.
 pub(crate) async fn is_known_to_lack_keys(store: &dyn Store, current: CheckValue) -> Result<bool> {
     let log = log(store).await?;
     Ok(log.last().is_some_and(|last| last.check == current && !last.charges))

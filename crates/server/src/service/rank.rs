@@ -1,4 +1,4 @@
-//! Questions are answered: the event is committed before the answer leaves.
+//! Rank requests: the event is committed before the ranking leaves.
 //!
 //! **Repetitions.** An event id belongs to the key that asked first. A stored answer is given again for the same request under the same key, and for nothing
 //! else: another key gets one refusal whatever it sends, so that no caller can test what another one has sent. After an erasure every repetition gets the same
@@ -6,7 +6,10 @@
 
 use std::sync::{Arc, atomic::Ordering};
 
-use super::{Counts, Loop, Service, open::Slots};
+use super::{
+    Central, Counts, Service,
+    open::{Slots, count_added},
+};
 use crate::{
     Error, Result,
     clock::Clock,
@@ -18,18 +21,18 @@ use crate::{
     store::{Charge, Digest, NewEvent, Payer, Ranked, row},
 };
 
-/// A question with its answer, before its event is committed.
+/// A rank request with its ranking, before its event is committed.
 struct Prepared {
     request: RankRequest,
     digest: Digest,
     event_id: String,
     answer: StoredAnswer,
-    seen: Seen,
+    counts: RankCounts,
 }
 
-/// What is counted of a question when its event is stored, and not again when it is repeated.
+/// Counters incremented when an event is first stored.
 #[derive(Clone, Copy)]
-struct Seen {
+struct RankCounts {
     /// True if a person is missing in a loop that counts persons, so that nothing is learnt from it.
     without_person: bool,
     clipped: u64,
@@ -37,8 +40,8 @@ struct Seen {
     matched: bool,
 }
 
-impl Seen {
-    fn count(self, counts: &Counts) {
+impl RankCounts {
+    fn add_to(self, counts: &Counts) {
         Counts::add(&counts.ranks, 1);
         Counts::add(&counts.without_person, u64::from(self.without_person));
         Counts::add(&counts.clipped, self.clipped);
@@ -59,12 +62,12 @@ impl Service {
         self.tasks.compute(work).await
     }
 
-    /// Answers one question of a caller within this process.
+    /// Answers one rank request of a caller within this process.
     pub async fn rank(self: &Arc<Self>, name: &str, request: RankRequest) -> Result<RankAnswer> {
         self.rank_for("", name, request).await
     }
 
-    /// Answers one question of a caller, who is named by the id of their key.
+    /// Answers one rank request of a caller, who is named by the id of their key.
     pub async fn rank_for(
         self: &Arc<Self>,
         caller: &str,
@@ -75,7 +78,7 @@ impl Service {
         answers.pop().unwrap_or_else(|| Err(Error::store("no answer was stored")))
     }
 
-    /// Answers many questions of a caller within this process.
+    /// Answers many rank requests of a caller within this process.
     pub async fn rank_all(
         self: &Arc<Self>,
         name: &str,
@@ -84,19 +87,19 @@ impl Service {
         self.rank_all_for("", name, requests).await
     }
 
-    /// Answers many questions of a caller in one transaction. What is wrong with one of them does not touch the others.
+    /// Answers many rank requests of a caller in one transaction. An error in one of them does not touch the others.
     pub async fn rank_all_for(
         self: &Arc<Self>,
         caller: &str,
         name: &str,
         requests: Vec<RankRequest>,
     ) -> Result<Vec<Result<RankAnswer>>> {
-        let each = self.find(name)?;
+        let loop_ = self.central(name)?;
         self.check_batch("requests", requests.len())?;
         self.check_actions(&requests)?;
-        // Where that fails, the question will fail too.
-        let _ = each.open.make_certain(self.store.as_ref(), each.life).await;
-        self.check_room(each, requests.len() as u64)?;
+        // Where that fails, the request will fail too.
+        let _ = loop_.open.make_certain(self.store.as_ref(), loop_.life).await;
+        self.check_room(loop_, requests.len() as u64)?;
         let mut events = Vec::with_capacity(requests.len());
         let keep = |made: Result<(NewEvent, Prepared)>| {
             made.map(|(event, prepared)| {
@@ -104,26 +107,23 @@ impl Service {
                 prepared
             })
         };
-        let made = self.prepare_all(caller, each, requests).await?;
+        let made = self.prepare_all(caller, loop_, requests).await?;
         let prepared: Vec<Result<Prepared>> = made.into_iter().map(keep).collect();
-        let seen: Vec<Seen> = prepared.iter().flatten().map(|one| one.seen).collect();
-        let (counted, store) = (Arc::clone(each), Arc::clone(&self.store));
+        let counts: Vec<RankCounts> = prepared.iter().flatten().map(|one| one.counts).collect();
+        let (counted, store) = (Arc::clone(loop_), Arc::clone(&self.store));
         let stored = self.tasks.carry_out(async move {
             let note = |slots: &mut Slots, stored: &Vec<Ranked>| {
-                for (one, seen) in stored.iter().zip(seen) {
-                    if let Ranked::Added { slot } = one {
-                        *slots.entry(*slot).or_default() += 1;
-                        seen.count(&counted.counts);
-                        if seen.without_person {
+                for (one, counts) in stored.iter().zip(counts) {
+                    count_added(slots, Some(one));
+                    if let Ranked::Added { .. } = one {
+                        counts.add_to(&counted.counts);
+                        if counts.without_person {
                             counted.warn_without_person();
                         }
                     }
                 }
             };
-            let stored = counted.open.change(store.rank(events), note).await;
-            // Where that fails, the next question tries it.
-            let _ = counted.open.make_certain(store.as_ref(), counted.life).await;
-            stored
+            counted.insert(store.as_ref(), store.insert_events(events), note).await
         });
         let stored = stored.await;
         self.writing.note(&stored, self.clock.steady());
@@ -159,13 +159,13 @@ impl Service {
     }
 
     /// Refuses more open events than there is room for: a number that depends on when people came and on nothing else.
-    fn check_room(&self, each: &Loop, more: u64) -> Result<()> {
+    fn check_room(&self, loop_: &Central, more: u64) -> Result<()> {
         let most = self.limits.open_events;
-        if each.open_events().saturating_add(more) <= most {
+        if loop_.open_events().saturating_add(more) <= most {
             return Ok(());
         }
         let message = format!("{most} events are open: wait until their windows have ended");
-        let retry_after = each.plan.tick.div_ceil(1000).max(1);
+        let retry_after = loop_.plan.tick.div_ceil(1000).max(1);
         Err(Error::TooMany { message, retry_after })
     }
 
@@ -173,29 +173,29 @@ impl Service {
     async fn prepare_all(
         self: &Arc<Self>,
         caller: &str,
-        each: &Arc<Loop>,
+        loop_: &Arc<Central>,
         requests: Vec<RankRequest>,
     ) -> Result<Vec<Result<(NewEvent, Prepared)>>> {
         if requests.iter().map(RankRequest::work).sum::<usize>() <= LIGHT {
-            return Ok(requests.into_iter().map(|one| self.prepare(caller, each, one)).collect());
+            return Ok(requests.into_iter().map(|one| self.prepare(caller, loop_, one)).collect());
         }
-        let (service, caller, each) = (Arc::clone(self), caller.to_string(), Arc::clone(each));
-        let prepare = move |one| service.prepare(&caller, &each, one);
+        let (service, caller, loop_) = (Arc::clone(self), caller.to_string(), Arc::clone(loop_));
+        let prepare = move |one| service.prepare(&caller, &loop_, one);
         self.compute(move || requests.into_iter().map(prepare).collect()).await
     }
 
     fn prepare(
         &self,
         caller: &str,
-        each: &Arc<Loop>,
+        loop_: &Arc<Central>,
         mut request: RankRequest,
     ) -> Result<(NewEvent, Prepared)> {
-        if let Some(path) = &each.plan.params.person_from {
+        if let Some(path) = &loop_.plan.params.person_from {
             request.take_person(path);
         }
         request.check(&self.limits)?;
-        let (plan, now) = (&each.plan, self.clock.now());
-        let answering = each.answering();
+        let (plan, now) = (&loop_.plan, self.clock.now());
+        let answering = loop_.answering();
         let decision = decide(plan, &answering.served.policy, &request, Coins::draw()?)?;
         let event_id = match &request.event_id {
             Some(id) => id.clone(),
@@ -206,15 +206,15 @@ impl Service {
             None => Vec::new(),
             Some(_) => ExportedEvent::write(&request, &decision, now)?,
         };
-        // Under a key: whoever has the store alone cannot try out names.
+        // Under a key: a holder of the store alone cannot try out names.
         let digest = self.events.request(caller, &request_digest(&request));
         let event = NewEvent {
-            life: each.life,
+            life: loop_.life,
             event: self.events.event(&plan.name, &event_id),
             request: digest,
             answer: row::encode(&answer)?,
             person: request.person.as_deref().map(|person| self.people.hash(person)),
-            payer: self.payer(each, request.person.as_deref(), now),
+            payer: self.payer(loop_, request.person.as_deref(), now),
             slot: plan.due(now),
             time: now,
             deferred: request.defer,
@@ -224,13 +224,13 @@ impl Service {
         let (clipped, unknown) = totals(&decision.report);
         let matched = decision.matched == Some(true);
         let without_person = event.person.is_none() && matches!(plan.ledger, Ledger::Person { .. });
-        let seen = Seen { without_person, clipped, unknown, matched };
-        Ok((event, Prepared { request, digest, event_id, answer, seen }))
+        let counts = RankCounts { without_person, clipped, unknown, matched };
+        Ok((event, Prepared { request, digest, event_id, answer, counts }))
     }
 
-    /// Who pays for an event of this person.
-    fn payer(&self, each: &Loop, person: Option<&str>, now: u64) -> Payer {
-        match (each.plan.ledger, person) {
+    /// The payer for an event of this person.
+    fn payer(&self, loop_: &Central, person: Option<&str>, now: u64) -> Payer {
+        match (loop_.plan.ledger, person) {
             (Ledger::Decision, _) => Payer::Decision,
             (ledger @ Ledger::Person { most, .. }, Some(person)) if self.people.are_known() => {
                 Payer::Person(Charge {
@@ -246,21 +246,21 @@ impl Service {
     }
 }
 
-/// Milliseconds between two warnings that questions come without a person, at least.
+/// Milliseconds between two warnings that rank requests come without a person, at least.
 const WARNED: u64 = 3_600_000;
 
-impl Loop {
-    /// Warns that questions come without a person: once an hour, whoever comes.
+impl Central {
+    /// Warns that rank requests come without a person: once an hour at most.
     fn warn_without_person(&self) {
         let now = self.clock.steady();
         let due = |next: u64| (now >= next).then_some(now.saturating_add(WARNED));
         if self.next_warning.fetch_update(Ordering::Relaxed, Ordering::Relaxed, due).is_ok() {
-            tracing::warn!(r#loop = %self.plan.name, "questions come without `person` in a loop that counts persons (`visits`): they are answered, and nothing is learnt from them; send `person`, or leave `visits` out of the file");
+            tracing::warn!(r#loop = %self.plan.name, "rank requests come without `person` in a loop that counts persons (`visits`): they are answered, and nothing is learnt from them; send `person`, or leave `visits` out of the file");
         }
     }
 }
 
-/// The answer of a question of which this is stored.
+/// The answer of a rank request of which this is stored.
 fn answer_stored(one: Prepared, stored: Ranked) -> Result<RankAnswer> {
     match stored {
         Ranked::Added { .. } => one.answer.answer(&one.request, one.event_id),

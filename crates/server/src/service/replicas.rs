@@ -1,18 +1,13 @@
 //! Several processes on one store: what the others see of what one does.
 //!
-//! What stops releases is noted in the store, and then the epoch moves on:
+//! A reason to stop releases is noted in the store, and then the epoch moves on:
 //!
 //! ```text
 //! note -> new epoch      a holder of the old one that has not seen the note cannot commit
 //! new lease -> look      a holder of a later one sees the note
 //! ```
 
-use std::sync::Arc;
-
-use super::{
-    Loop, Service, WATCHED,
-    tick::{Progress, settled},
-};
+use super::{Central, LifeCycle, Loop, Service, WATCHED, tick::Progress};
 use crate::{
     Result,
     clock::Time,
@@ -20,12 +15,12 @@ use crate::{
     store::{Head, ReleaseRecord},
 };
 
-/// Whether a loop is stopped because its store has gone back.
-fn known_to_be_back(each: &Loop) -> bool {
-    each.halt_state().as_ref().is_some_and(|halt| halt.seen.is_some())
+/// True if a loop is stopped because its store was rolled back.
+fn is_rolled_back(loop_: &LifeCycle) -> bool {
+    loop_.halt_state().as_ref().is_some_and(|halt| halt.seen.is_some())
 }
 
-/// Whether a head, of this number or a later one, follows another release than the one that is served here. `found` is the first record from its number on.
+/// True if a head, of this number or a later one, follows another release than the one that is served here. `found` is the first record from its number on.
 fn is_other_chain(head: &Head, served: HeadName, found: Option<&ReleaseRecord>) -> bool {
     if head.number == served.number {
         return HeadName::new(head.number, &head.chain) != served;
@@ -47,10 +42,10 @@ impl Service {
     /// Says so where another process has begun a new generation of a loop: nothing is learnt from what this one answers any more.
     async fn notice_ended(&self) -> Result<()> {
         let lives = self.store.lives().await?;
-        for each in self.loops().filter(|each| each.halt_state().is_none()) {
-            if lives.iter().any(|life| life.id == each.life && life.ended.is_some()) {
+        for loop_ in self.loops().filter(|loop_| loop_.halt_state().is_none()) {
+            if lives.iter().any(|life| life.id == loop_.life && life.ended.is_some()) {
                 let why = "another process has begun a new generation of this loop: give all of them the same file of loops, and start this one again";
-                each.halt(why.into(), None);
+                loop_.halt(why.into(), None);
             }
         }
         Ok(())
@@ -66,77 +61,82 @@ impl Service {
     }
 
     /// Looks at what other processes have done to a loop: a head that they have released is served, one that is behind what this process has served shows that the
-    /// store has gone back, what they have noted stops this process too, and what an operator has accepted lets it go on.
-    pub(super) async fn follow(&self, each: &Arc<Loop>, head: &Head) -> Result<()> {
-        if !self.store.is_shared() {
-            return self.publish(each, head, None).await;
-        }
-        let answering = each.answering();
+    /// store was rolled back, what they have noted stops this process too, and what an operator has accepted lets it go on.
+    pub(super) async fn follow(&self, loop_: &Loop, head: &Head) -> Result<()> {
+        let central = match loop_ {
+            Loop::Central(central) if self.store.is_shared() => central,
+            Loop::Reports(reports) if head.number > loop_.released().0 => {
+                self.publish(loop_, head, None).await?;
+                return self.follow_reports(reports).await;
+            }
+            _ => return self.publish(loop_, head, None).await,
+        };
+        let answering = central.answering();
         let served = HeadName::new(answering.served.number, &answering.served.chain);
-        let known = known_to_be_back(each);
+        let known = is_rolled_back(central);
         if !known && head.number < served.number {
-            self.doubt_what_others_served(each).await?;
-            return self.gone_back(each, served.number).await;
+            self.doubt_what_others_served(central).await?;
+            return self.halt_rolled_back(central, served.number).await;
         }
         let found = match head.number > served.number {
-            true => self.record_from(each, served.number).await?,
+            true => self.record_from(central, served.number).await?,
             false => None,
         };
         if !known && is_other_chain(head, served, found.as_ref()) {
-            self.doubt_what_others_served(each).await?;
-            return self.forked(each, served.number).await;
+            self.doubt_what_others_served(central).await?;
+            return self.forked(central, served.number).await;
         }
         let before = answering.served.replays;
-        let charged = self.witnessed_replays(each.life).await.max(before);
+        let charged = self.witnessed_replays(central.life).await.max(before);
         let last = (charged, served.number);
-        // A loop that is stopped stays so until somebody accepts it, which moves the head.
+        // A loop that is stopped stays so until an operator accepts it, which moves the head.
         let lacks = (!known || head.number > served.number)
-            && self.compare_charges(each, head, last, found.as_ref()).await?;
-        self.publish(each, head, None).await?;
-        let replays = each.answering().served.replays;
+            && self.compare_charges(central, head, last, found.as_ref()).await?;
+        self.publish(loop_, head, None).await?;
+        let replays = central.answering().served.replays;
         if replays > before && !lacks {
-            self.go_on(each, head, replays).await?;
+            self.go_on(central, head, replays).await?;
         }
-        self.recall_halt(each).await
+        self.recall_halt(central).await
     }
 
     /// Another process has accepted a rollback.
-    async fn go_on(&self, each: &Loop, head: &Head, replays: u64) -> Result<()> {
-        self.witness_replays(each.life, replays).await?;
-        match each.note_again() {
+    async fn go_on(&self, loop_: &Central, head: &Head, replays: u64) -> Result<()> {
+        self.witness_replays(loop_.life, replays).await?;
+        match loop_.note_again() {
             // It did not know of what was seen here: that is another rollback.
-            Some(seen) if seen >= head.number => self.gone_back(each, seen).await,
+            Some(seen) if seen >= head.number => self.halt_rolled_back(loop_, seen).await,
             _ => {
-                each.halt_state().take_if(|halt| halt.seen.is_some());
+                loop_.halt_state().take_if(|halt| halt.seen.is_some());
                 Ok(())
             }
         }
     }
 
-    /// Ends the right of whoever may release now, when it is noted that nothing may be released.
-    pub(super) async fn end_epoch(&self, each: &Loop) -> Result<()> {
+    /// Ends the right of the process that may release now, when it is noted that nothing may be released.
+    pub(super) async fn end_epoch(&self, loop_: &LifeCycle) -> Result<()> {
         if self.store.is_shared() {
-            self.store.take_epoch(each.life).await?;
+            self.store.take_epoch(loop_.life).await?;
         }
         Ok(())
     }
 
-    /// Counts open events again when slots have closed: other processes add some too. Questions wait for it, so that it must not take longer the more events are open.
+    /// Counts open events again when slots have closed: other processes add some too. Rank requests wait for it, so that it must not take longer the more events are open.
     pub(super) async fn recount(
         &self,
-        each: &Loop,
+        loop_: &Loop,
         head: &Head,
         progress: &mut Progress,
         now: Time,
     ) -> Result<()> {
-        // After a clock that went back, earlier slots are asked for again.
-        let settled = settled(&each.plan, now);
+        // After a clock that was set back, earlier slots are asked for again.
+        let settled = loop_.settled(head, now);
         progress.settled = progress.settled.min(settled);
         if !self.store.is_shared() || head.closed == progress.counted {
             return Ok(());
         }
         let after = progress.settled;
-        each.open.recount(self.store.as_ref(), each.life, head.closed, after).await?;
+        loop_.open.recount(self.store.as_ref(), loop_.life, head.closed, after).await?;
         (progress.counted, progress.settled) = (head.closed, settled);
         Ok(())
     }

@@ -28,12 +28,12 @@ impl Service {
         name: &str,
         rewards: Vec<(String, RewardRequest)>,
     ) -> Result<Vec<Result<()>>> {
-        let each = self.find(name)?;
+        let loop_ = self.central(name)?;
         self.check_batch("rewards", rewards.len())?;
-        let sum = each.plan.params.reward.combine == Combine::Sum;
+        let sum = loop_.plan.params.reward.combine == Combine::Sum;
         let prepare = |(event, request): &(String, RewardRequest)| {
             Ok(NewReward {
-                life: each.life,
+                life: loop_.life,
                 event: self.events.event(name, event),
                 units: request.units()?,
                 key: request.idempotency_key.as_ref().map(|key| hash::of_bytes(key.as_bytes())),
@@ -42,7 +42,7 @@ impl Service {
         };
         let prepared: Vec<Result<NewReward>> = rewards.iter().map(prepare).collect();
         let sound = prepared.iter().flatten().cloned().collect();
-        let counted = Arc::clone(each);
+        let counted = Arc::clone(loop_);
         let outcomes = self.carry_out(self.store.reward(sound), move |outcomes: &Vec<Outcome>| {
             let number = |wanted: &[Outcome]| {
                 outcomes.iter().filter(|outcome| wanted.contains(outcome)).count() as u64
@@ -63,9 +63,9 @@ impl Service {
 
     /// Marks a deferred event as shown.
     pub async fn activate(&self, name: &str, event: &str) -> Result<()> {
-        let each = self.find(name)?;
-        let counted = Arc::clone(each);
-        let activated = self.store.activate(each.life, self.events.event(name, event));
+        let loop_ = self.central(name)?;
+        let counted = Arc::clone(loop_);
+        let activated = self.store.activate(loop_.life, self.events.event(name, event));
         let outcome = self.carry_out(activated, move |outcome| {
             Counts::add(&counted.counts.activations, u64::from(*outcome == Outcome::Taken));
         });

@@ -1,22 +1,22 @@
-//! A store that has gone back: noticed, accepted by an operator, charged.
+//! A rollback of the store: noticed, accepted by an operator, charged.
 //!
-//! An older copy that is put back releases sums about the same people a second time, under new noise. Two things notice it: tokens that clients echo,
+//! An older copy that is restored releases sums about the same people a second time, under new noise. Two things notice it: tokens that clients echo,
 //! and the witness, a file on another filesystem. From then on nothing is released. An operator who accepts it names the head of the store; the state
-//! goes on from there under numbers that nobody has seen, and one more replay is charged to the guarantee, `mu sqrt(1 + replays)`
+//! goes on from there under numbers that no client has seen, and one more replay is charged to the guarantee, `mu sqrt(1 + replays)`
 //! (`release/stream.rs` of the core).
 //!
 //! **One charge for each line.** A line is what one copy of the store has released. Each costs mu at most, so that l lines cost `mu sqrt(l)`, whatever the number of
 //! their releases: one charge covers all that a dropped line has released. While a loop is stopped, later tokens of that line raise the number that is gone on
 //! from, and add no charge; after the acceptance numbers that were left out are taken to be of the line that is charged.
 //!
-//! A token with a number beyond those that comes after the acceptance is charged again, though it may be of the same line: it cannot be told from a token of
-//! another one. Let line A go on from copy c until it is dropped, and let A' be the line of the same copy put back once before, or on a cloned machine. Both begin
+//! A token with a number beyond those that comes after the acceptance is charged again, though it may be of the same line: it cannot be distinguished from a token of
+//! another one. Let line A go on from copy c until it is dropped, and let A' be the line of the same copy restored once before, or on a cloned machine. Both begin
 //! with the same state, key of tokens, number of replays and epoch, so that A' may make any token that A may, but for the hash; the store that goes on has the
 //! releases of neither, and cannot say whose hash it is. In one world all tokens are of A and two lines have been seen, in the other the later token is of A' and there are three.
 //! The service sees the same, so that a rule without a charge in the first world has none in the second, where `mu sqrt(2)` is too little. A random name in the
 //! tokens would not help: a copy has the name of its line, and a cloned machine that of its process.
 //!
-//! **What one process knows, all charge.** Each replica has a witness of its own, and one of them may know of charges that a copy of the database has lost. Whoever has such a witness tells the
+//! **What one process knows, all charge.** Each replica has a witness of its own, and one of them may know of charges that a copy of the database has lost. A process with such a witness notes it in the
 //! store at its start, as a floor; an acceptance charges one more than the floor, and is refused by the transaction that would commit it where the floor has risen meanwhile. A process that comes
 //! later finds the acceptance in the chain, in place of a release that it has seen, and stops the loop again if that was charged with less than it knows: see [`lacking`].
 //!
@@ -29,7 +29,7 @@ use reticent::{bandit::Curator, noise::SecureNoise};
 use reticent_loops::page::epsilon_text;
 use serde::{Deserialize, Serialize};
 
-use super::{Answering, Loop, Note, Service};
+use super::{Answering, Central, LifeCycle, Service, life_cycle::Note};
 use crate::{
     Error, Result,
     clock::Clock,
@@ -63,12 +63,12 @@ pub struct Accepted {
     pub cost: RollbackCost,
 }
 
-/// The name of the note that a life has gone back.
+/// The name of the note that a generation was rolled back, which is stored.
 pub(super) fn note_name(life: LifeId, replays: u64) -> String {
     format!("gone back: life {life}, replays {replays}")
 }
 
-/// What one more replay has to be charged to before a loop goes on; none if everything is charged that is known.
+/// Replays that have to be charged before a loop goes on; none if everything is charged that is known.
 ///
 /// Let a process know of `known` charges, which are as many lines and one more, and let it have seen a release that the store has left out with an acceptance under which `accepted`
 /// were charged. That acceptance begins a further line. If it knew of all others, it has charged more than `known`. Else `known + 1` are due for the lines up to
@@ -91,17 +91,17 @@ fn shown_name(life: LifeId) -> String {
     format!("shown: life {life}")
 }
 
-/// The name of the note that another loop has shown that the store has gone back.
+/// The name of the note that another loop has shown a rollback of the store.
 pub(super) fn doubt_name(life: LifeId, replays: u64) -> String {
     format!("doubted: life {life}, replays {replays}")
 }
 
 impl Service {
     /// Notes a head that is committed, before it is served.
-    pub(super) async fn witness_head(&self, each: &Loop, head: &Head) -> Result<()> {
+    pub(super) async fn witness_head(&self, loop_: &Central, head: &Head) -> Result<()> {
         let Some(witness) = &self.witness else { return Ok(()) };
         let mut witness = witness.lock().await;
-        witness.see(each.life, head);
+        witness.see(loop_.life, head);
         witness.write(self.clock.now())
     }
 
@@ -127,30 +127,30 @@ impl Service {
         let Some(witness) = &self.witness else { return Ok(()) };
         let record = witness.lock().await.record.clone();
         self.repeat_lost(&record).await?;
-        for each in self.loops() {
-            for life in &each.earlier.lives {
+        for loop_ in self.central_loops() {
+            for life in &loop_.earlier.lives {
                 let Some(seen) = record.heads.get(life) else { continue };
                 let alone = record.alone(*life, seen);
                 if alone.check(self.store.as_ref()).await? != Agreement::Agrees {
-                    self.ledger_lacks(each, *life, seen.number).await?;
+                    self.ledger_lacks(loop_, *life, seen.number).await?;
                 }
             }
-            let Some(seen) = record.heads.get(&each.life) else { continue };
-            let alone = record.alone(each.life, seen);
+            let Some(seen) = record.heads.get(&loop_.life) else { continue };
+            let alone = record.alone(loop_.life, seen);
             match alone.check(self.store.as_ref()).await? {
                 Agreement::Agrees => {
-                    let known = record.replays.get(&each.life).copied().unwrap_or(0).into();
-                    let found = self.record_from(each, seen.number).await?;
-                    let (head, last) = (self.head(each).await?, (known, seen.number));
-                    self.compare_charges(each, &head, last, found.as_ref()).await?;
+                    let known = record.replays.get(&loop_.life).copied().unwrap_or(0).into();
+                    let found = self.record_from(loop_, seen.number).await?;
+                    let (head, last) = (self.head(loop_).await?, (known, seen.number));
+                    self.compare_charges(loop_, &head, last, found.as_ref()).await?;
                 }
                 Agreement::Forked { number, .. } => {
-                    self.doubt_what_others_served(each).await?;
-                    self.forked(each, number).await?;
+                    self.doubt_what_others_served(loop_).await?;
+                    self.forked(loop_, number).await?;
                 }
                 Agreement::Behind { .. } | Agreement::OtherStore { .. } => {
-                    self.doubt_what_others_served(each).await?;
-                    self.gone_back(each, seen.number).await?;
+                    self.doubt_what_others_served(loop_).await?;
+                    self.halt_rolled_back(loop_, seen.number).await?;
                 }
             }
         }
@@ -172,20 +172,20 @@ impl Service {
         Ok(())
     }
 
-    /// Stops the other loops of a database that has gone back in one of them: other processes may have served releases of theirs that it has lost too. The witness of a process that is alone has
+    /// Stops the other loops of a database that was rolled back in one of them: other processes may have served releases of theirs that it has lost too. The witness of a process that is alone has
     /// seen everything that was served, and tells for each loop.
-    pub(super) async fn doubt_what_others_served(&self, each: &Loop) -> Result<()> {
-        if self.store.is_shared() { self.doubt_others(each).await } else { Ok(()) }
+    pub(super) async fn doubt_what_others_served(&self, loop_: &Central) -> Result<()> {
+        if self.store.is_shared() { self.doubt_others(loop_).await } else { Ok(()) }
     }
 
-    /// Lets the witness know what the store knows, before anybody is answered: a release that was committed when the last process died, keys that
+    /// Lets the witness know what the store knows, before any request is answered: a release that was committed when the last process died, keys that
     /// were revoked and people who were erased without it.
     pub(super) async fn inform_witness(&self) -> Result<()> {
         let Some(witness) = &self.witness else { return Ok(()) };
         let mut witness = witness.lock().await;
         // A doubted clock is no reason to leave a head out: it is served all the same.
-        for each in self.loops().filter(|each| each.halt_state().is_none()) {
-            witness.see(each.life, &self.head(each).await?);
+        for loop_ in self.central_loops().filter(|loop_| loop_.halt_state().is_none()) {
+            witness.see(loop_.life, &self.head(loop_).await?);
         }
         witness.note_others(self.store.as_ref()).await?;
         witness.note_replays(self.store.as_ref()).await?;
@@ -193,27 +193,27 @@ impl Service {
     }
 
     /// Lets the witness know whom other processes have erased, which keys they have revoked and what they have begun. Heads are noted when they are served, and
-    /// not here: of a database that goes back meanwhile they would be older ones.
+    /// not here: of a database that is rolled back meanwhile they would be older ones.
     pub(super) async fn inform_witness_of_others(&self) -> Result<()> {
         let Some(witness) = &self.witness else { return Ok(()) };
         let mut witness = witness.lock().await;
-        // A database may go back while it is served, as when a standby is promoted.
+        // A database may be rolled back while it is served, as when a standby is promoted.
         self.repeat_lost(&witness.record).await?;
         let before = witness.record.clone();
         witness.note_others(self.store.as_ref()).await?;
         if witness.record == before { Ok(()) } else { witness.write(self.clock.now()) }
     }
 
-    /// What a life has cost one person, replays that only a witness knows of included.
+    /// Cost of a generation for one person, replays that only a witness knows of included.
     pub(super) async fn cost_of(&self, life: LifeId) -> Result<Curator<SecureNoise>> {
         let head = self.store.head(life).await?;
         Ok(Curator::resume_charged(&head.state, head.number, self.charged(life).await?)?)
     }
 
-    /// Replays of a life that this witness knows of, or that of any process that has told the store.
+    /// Replays of a life that this witness knows of, or that of any process that has noted it in the store.
     pub(super) async fn charged(&self, life: LifeId) -> Result<u64> {
-        let told = floor(self.store.as_ref(), replays_name(life)).await?;
-        Ok(told.max(self.witnessed_replays(life).await))
+        let noted = floor(self.store.as_ref(), replays_name(life)).await?;
+        Ok(noted.max(self.witnessed_replays(life).await))
     }
 
     /// Replays of a life that the witness of this process knows of.
@@ -227,23 +227,23 @@ impl Service {
     /// The first record of a loop that has this number or a later one: a number that was left out after an accepted rollback has none.
     pub(super) async fn record_from(
         &self,
-        each: &Loop,
+        loop_: &Central,
         number: u64,
     ) -> Result<Option<ReleaseRecord>> {
-        Ok(self.store.releases(each.life, number.max(1), 1).await?.into_iter().next())
+        Ok(self.store.releases(loop_.life, number.max(1), 1).await?.into_iter().next())
     }
 
-    /// Stops a loop whose store has gone back, if whoever accepted that did not know of as many charges as are known here, and says whether. `found` is the first record of the store from
+    /// Stops a loop whose store was rolled back, if the process that accepted that did not know of as many charges as are known here, and returns true then. `found` is the first record of the store from
     /// the number on that was seen here last.
     pub(super) async fn compare_charges(
         &self,
-        each: &Loop,
+        loop_: &Central,
         head: &Head,
         (known, seen): (u64, u64),
         found: Option<&ReleaseRecord>,
     ) -> Result<bool> {
         let link = found.filter(|found| seen > 0 && found.number > seen);
-        if link.is_none() && known <= each.answering().served.replays {
+        if link.is_none() && known <= loop_.answering().served.replays {
             return Ok(false);
         }
         let stored = loops::learner(head)?.replays();
@@ -251,37 +251,42 @@ impl Service {
         let accepted =
             link.map(|link| Rollback::read(&link.release).map_or(1, |rollback| rollback.replays));
         let Some(charged) = lacking(known, stored, accepted) else { return Ok(false) };
-        self.store.raise_floor(replays_name(each.life), charged).await?;
-        let seen = each.note_again();
-        let shown = "whoever accepted that this is an older copy of the store did not know of all replays that were charged before";
-        self.doubt(each, shown).await?;
+        self.store.raise_floor(replays_name(loop_.life), charged).await?;
+        let seen = loop_.note_again();
+        let shown = "the process that accepted the rollback did not know of all replays that were charged before";
+        self.doubt(loop_, shown).await?;
         if let Some(seen) = seen.filter(|seen| *seen > head.number) {
-            self.gone_back(each, seen).await?;
+            self.halt_rolled_back(loop_, seen).await?;
         }
-        // The store knows it now, so that it is charged once, whoever accepts it.
-        self.witness_replays(each.life, charged).await?;
-        self.witness_head(each, head).await?;
+        // The store knows it now, so that it is charged once.
+        self.witness_replays(loop_.life, charged).await?;
+        self.witness_head(loop_, head).await?;
         Ok(true)
     }
 
     /// Stops the releases of a loop of whose releases this number has been seen.
-    pub(super) async fn gone_back(&self, each: &Loop, seen: u64) -> Result<()> {
-        let (number, accept) = self.acceptance(each).await;
+    pub(super) async fn halt_rolled_back(&self, loop_: &Central, seen: u64) -> Result<()> {
+        let (number, accept) = self.acceptance(loop_).await;
         let why = format!(
             "rollback: this copy of the store ends at release {number}, but release {seen} was already published. {accept}"
         );
-        self.halt_for_good(each, why, seen).await
+        self.halt_for_good(loop_, why, seen).await
     }
 
     /// Stops a loop that counts in the ledger of an earlier generation of which the store lacks a release: visits to it are missing in the ledger. Each release that
     /// is shown so is charged once, with all of its generation before it, as those of the present one are.
-    pub(super) async fn ledger_lacks(&self, each: &Loop, life: LifeId, seen: u64) -> Result<()> {
+    pub(super) async fn ledger_lacks(
+        &self,
+        loop_: &Central,
+        life: LifeId,
+        seen: u64,
+    ) -> Result<()> {
         let name = shown_name(life);
         if seen <= floor(self.store.as_ref(), name.clone()).await? {
             return Ok(());
         }
         let shown = "an earlier generation with the same ledger was rolled back, and visits may be missing in the ledger";
-        self.doubt(each, shown).await?;
+        self.doubt(loop_, shown).await?;
         // Last: if the process ends before it, the same token or witness begins all this again.
         self.store.raise_floor(name, seen).await?;
         Ok(())
@@ -289,15 +294,15 @@ impl Service {
 
     /// Stops the releases of the other loops: one file holds them all, and what a client has seen of one loop does not tell how far the others were.
     /// A loop that is not in the file now stops when it is there again.
-    pub(super) async fn doubt_others(&self, each: &Loop) -> Result<()> {
+    pub(super) async fn doubt_others(&self, loop_: &Central) -> Result<()> {
         let mut doubted = Ok(());
-        for other in self.loops().filter(|other| other.life != each.life) {
+        for other in self.central_loops().filter(|other| other.life != loop_.life) {
             // The others are doubted all the same.
             doubted = doubted.and(self.doubt(other, ANOTHER_SHOWS).await);
         }
         for life in self.store.lives().await?.into_iter().filter(|life| life.ended.is_none()) {
             let params: LoopParams = serde_json::from_slice(&life.params).map_err(Error::store)?;
-            let served = self.loops().any(|served| served.life == life.id);
+            let served = self.central_loops().any(|served| served.life == life.id);
             if !served && params.trust == Trust::Curator {
                 doubted = doubted.and(self.note_doubt(life.id).await);
             }
@@ -313,28 +318,28 @@ impl Service {
     }
 
     /// Stops the releases of a loop whose later releases may be lost.
-    async fn doubt(&self, each: &Loop, shown: &str) -> Result<()> {
-        let (number, accept) = self.acceptance(each).await;
+    async fn doubt(&self, loop_: &Central, shown: &str) -> Result<()> {
+        let (number, accept) = self.acceptance(loop_).await;
         let why = format!(
             "rollback: {shown}, and releases of this one after {number} may be lost. {accept}"
         );
-        each.halt(why, Some((number, Note::Doubt)));
-        self.note_halt(each).await
+        loop_.halt(why, Some((number, Note::Doubt)));
+        self.note_halt(loop_).await
     }
 
     /// The number of the head of the store, and what an operator does about it. A store that cannot be read at present is taken to be at what is served: the loop is
     /// stopped all the same.
-    async fn acceptance(&self, each: &Loop) -> (u64, String) {
-        let head = self.head(each).await;
+    async fn acceptance(&self, loop_: &Central) -> (u64, String) {
+        let head = self.head(loop_).await;
         let stored = match &head {
             Ok(head) => HeadName::new(head.number, &head.chain),
             Err(_) => {
-                let answering = each.answering();
+                let answering = loop_.answering();
                 HeadName::new(answering.served.number, &answering.served.chain)
             }
         };
         let cost = match &head {
-            Ok(head) => self.cost_of_rollback(each, head).await.ok(),
+            Ok(head) => self.cost_of_rollback(loop_, head).await.ok(),
             Err(_) => None,
         };
         let cost = cost.map_or_else(
@@ -347,7 +352,7 @@ impl Service {
                 )
             },
         );
-        let (number, name, stored) = (stored.number, &each.plan.name, stored.text());
+        let (number, name, stored) = (stored.number, &loop_.plan.name, stored.text());
         let accept = format!(
             "Nothing is released. Restore the newer copy; if it is lost, accept the rollback ({cost}): \
              `reticent store accept-rollback --data DIR --loop {name} --head {stored}`"
@@ -356,76 +361,76 @@ impl Service {
     }
 
     /// Epsilon of one unit before a rollback to this head of the store is accepted, and after.
-    async fn cost_of_rollback(&self, each: &Loop, head: &Head) -> Result<RollbackCost> {
-        let known = self.charged(each.life).await?.max(each.answering().served.replays);
+    async fn cost_of_rollback(&self, loop_: &Central, head: &Head) -> Result<RollbackCost> {
+        let known = self.charged(loop_.life).await?.max(loop_.answering().served.replays);
         let epsilon = |number: u64| {
             let curator = Curator::<SecureNoise>::resume_charged(&head.state, number, known)?;
-            Ok::<_, Error>(each.earlier.guarantee(&curator)?.epsilon())
+            Ok::<_, Error>(loop_.earlier.guarantee(&curator)?.epsilon())
         };
         Ok(RollbackCost { before: epsilon(head.number)?, after: epsilon(head.number + 1)? })
     }
 
     /// Stops the releases of a loop of which there is another release of this number.
-    pub(super) async fn forked(&self, each: &Loop, number: u64) -> Result<()> {
-        let (_, accept) = self.acceptance(each).await;
+    pub(super) async fn forked(&self, loop_: &Central, number: u64) -> Result<()> {
+        let (_, accept) = self.acceptance(loop_).await;
         let why = format!(
             "rollback: there are two releases of number {number}, of two copies of the store. {accept}"
         );
-        self.halt_for_good(each, why, number).await
+        self.halt_for_good(loop_, why, number).await
     }
 
     /// Stops the releases of a loop, and notes it in the store: a process that starts again, without a witness and before a client has echoed a token, would
     /// go on from the older copy. The note is for the replays that are charged now, so that it is void when one more is.
-    async fn halt_for_good(&self, each: &Loop, why: String, seen: u64) -> Result<()> {
-        each.halt(why, Some((seen, Note::Seen)));
-        self.note_halt(each).await
+    async fn halt_for_good(&self, loop_: &Central, why: String, seen: u64) -> Result<()> {
+        loop_.halt(why, Some((seen, Note::Seen)));
+        self.note_halt(loop_).await
     }
 
     /// Notes in the store what stops a loop, if that has not been done; every tick tries it again.
-    pub(super) async fn note_halt(&self, each: &Loop) -> Result<()> {
-        let shown = each.halt_state().as_ref().and_then(|halt| halt.seen.zip(halt.unnoted));
+    pub(super) async fn note_halt(&self, loop_: &LifeCycle) -> Result<()> {
+        let shown = loop_.halt_state().as_ref().and_then(|halt| halt.seen.zip(halt.unnoted));
         let Some((seen, note)) = shown else { return Ok(()) };
         match note {
-            Note::Doubt => self.note_doubt(each.life).await?,
+            Note::Doubt => self.note_doubt(loop_.life).await?,
             Note::Seen => {
                 // As stored, and not as served: another process may have accepted a rollback since.
-                let replays = loops::learner(&self.head(each).await?)?.replays();
+                let replays = loops::learner(&self.head(loop_).await?)?.replays();
                 // The latest that any process has seen.
-                self.store.raise_floor(note_name(each.life, replays), seen).await?;
+                self.store.raise_floor(note_name(loop_.life, replays), seen).await?;
             }
         }
-        self.end_epoch(each).await?;
-        if let Some(halt) = each.halt_state().as_mut().filter(|halt| halt.seen == Some(seen)) {
+        self.end_epoch(loop_).await?;
+        if let Some(halt) = loop_.halt_state().as_mut().filter(|halt| halt.seen == Some(seen)) {
             halt.unnoted = None;
         }
         Ok(())
     }
 
-    /// Stops the releases of loops that had gone back when the last process ended. It is called at a start, when what is served has just been read from the store.
+    /// Stops the releases of loops that were rolled back when the last process ended. It is called at a start, when what is served has just been read from the store.
     pub(super) async fn recall_halts(&self) -> Result<()> {
-        for each in self.loops() {
-            self.recall_halt(each).await?;
+        for loop_ in self.central_loops() {
+            self.recall_halt(loop_).await?;
         }
         Ok(())
     }
 
-    /// Stops the releases of a loop that is noted to have gone back, by this process or another one.
-    pub(super) async fn recall_halt(&self, each: &Loop) -> Result<()> {
-        if each.halt_state().as_ref().is_some_and(|halt| halt.seen.is_some()) {
+    /// Stops the releases of a loop that is noted to be rolled back, by this process or another one.
+    pub(super) async fn recall_halt(&self, loop_: &Central) -> Result<()> {
+        if loop_.halt_state().as_ref().is_some_and(|halt| halt.seen.is_some()) {
             return Ok(());
         }
-        let replays = each.answering().served.replays;
-        let note = self.store.setting(note_name(each.life, replays)).await?;
+        let replays = loop_.answering().served.replays;
+        let note = self.store.setting(note_name(loop_.life, replays)).await?;
         let Some(seen) = note.and_then(|bytes| bytes.try_into().ok()) else {
-            if self.store.setting(doubt_name(each.life, replays)).await?.is_some() {
-                self.doubt(each, ANOTHER_SHOWS).await?;
+            if self.store.setting(doubt_name(loop_.life, replays)).await?.is_some() {
+                self.doubt(loop_, ANOTHER_SHOWS).await?;
             }
             return Ok(());
         };
         let seen = u64::from_le_bytes(seen);
-        match seen > self.head(each).await?.number {
-            true => self.gone_back(each, seen).await,
-            false => self.forked(each, seen).await,
+        match seen > self.head(loop_).await?.number {
+            true => self.halt_rolled_back(loop_, seen).await,
+            false => self.forked(loop_, seen).await,
         }
     }
 
@@ -439,24 +444,24 @@ impl Service {
 
     /// Shows the charges that only the witness knows of in what is served: a copy from before an accepted rollback does not hold them.
     pub(super) async fn show_charges(&self) -> Result<()> {
-        for each in self.loops() {
-            if self.charged(each.life).await? > 0 {
-                let curator = self.cost_of(each.life).await?;
-                let epsilon = each.earlier.guarantee(&curator)?.epsilon();
-                let served = loops::Served { epsilon, ..each.answering().served.clone() };
-                each.serve(Answering::new(served, &self.tokens, each.life));
+        for loop_ in self.central_loops() {
+            if self.charged(loop_.life).await? > 0 {
+                let curator = self.cost_of(loop_.life).await?;
+                let epsilon = loop_.earlier.guarantee(&curator)?.epsilon();
+                let served = loops::Served { epsilon, ..loop_.answering().served.clone() };
+                loop_.serve(Answering::new(served, &self.tokens, loop_.life));
             }
         }
         Ok(())
     }
 
     /// The latest release that was seen of a loop that was rolled back, and the head of its store, which must be the one that is `named`: the operator accepts no other one than they looked at.
-    async fn rolled_back(&self, each: &Loop, named: &str) -> Result<(u64, Head)> {
-        let Some(seen) = each.halt_state().as_ref().and_then(|halt| halt.seen) else {
+    async fn rolled_back(&self, loop_: &Central, named: &str) -> Result<(u64, Head)> {
+        let Some(seen) = loop_.halt_state().as_ref().and_then(|halt| halt.seen) else {
             let remedy = "nothing shows that this loop was rolled back: nothing has to be accepted";
             return Err(Error::invalid("head", named, remedy));
         };
-        let head = self.head(each).await?;
+        let head = self.head(loop_).await?;
         let stored = HeadName::new(head.number, &head.chain);
         if HeadName::parse(named) != Some(stored) {
             let remedy = format!("the head of this store is {}: name that one", stored.text());
@@ -467,25 +472,25 @@ impl Service {
 
     /// Prices going on from a store that was rolled back. Nothing is changed.
     pub async fn price_rollback(&self, name: &str, named: &str) -> Result<RollbackCost> {
-        let each = self.find(name)?;
-        let (_, head) = self.rolled_back(each, named).await?;
-        self.cost_of_rollback(each, &head).await
+        let loop_ = self.central(name)?;
+        let (_, head) = self.rolled_back(loop_, named).await?;
+        self.cost_of_rollback(loop_, &head).await
     }
 
     /// Goes on from a store that was rolled back, and charges the replay. `named` must be the head of the store; once accepted, the same name does not fit any more.
     pub async fn accept_rollback(&self, name: &str, named: &str) -> Result<Accepted> {
-        let each = self.find(name)?;
-        let _one_at_a_time = each.ticking.lock().await;
-        let from = self.store.head(each.life).await?.key();
-        let (seen, head) = self.rolled_back(each, named).await?;
-        let before = self.cost_of_rollback(each, &head).await?.before;
+        let loop_ = self.central(name)?;
+        let _one_at_a_time = loop_.ticking.lock().await;
+        let from = self.store.head(loop_.life).await?.key();
+        let (seen, head) = self.rolled_back(loop_, named).await?;
+        let before = self.cost_of_rollback(loop_, &head).await?.before;
         // Another process may have seen a later one.
-        let note = note_name(each.life, loops::learner(&head)?.replays());
+        let note = note_name(loop_.life, loops::learner(&head)?.replays());
         let seen = seen.max(floor(self.store.as_ref(), note).await?);
         // Numbers up to `seen` have been used. One more is left out, because its release may have been committed in the lost copy and not noted.
         let number = seen.max(head.number) + 1;
-        let known = self.witnessed_replays(each.life).await.max(each.answering().served.replays);
-        let charged = self.store.raise_floor(replays_name(each.life), known).await?;
+        let known = self.witnessed_replays(loop_.life).await.max(loop_.answering().served.replays);
+        let charged = self.store.raise_floor(replays_name(loop_.life), known).await?;
         let curator = Curator::<SecureNoise>::resume_charged(&head.state, number, charged)?;
         let rollback = Rollback { after: head.number, replays: curator.replays() };
         let link = rollback.link(&head.chain, number, self.clock.now())?;
@@ -493,21 +498,21 @@ impl Service {
         if let Some(witness) = &self.witness {
             // First, so that a second accident is charged too; with the head, so that it is known what is charged with it.
             let mut witness = witness.lock().await;
-            witness.charge(each.life, curator.replays());
-            witness.see(each.life, &accepted);
+            witness.charge(loop_.life, curator.replays());
+            witness.see(loop_.life, &accepted);
             witness.write(self.clock.now())?;
         }
-        let charge = Raise { name: replays_name(each.life), from: charged, to: curator.replays() };
+        let charge = Raise { name: replays_name(loop_.life), from: charged, to: curator.replays() };
         let replacement =
             Replacement { from, head: accepted.clone(), link: Some(link), charge: Some(charge) };
-        self.store.replace_state(each.life, replacement).await?;
-        let served = loops::served(&accepted, Some(self.clock.now()), &each.earlier)?;
+        self.store.replace_state(loop_.life, replacement).await?;
+        let served = loops::served(&accepted, Some(self.clock.now()), &loop_.earlier)?;
         let cost = RollbackCost { before, after: served.epsilon };
         let (epsilon, was) = (epsilon_text(cost.after), epsilon_text(cost.before));
         let replays = curator.replays();
         tracing::warn!(r#loop = %name, head = %named, replays, "an operator accepted a rollback: epsilon is now {epsilon} (was {was}), for good");
-        each.serve(Answering::new(served, &self.tokens, each.life));
-        let mut halt = each.halt_state();
+        loop_.serve(Answering::new(served, &self.tokens, loop_.life));
+        let mut halt = loop_.halt_state();
         // A client may have shown a later release meanwhile: that is another rollback.
         if halt.as_ref().is_some_and(|halt| halt.seen >= Some(number)) {
             let remedy = "a later release has been seen meanwhile: accept that rollback too";

@@ -1,4 +1,4 @@
-//! Rows of lives that have ended: nobody ticks them, and nothing will be learnt from them.
+//! Rows of generations that have ended: no process ticks them, and nothing will be learnt from them.
 //!
 //! A life ends when its loop begins another one, or when its loop is taken out of the file. Its open events close with their slots, and its rows go as
 //! soon as the loop's retention allows it.
@@ -16,15 +16,15 @@ use crate::{
     store::{Collect, LAST_SLOT, Life, LifeId, Store, collect_all},
 };
 
-/// A life that nobody serves.
+/// A generation that no process serves.
 pub(super) struct Ended {
     life: LifeId,
     slots: Slots,
 }
 
-/// What the slots of a life are.
+/// Kind of the slots of a generation.
 enum Slots {
-    /// Slots of the clock, of so many milliseconds; rows are kept for so many.
+    /// Slots of the clock, of `tick` milliseconds; rows are kept for `retain`.
     Clock { tick: u64, retain: u64 },
     /// Numbers of models, of which none will follow.
     Models,

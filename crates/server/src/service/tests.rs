@@ -100,16 +100,16 @@ impl World {
     }
 
     fn number(&self) -> u64 {
-        self.service.find("home").unwrap().answering().served.number
+        self.service.central("home").unwrap().answering().served.number
     }
 
     /// How many events have contributed, and the sum of their rewards, from the release; each with the deviation of its noise.
     fn learnt(&self) -> [(f64, f64); 2] {
-        let each = self.service.find("home").unwrap();
-        let answering = each.answering();
+        let loop_ = self.service.central("home").unwrap();
+        let answering = loop_.answering();
         let Some(release) = &answering.served.release else { return [(0.0, 0.0); 2] };
-        let constant = each.plan.features.constant().unwrap();
-        let dimension = each.plan.learner_params.bounds.dimension;
+        let constant = loop_.plan.features.constant().unwrap();
+        let dimension = loop_.plan.learner_params.bounds.dimension;
         let entry = |place: usize, scale: f64| {
             (release.sums()[place] / scale, release.deviations()[place] / scale)
         };
@@ -284,8 +284,8 @@ async fn the_ledger_is_charged_at_rank_for_deferred_and_held_out_events_too() {
     world.assert_learnt(0.0, 0.0);
     let world = World::new(&file(&once, "baseline = { share = 0.99 }")).await;
     world.rank("held out", Some("b")).await;
-    let each = world.service.find("home").unwrap();
-    let count = world.service.ledger_count(each).await.unwrap().unwrap();
+    let loop_ = world.service.central("home").unwrap();
+    let count = world.service.ledger_count(loop_).await.unwrap().unwrap();
     assert_eq!((count.people, count.used_up), (CROWD as u64, CROWD as u64));
 }
 
@@ -298,10 +298,10 @@ async fn an_apprentice_learns_from_every_event_and_its_matches_are_for_the_curat
     world.ticks(3).await;
     // Matching or not: all of the crowd.
     world.assert_learnt(1.0, 1.0);
-    let each = world.service.find("home").unwrap();
-    let matches = each.counts.matches.load(Ordering::Relaxed);
+    let loop_ = world.service.central("home").unwrap();
+    let matches = loop_.counts.matches.load(Ordering::Relaxed);
     assert!(matches > 0 && matches < CROWD as u64, "{matches}");
-    let public = serde_json::to_string(&world.service.view(each, false)).unwrap();
+    let public = serde_json::to_string(&world.service.view(loop_, false)).unwrap();
     assert!(!public.contains("match"), "{public}");
 }
 
@@ -329,7 +329,7 @@ async fn a_repetition_gets_the_stored_answer_and_another_body_is_refused() {
     assert_eq!(world.rank("one", None).await, first);
     world.ticks(4).await;
     world.assert_learnt(1.0, 0.0);
-    assert_eq!(world.service.find("home").unwrap().open_events(), 0);
+    assert_eq!(world.service.central("home").unwrap().open_events(), 0);
 }
 
 #[tokio::test]
@@ -401,7 +401,7 @@ async fn loops_and_generations_add_up_for_one_person() {
     assert!((epsilon - 1.0).abs() < 1e-3, "{epsilon}");
     let certificate = world.service.certificate("home").await.unwrap();
     assert!((certificate.guarantee.epsilon() - epsilon).abs() < 1e-9);
-    let periods: Vec<f64> = certificate.periods.iter().map(|each| each.epsilon).collect();
+    let periods: Vec<f64> = certificate.periods.iter().map(|row| row.epsilon).collect();
     assert!(periods[0] < periods[1] && periods[1] < periods[2], "{periods:?}");
 }
 
@@ -414,14 +414,14 @@ async fn mean_rewards_of_the_policy_and_of_the_hold_out_are_in_the_release() {
         let id = index.to_string();
         let answer = world.service.rank("home", request(&id, None)).await.unwrap();
         first += u32::from(answer.action == "a");
-        assert!(answer.ranking.iter().all(|each| each.id != "a" || each.probability >= 0.5));
+        assert!(answer.ranking.iter().all(|action| action.id != "a" || action.probability >= 0.5));
         let value = if answer.action == "a" { 0.25 } else { 0.75 };
         let request = RewardRequest { value, idempotency_key: None };
         world.service.reward("home", &id, request).await.unwrap();
     }
     world.ticks(3).await;
-    let each = world.service.find("home").unwrap();
-    let summary = world.service.view(each, false).summary;
+    let loop_ = world.service.central("home").unwrap();
+    let summary = world.service.view(loop_, false).summary;
     let baseline = summary.baseline_reward.unwrap();
     assert!((baseline.value - 0.25).abs() < 0.02, "{baseline:?}");
     assert!(baseline.low < 0.25 && baseline.high > 0.25);

@@ -9,40 +9,31 @@
 
 use std::sync::Arc;
 
-use super::{Answering, Counts, Loop, Service};
+use super::{Central, LifeCycle, Loop, Service, life_cycle::stored_head};
 use crate::{
     Result,
     clock::{Clock, Time},
     config::{LoopPlan, REMEMBERED},
     failpoint,
-    loops::{self, Folded, contribute, first_chain},
+    loops::Stepped,
     store::{Collect, Committed, Head, Place, Step, collect_all},
 };
 
 /// Events that are read at once.
 pub(super) const ROWS: usize = 4096;
 
-/// After the service was away, slots that have passed stay open for so long, in milliseconds, or for the reward window if that is shorter, so
-/// that rewards can be sent again.
-const GRACE: u64 = 60_000;
-
-/// How long slots of a loop that have passed stay open after time away, in milliseconds.
-pub(super) fn grace(plan: &LoopPlan) -> u64 {
-    GRACE.min(plan.params.reward.window.as_milliseconds())
-}
-
 /// A store that has failed for longer than this, in milliseconds, was away for people who sent rewards too.
 const AWAY: u64 = 10_000;
 
-/// A question that was asked longer ago than this, in milliseconds, is stored or has failed, unless the store is very slow. Then this process counts one open event too few.
+/// A rank request that came longer ago than this, in milliseconds, is stored or has failed, unless the store is very slow. Then this process counts one open event too few.
 const ON_THE_WAY: u64 = 60_000;
 
-/// The last slot that no question asks for any more: those on their way were asked a little earlier.
+/// The last slot that no rank request asks for any more: those on their way came a little earlier.
 pub(super) fn settled(plan: &LoopPlan, now: Time) -> u64 {
     plan.due(now.saturating_sub(ON_THE_WAY)).saturating_sub(1)
 }
 
-/// What a tick did.
+/// Outcome of a tick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ticked {
     /// No slot has passed since the last one, or another process releases.
@@ -55,30 +46,29 @@ pub enum Ticked {
     Halted,
 }
 
-/// What the ticks of a loop remember.
+/// Memory of the ticks of a loop.
+#[derive(Default)]
 pub(super) struct Progress {
     /// Nothing is closed before this moment of the steady clock.
     not_before: u64,
     /// The last closed slot when open events were counted.
     pub(super) counted: u64,
-    /// The last slot that nobody asked for any more when they were counted.
+    /// The last slot that no rank request asked for any more when they were counted.
     pub(super) settled: u64,
     /// Since when ticks fail, by the steady clock: from the end of the first one that did, so that it does not matter how long summing took.
     failing: Option<u64>,
-    /// The last closed slot that was seen, whoever closed it.
+    /// The last closed slot that was seen, by whichever process it was closed.
     closed: u64,
-    /// Whether slots have stayed open for a failure, and none was closed since: a store that fails now and then does not stop releases for ever.
+    /// True if slots have stayed open for a failure, and none was closed since: a store that fails now and then does not stop releases for ever.
     spared: bool,
     /// True if it was logged that slots are closed which lie in the future.
     ahead: bool,
 }
 
 impl Progress {
-    /// Nothing is closed before so many milliseconds have passed by the steady clock from now on; open events have been counted when slots up to `settled` were.
-    pub(super) fn new(now: u64, wait: u64, settled: u64) -> Self {
-        let not_before = now.saturating_add(wait);
-        let (spared, ahead) = (false, false);
-        Progress { not_before, counted: 0, settled, failing: None, closed: 0, spared, ahead }
+    /// Progress of a loop whose open events have been counted when slots up to `settled` were.
+    pub(super) fn new(settled: u64) -> Self {
+        Progress { settled, ..Progress::default() }
     }
 
     /// Nothing more is closed before this moment of the steady clock.
@@ -90,9 +80,9 @@ impl Progress {
 impl Service {
     /// Closes the slots of a loop that have passed, and makes one release if there are any.
     pub async fn tick(&self, name: &str) -> Result<Ticked> {
-        let each = self.find(name)?;
-        let mut progress = each.ticking.lock().await;
-        let ticked = self.tick_once(each, &mut progress).await;
+        let loop_ = self.find(name)?;
+        let mut progress = loop_.ticking.lock().await;
+        let ticked = self.tick_once(loop_, &mut progress).await;
         progress.failing = match ticked {
             Ok(_) => None,
             Err(_) => progress.failing.or(Some(self.clock.steady())),
@@ -100,17 +90,17 @@ impl Service {
         ticked
     }
 
-    async fn tick_once(&self, each: &Arc<Loop>, progress: &mut Progress) -> Result<Ticked> {
+    async fn tick_once(&self, loop_: &Loop, progress: &mut Progress) -> Result<Ticked> {
         // One look at the clock, so that it cannot jump between being believed and being used.
         let now = self.clock.now();
         let began = self.clock.steady();
         // First, so that what others note from now on ends this epoch.
         let store = self.store.as_ref();
-        let leased = each.halted().is_none() && each.lease.keep(store, each.life).await? > 0;
+        let leased = loop_.halted().is_none() && loop_.lease.keep(store, loop_.life).await? > 0;
         if leased {
             failpoint::pass("tick: leased");
         }
-        let head = self.head(each).await?;
+        let head = self.head(loop_).await?;
         let steady = self.clock.steady();
         if head.closed > progress.closed {
             (progress.closed, progress.spared) = (head.closed, false);
@@ -118,108 +108,91 @@ impl Service {
         // One that hangs and then answers was away too.
         let since = progress.failing.unwrap_or(began);
         if steady.saturating_sub(since) > AWAY && !std::mem::replace(&mut progress.spared, true) {
-            progress.wait(steady.saturating_add(grace(&each.plan)));
+            progress.wait(steady.saturating_add(loop_.grace()));
         }
-        each.see_closed(head.closed, &mut progress.ahead);
-        self.follow(each, &head).await?;
-        self.recount(each, &head, progress, now).await?;
-        if each.halted().is_some() {
-            self.note_halt(each).await?;
-            each.lease.give_up(self.store.as_ref(), each.life).await;
+        if let Loop::Central(central) = loop_ {
+            central.see_closed(head.closed, &mut progress.ahead);
+        }
+        self.follow(loop_, &head).await?;
+        self.recount(loop_, &head, progress, now).await?;
+        if loop_.halted().is_some() {
+            self.note_halt(loop_).await?;
+            loop_.lease.give_up(store, loop_.life).await;
             return Ok(Ticked::Halted);
         }
         if !leased || self.clock.steady() < progress.not_before {
             return Ok(Ticked::Nothing);
         }
-        let Some(due) = each.plan.slot(now).checked_sub(1) else { return Ok(Ticked::Nothing) };
-        if due <= head.folded {
-            return Ok(Ticked::Nothing);
-        }
+        let Some(due) = loop_.due(&head, now)? else { return Ok(Ticked::Nothing) };
         let closing = async {
             match head.closed < due {
-                true => self.store.close(each.life, due).await,
+                true => self.store.close(loop_.life, due).await,
                 false => Ok(()),
             }
         };
-        each.open.change(closing, |slots, ()| slots.retain(|slot, _| *slot > due)).await?;
+        loop_.open.change(closing, |slots, ()| slots.retain(|slot, _| *slot > due)).await?;
         failpoint::pass("tick: closed");
-        if each.answering().served.over {
-            self.collect(each, due, now).await?;
+        if loop_.is_over() {
+            self.collect(loop_, due, now).await?;
             return Ok(Ticked::Over);
         }
-        let ticked = self.release(each, head, due, now).await?;
+        let ticked = self.release(loop_, head, due, now).await?;
         if matches!(ticked, Ticked::Released(_)) {
             failpoint::pass("tick: served");
-            self.collect(each, due, now).await?;
+            self.collect(loop_, due, now).await?;
             failpoint::pass("tick: collected");
         }
         Ok(ticked)
     }
 
     /// The stored head of a loop.
-    pub(super) async fn head(&self, each: &Loop) -> Result<Head> {
-        let mut head = self.store.head(each.life).await?;
-        if head.number == 0 {
-            head.chain = first_chain(self.store.id(), each.life, each.plan.generation());
-        }
-        Ok(head)
+    pub(super) async fn head(&self, loop_: &LifeCycle) -> Result<Head> {
+        stored_head(self.store.as_ref(), loop_.life, loop_.generation).await
     }
 
     /// Makes one release of everything that is closed, and serves it when it is committed.
-    async fn release(&self, each: &Arc<Loop>, head: Head, due: u64, now: u64) -> Result<Ticked> {
-        let epoch = each.lease.epoch();
-        let curator = loops::learner(&head)?;
-        let mut sums = curator.no_sums();
-        let mut folded = Folded::default();
+    async fn release(&self, loop_: &Loop, head: Head, due: u64, now: u64) -> Result<Ticked> {
+        let epoch = loop_.lease.epoch();
+        let mut step = loop_.begin_step(&head)?;
+        let mut unusable = 0;
         let mut after = Place { slot: head.folded, number: u64::MAX };
         loop {
-            let events = self.store.closed_events(each.life, after, due, ROWS).await?;
+            let events = self.store.closed_events(loop_.life, after, due, ROWS).await?;
             let Some((last, _)) = events.last() else { break };
             after = *last;
-            for (_, event) in &events {
-                contribute(&curator, event, &mut sums, &mut folded);
-            }
+            unusable += step.fold(&events);
             // Summing may take longer than a lease lasts.
-            each.lease.keep(self.store.as_ref(), each.life).await?;
+            loop_.lease.keep(self.store.as_ref(), loop_.life).await?;
+            tokio::task::yield_now().await;
         }
-        if folded.unusable > 0 {
-            tracing::error!(r#loop = %each.plan.name, "{} rows could not be used and contribute zeros", folded.unusable);
-            Counts::add(&each.counts.unusable, folded.unusable);
-        }
+        loop_.count_unusable(unusable);
         failpoint::pass("tick: summed");
-        let stepped = loops::step(&head, curator, sums, now)?;
+        let Stepped { state, record } = step.finish(&head, now)?;
         failpoint::pass("tick: stepped");
-        let step = Step {
-            life: each.life,
-            epoch,
-            state: stepped.state.clone(),
+        let (number, time) = (record.number, record.time);
+        let next = Head {
+            number,
+            chain: record.chain,
             folded: due,
-            release: stepped.record.clone(),
+            closed: due.max(head.closed),
+            state: state.clone(),
+            ..head
         };
+        let step = Step { life: loop_.life, epoch, state, folded: due, release: record };
         match self.store.release(step).await? {
             Committed::Yes => {
                 failpoint::pass("tick: committed");
-                let record = stepped.record;
-                let head = Head {
-                    number: record.number,
-                    chain: record.chain,
-                    folded: due,
-                    closed: due.max(head.closed),
-                    state: stepped.state,
-                    ..head
-                };
-                self.publish(each, &head, Some(record.time)).await?;
-                Ok(Ticked::Released(record.number))
+                self.publish(loop_, &next, Some(time)).await?;
+                Ok(Ticked::Released(number))
             }
+            // What was drawn here is dropped unseen. Under this epoch it may have been the last step of this process, whose commit took longer than its connection lasted.
+            Committed::No(_) if self.store.is_shared() => Ok(Ticked::Nothing),
             Committed::No(found) => {
-                // What was drawn here has been seen by nobody and is dropped. Under this epoch it may have been the last step of this process, whose commit took longer than its connection lasted.
-                if self.store.is_shared() {
-                    return Ok(Ticked::Nothing);
-                }
-                each.halt(format!(
+                let why = format!(
                     "another process releases this loop (epoch {}, release {}): stop one of them",
                     found.epoch, found.number
-                ), None);
+                );
+                loop_.halt(why, None);
                 Ok(Ticked::Halted)
             }
         }
@@ -228,50 +201,57 @@ impl Service {
     /// Serves a head that is committed, when the witness knows it. Its time is that of its tick: that of this moment would tell how long summing took.
     pub(super) async fn publish(
         &self,
-        each: &Arc<Loop>,
+        loop_: &Loop,
         head: &Head,
         time: Option<Time>,
     ) -> Result<()> {
-        if head.number <= each.answering().served.number {
+        if head.number <= loop_.released().0 {
             return Ok(());
         }
-        self.witness_head(each, head).await?;
-        failpoint::pass("tick: witnessed");
+        if let Loop::Central(central) = loop_ {
+            self.witness_head(central, head).await?;
+            failpoint::pass("tick: witnessed");
+        }
         let time = match time {
             Some(time) => Some(time),
             None => {
-                let records = self.store.releases(each.life, head.number, 1).await?;
+                let records = self.store.releases(loop_.life, head.number, 1).await?;
                 records.first().map(|record| record.time)
             }
         };
-        let served = loops::served(head, time, &each.earlier)?;
-        each.serve(Answering::new(served, &self.tokens, each.life));
-        Ok(())
+        loop_.serve(head, time, &self.tokens)
     }
 
-    /// Removes rows that are in the released sums and not retained, and what else nobody needs any more.
-    async fn collect(&self, each: &Loop, folded: u64, now: u64) -> Result<()> {
-        let served = &each.answering().served;
-        let retain = each.plan.params.retain_milliseconds();
-        let before = now.saturating_sub(retain);
-        let what = Collect {
-            // Rows that are retained stand in later slots and are not looked at.
-            slot: folded.min(each.plan.due(before)),
-            unreleased: served.over,
-            before,
-            forget_ids: each.plan.slot(now.saturating_sub(REMEMBERED)).saturating_sub(1),
-            first_release: (served.number + 1).saturating_sub(each.plan.params.kept_models()),
-            limit: ROWS,
+    /// Removes rows that are in the released sums and not retained, and what else is not needed any more.
+    async fn collect(&self, loop_: &Loop, folded: u64, now: u64) -> Result<()> {
+        let what = match loop_ {
+            Loop::Central(central) => collectable(central, folded, now),
+            Loop::Reports(reports) => self.collectable_reports(reports, folded).await?,
         };
-        collect_all(self.store.as_ref(), each.life, what).await
+        collect_all(self.store.as_ref(), loop_.life, what).await
     }
 
     /// Ticks a loop until the service stops.
     pub async fn keep_ticking(self: Arc<Self>, name: String) {
-        let Ok(each) = self.find(&name) else { return };
+        let Ok(loop_) = self.find(&name) else { return };
         let tick = |all: Arc<Self>, name: String| async move { all.tick(&name).await };
         let tick = || tick(Arc::clone(&self), name.clone());
-        each.ticker.run(self.clock.as_ref(), self.store.as_ref(), &self.stopping, tick).await;
-        each.lease.give_up(self.store.as_ref(), each.life).await;
+        loop_.ticker.run(self.clock.as_ref(), self.store.as_ref(), &self.stopping, tick).await;
+        loop_.lease.give_up(self.store.as_ref(), loop_.life).await;
+    }
+}
+
+/// Rows, ids and models of a central loop that are not needed any more.
+fn collectable(central: &Central, folded: u64, now: u64) -> Collect {
+    let (plan, served) = (&central.plan, &central.answering().served);
+    let before = now.saturating_sub(plan.params.retain_milliseconds());
+    Collect {
+        // Rows that are retained stand in later slots and are not looked at.
+        slot: folded.min(plan.due(before)),
+        unreleased: served.over,
+        before,
+        forget_ids: plan.slot(now.saturating_sub(REMEMBERED)).saturating_sub(1),
+        first_release: (served.number + 1).saturating_sub(plan.params.kept_models()),
+        limit: ROWS,
     }
 }

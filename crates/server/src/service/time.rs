@@ -1,6 +1,6 @@
 //! The time that is believed.
 //!
-//! Slots that are closed never open again, so that a clock that is wrong for a moment would end the windows of everybody for good. The clock is
+//! Slots that are closed never open again, so that a clock that is wrong for a moment would end all windows for good. The clock is
 //! therefore compared with what is known: at a start with the latest time in the store and in the witness, later with the time that has passed by the steady
 //! clock. A clock that has jumped, forward or back, by more than a bound is not believed: visits would be counted in another period than theirs. The service's
 //! time then goes on from what is known, nothing is closed, and the log, /readyz and the dashboard say so. The clock is believed again when it has been set
@@ -17,7 +17,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering};
 
-use super::{Loop, Service, tick::grace};
+use super::{Central, Service};
 use crate::{
     Error, Result,
     clock::{Clock, Time, date_time},
@@ -55,7 +55,7 @@ struct State {
     anchor: Time,
     /// Until when the anchor has followed, by the steady clock.
     followed: u64,
-    /// What the clock says, where it is not believed.
+    /// Time by the clock, where it is not believed.
     doubted: Option<Time>,
     /// True if no clock has been believed since the start: how long the service was away is not known then.
     away: bool,
@@ -190,19 +190,18 @@ pub(super) fn end_of_slot(plan: &LoopPlan, slot: u64) -> Time {
     slot.saturating_add(1).saturating_mul(plan.tick)
 }
 
-impl Loop {
-    /// Why nothing is released, where slots that lie in the future are closed: an earlier process believed a clock that was ahead at its start.
-    pub(super) fn closed_ahead(&self) -> Option<String> {
-        let until = self.closed_until.load(Ordering::SeqCst);
-        (until > self.clock.now().saturating_add(STEP)).then(|| {
-            format!(
-                "slots up to {} are closed, which lies in the future: the clock was ahead when they were. Nothing is released before then; to go on earlier, begin a \
-                 new generation of the loop, with another tick for instance",
-                date_time(until)
-            )
-        })
-    }
+/// Reason for which nothing is released now, where slots are closed until a moment in the future.
+pub(super) fn closed_ahead(until: Time, now: Time) -> Option<String> {
+    (until > now.saturating_add(STEP)).then(|| {
+        format!(
+            "slots up to {} are closed, which lies in the future: the clock was ahead when they were. Nothing is released before then; to go on earlier, begin a \
+             new generation of the loop, with another tick for instance",
+            date_time(until)
+        )
+    })
+}
 
+impl Central {
     /// Notes the last closed slot, and logs it once if it lies in the future.
     pub(super) fn see_closed(&self, slot: u64, logged: &mut bool) {
         self.closed_until.store(end_of_slot(&self.plan, slot), Ordering::SeqCst);
@@ -215,16 +214,16 @@ impl Loop {
 }
 
 impl Service {
-    /// Goes on with a clock that was not believed. `date` is the day that it shows, so that nobody accepts another time than they looked at.
+    /// Goes on with a clock that was not believed. `date` is the day that it shows, so that no operator accepts another time than they looked at.
     /// Slots that have passed meanwhile stay open for the grace of a restart.
     pub async fn accept_time(&self, date: &str) -> Result<Time> {
         let mut waiting = Vec::new();
-        for each in self.loops() {
-            waiting.push((each, each.ticking.lock().await));
+        for loop_ in self.loops() {
+            waiting.push((loop_, loop_.ticking.lock().await));
         }
         let time = self.clock.accept(date)?;
-        for (each, mut progress) in waiting {
-            progress.wait(self.clock.steady().saturating_add(grace(&each.plan)));
+        for (loop_, mut progress) in waiting {
+            progress.wait(self.clock.steady().saturating_add(loop_.grace()));
         }
         tracing::warn!("an operator accepted the time {}", date_time(time));
         Ok(time)

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use std::collections::BTreeMap;
 
-use super::{Loop, Service, UNWATCHED, lost_witness};
+use super::{Central, Loop, Service, UNWATCHED, lost_witness};
 use crate::{
     Error, Result,
     clock::Clock,
@@ -22,12 +22,12 @@ use reticent::features::Value;
 /// Records that are looked at in one step.
 const LOOKED_AT: u64 = 16;
 
-/// A loop as the dashboard and `GET /v1/loops` show it: functions of releases, and for admin keys counts of questions.
+/// A loop as the dashboard and `GET /v1/loops` show it: functions of releases, and for admin keys counts of rank requests.
 #[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
 pub struct LoopView {
     /// Its name.
     pub name: String,
-    /// Questions answered since the process began; for admin keys only, because a count shows whether a person has asked.
+    /// Rank requests answered since the process began; for admin keys only, because a count shows whether a person took part.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ranks: Option<u64>,
     /// Events whose window has not ended; for admin keys only.
@@ -43,7 +43,7 @@ pub struct LoopView {
     pub epsilon: f64,
     /// Delta.
     pub delta: f64,
-    /// What the last release says about rewards.
+    /// Mean rewards by the last release.
     pub summary: Summary,
     /// Why nothing is released at present.
     pub halted: Option<String>,
@@ -83,12 +83,12 @@ pub struct ExportedAction {
 pub enum Exported {
     /// A decision.
     Event(ExportedEvent),
-    /// What is kept of a decision cannot be read, and it is left out. Its place is its name.
+    /// The place of a stored decision that cannot be read, and is left out.
     Damaged(Place),
 }
 
 impl ExportedEvent {
-    /// The decision of the bytes that are kept of it, if they are one. What is wrong with them is not told: it may hold features.
+    /// The decision of the bytes that are kept of it, if they are one. The fault is not shown: it may hold features.
     fn read(raw: &[u8]) -> Option<Self> {
         let event: ExportedEvent = serde_json::from_slice(raw).ok()?;
         let is_sound = event.actions.iter().any(|action| action.id == event.action);
@@ -135,17 +135,31 @@ fn json(value: &Value) -> serde_json::Value {
 }
 
 impl Service {
-    /// What is promised to the people of one loop.
+    /// The certificate of one loop.
     pub async fn certificate(&self, name: &str) -> Result<Certificate> {
-        let each = self.find(name)?;
-        let curator = self.cost_of(each.life).await?;
+        let loop_ = match self.find(name)? {
+            Loop::Central(loop_) => loop_,
+            Loop::Reports(loop_) => {
+                let served = loop_.served();
+                let head = Some((served.number, &served.chain));
+                return Certificate::of_devices(&loop_.plan, head, self.clock.now());
+            }
+        };
+        let curator = self.cost_of(loop_.life).await?;
         let watch = self.watch().await?;
-        let served = each.answering();
+        let served = loop_.answering();
         let served = (served.served.number, &served.served.chain);
-        Certificate::new(&each.plan, &curator, &each.earlier, Some(served), watch, self.clock.now())
+        Certificate::new(
+            &loop_.plan,
+            &curator,
+            &loop_.earlier,
+            Some(served),
+            watch,
+            self.clock.now(),
+        )
     }
 
-    /// What shows that an older copy of the store was put back. Another process may have noted something since this one began.
+    /// Evidence by which a rollback of the store would be noticed. Another process may have noted something since this one began.
     async fn watch(&self) -> Result<Watch> {
         let store = self.store.as_ref();
         let lost = lost_witness(store).await?;
@@ -153,7 +167,7 @@ impl Service {
         Ok(Watch { witness: self.witness_place, lost, unwatched })
     }
 
-    /// What all loops together give one person, earlier generations included.
+    /// The guarantee of all loops together for one person, earlier generations included.
     pub async fn together(&self) -> Result<Together> {
         let mut parts = Vec::new();
         let mut delta: f64 = 0.0;
@@ -184,7 +198,7 @@ impl Service {
                     }
                     loops::together(ledger)
                 }
-                // Devices release by themselves, so that a copy of the store that is put back adds nothing.
+                // Devices release by themselves, so that a copy of the store that is restored adds nothing.
                 _ => (serde_json::from_slice(&life.event).map_err(Error::store)?, 0),
             };
             let counted = params.privacy.unit != Some(UnitName::Decision);
@@ -211,7 +225,7 @@ impl Service {
         Ok(Together { conditions, ..Together::new(parts, delta)? })
     }
 
-    /// Whether the model that a life began with is what an earlier life of this very store has released, which is in the sum already, with what it
+    /// True if the model that a generation began with is what an earlier generation of this very store has released, which is in the sum already, with what it
     /// began with itself. The file's word is not enough: it may have been edited, or come from a copy of the store that went another way.
     pub(super) async fn is_counted(
         &self,
@@ -234,22 +248,22 @@ impl Service {
         Ok(records.first().is_some_and(made) && curator.began_with(&self.cost_of(life.id).await?))
     }
 
-    /// A loop as holders of a key see it, with counts of questions for admin keys.
-    pub fn view(&self, each: &Loop, admin: bool) -> LoopView {
-        let ranks = each.counts.ranks.load(std::sync::atomic::Ordering::Relaxed);
-        let answering = each.answering();
+    /// A loop as holders of a key see it, with counts of rank requests for admin keys.
+    pub fn view(&self, loop_: &Central, admin: bool) -> LoopView {
+        let ranks = loop_.counts.ranks.load(std::sync::atomic::Ordering::Relaxed);
+        let answering = loop_.answering();
         let served = &answering.served;
         LoopView {
-            name: each.plan.name.clone(),
+            name: loop_.plan.name.clone(),
             ranks: admin.then_some(ranks),
-            open_events: admin.then(|| each.open_events()),
+            open_events: admin.then(|| loop_.open_events()),
             release: served.number,
             released: served.time,
-            tick: each.plan.tick,
+            tick: loop_.plan.tick,
             epsilon: served.epsilon,
-            delta: each.plan.params.privacy.delta,
-            summary: Summary::of(&each.plan, served.release.as_ref()),
-            halted: each.halted(),
+            delta: loop_.plan.params.privacy.delta,
+            summary: Summary::of(&loop_.plan, served.release.as_ref()),
+            halted: loop_.halted(),
         }
     }
 
@@ -260,31 +274,31 @@ impl Service {
         from: u64,
         limit: usize,
     ) -> Result<Vec<ReleaseRecord>> {
-        self.release_page(self.find(name)?, from, limit, usize::MAX).await
+        self.release_page(self.central(name)?, from, limit, usize::MAX).await
     }
 
-    /// Releases from this number on, at most `limit` and as many as have so many bytes together, one at least if there is one.
+    /// Releases from this number on, at most `limit` and as many as have `bytes` together, one at least if there is one.
     pub async fn release_page(
         &self,
-        each: &Loop,
+        loop_: &Central,
         from: u64,
         limit: usize,
         bytes: usize,
     ) -> Result<Vec<ReleaseRecord>> {
         // A release that is committed and not served yet is not shown: the witness does not know it.
-        let last = each.answering().served.number;
-        let mut records = self.store.release_page(each.life, from, limit, bytes).await?;
+        let last = loop_.answering().served.number;
+        let mut records = self.store.release_page(loop_.life, from, limit, bytes).await?;
         records.retain(|record| record.number <= last);
         Ok(records)
     }
 
     /// The chain before the release of this number, from 1.
-    pub async fn chain_before(&self, each: &Loop, number: u64) -> Result<Digest> {
+    pub async fn chain_before(&self, loop_: &Central, number: u64) -> Result<Digest> {
         let before = number.saturating_sub(1);
         if before == 0 {
-            return Ok(first_chain(self.store.id(), each.life, each.plan.generation()));
+            return Ok(first_chain(self.store.id(), loop_.life, loop_.plan.generation()));
         }
-        let last = each.answering().served.number;
+        let last = loop_.answering().served.number;
         if before > last {
             return Err(Error::invalid(
                 "from",
@@ -292,7 +306,7 @@ impl Service {
                 format!("the last release has number {last}"),
             ));
         }
-        let records = self.store.releases(each.life, before, 1).await?;
+        let records = self.store.releases(loop_.life, before, 1).await?;
         if let [ReleaseRecord { number, chain, .. }] = &records[..]
             && *number == before
         {
@@ -302,33 +316,33 @@ impl Service {
         let mut until = before;
         while until > 0 {
             let from = until.saturating_sub(LOOKED_AT - 1).max(1);
-            let mut records = self.store.releases(each.life, from, LOOKED_AT as usize).await?;
+            let mut records = self.store.releases(loop_.life, from, LOOKED_AT as usize).await?;
             records.retain(|record| record.number <= before);
             if let Some(record) = records.last() {
                 return Ok(record.chain);
             }
             until = from - 1;
         }
-        Ok(first_chain(self.store.id(), each.life, each.plan.generation()))
+        Ok(first_chain(self.store.id(), loop_.life, loop_.plan.generation()))
     }
 
-    /// Decisions of a loop that retains them, with their probabilities, after a place, and the place to go on after if there may be more: for
-    /// the curator's eyes. One damaged row is named and does not keep the others from being exported.
+    /// Decisions of a loop that retains them, with their probabilities, after a place, and the place to go on after if there may be more. Internal:
+    /// do not publish. One damaged row is named and does not keep the others from being exported.
     pub async fn export(
         &self,
         name: &str,
         after: Place,
         limit: usize,
     ) -> Result<(Vec<Exported>, Option<Place>)> {
-        let each = self.find(name)?;
-        if each.plan.params.retain.is_none() {
+        let loop_ = self.central(name)?;
+        if loop_.plan.params.retain.is_none() {
             let remedy = "the loop keeps no raw rows: give it `retain`, such as \"30 days\"";
             return Err(Error::invalid(format!("loop.{name}.retain"), "none", remedy));
         }
-        let head = self.store.head(each.life).await?;
-        let (low, high) = each.plan.params.reward.range;
-        let default = each.plan.learner_params.default_reward;
-        let rows = self.store.kept_events(each.life, after, limit).await?;
+        let head = self.store.head(loop_.life).await?;
+        let (low, high) = loop_.plan.params.reward.range;
+        let default = loop_.plan.learner_params.default_reward;
+        let rows = self.store.kept_events(loop_.life, after, limit).await?;
         let last = rows.last().map(|(place, _)| *place).filter(|_| rows.len() >= limit);
         // A row without a decision is of a time when the loop did not retain them.
         let export = rows
@@ -347,18 +361,18 @@ impl Service {
     }
 
     /// The generation of a loop, in hexadecimal digits.
-    pub fn generation(&self, each: &Loop) -> String {
-        hex(&each.plan.generation().to_be_bytes())
+    pub fn generation(&self, loop_: &Central) -> String {
+        hex(&loop_.plan.generation().to_be_bytes())
     }
     /// The first line of a listing of a loop's releases: what the chain begins with.
-    pub fn chain_header(&self, each: &Loop) -> ChainHeader {
-        ChainHeader::new(&each.plan.name, self.store.id(), each.life, each.plan.generation())
+    pub fn chain_header(&self, loop_: &Central) -> ChainHeader {
+        ChainHeader::new(&loop_.plan.name, self.store.id(), loop_.life, loop_.plan.generation())
     }
 
-    /// How many people have come in the present period and how many have no visits left, where visits are counted: for the curator's eyes.
-    pub async fn ledger_count(&self, each: &Loop) -> Result<Option<LedgerCount>> {
-        let Ledger::Person { most, .. } = each.plan.ledger else { return Ok(None) };
-        let period = each.plan.ledger.period(self.clock.now());
-        Ok(Some(self.store.ledger(each.life, period, most).await?))
+    /// People who have come in the present period, and those of them who have no visits left, where visits are counted. Internal: do not publish.
+    pub async fn ledger_count(&self, loop_: &Central) -> Result<Option<LedgerCount>> {
+        let Ledger::Person { most, .. } = loop_.plan.ledger else { return Ok(None) };
+        let period = loop_.plan.ledger.period(self.clock.now());
+        Ok(Some(self.store.ledger(loop_.life, period, most).await?))
     }
 }

@@ -41,7 +41,7 @@ impl Witnessing {
         self.record.time
     }
 
-    /// Notes people who are erased, keys that are revoked and lives that have begun, whoever did it.
+    /// Notes people who are erased, keys that are revoked and generations that have begun, in any process.
     pub(super) async fn note_others(&mut self, store: &dyn Store) -> Result<()> {
         self.record.erased.extend(store.erased().await?);
         let keys = store.keys().await?;
@@ -52,7 +52,7 @@ impl Witnessing {
         Ok(())
     }
 
-    /// Notes replays that are charged in the store: a new witness knows of none, and an older copy that is put back later lacks them.
+    /// Notes replays that are charged in the store: a new witness knows of none, and an older copy that is restored later lacks them.
     pub(super) async fn note_replays(&mut self, store: &dyn Store) -> Result<()> {
         for life in store.lives().await? {
             let params: LoopParams = serde_json::from_slice(&life.params).map_err(Error::store)?;
@@ -76,7 +76,7 @@ impl Witnessing {
         self.record.replays.get(&life).copied().unwrap_or(0).into()
     }
 
-    /// Notes that so many replays are charged.
+    /// Notes replays that are charged.
     pub(super) fn charge(&mut self, life: LifeId, replays: u64) {
         if replays > self.replays(life) {
             self.record.replays.insert(life, u32::try_from(replays).unwrap_or(u32::MAX));
@@ -105,7 +105,7 @@ async fn restore_lives(store: &dyn Store, record: &WitnessRecord) -> Result<()> 
         };
         if (begun.id, begun.generation, &begun.name) != (life.id, life.generation, &life.name) {
             let value = format!("life {} of loop {:?}", life.id, life.name);
-            let remedy = "the store has another one under this number: it went back and was served without its witness; restore the copy that the witness knows";
+            let remedy = "the store has another one under this number: it was rolled back and served without its witness; restore the copy that the witness knows";
             return Err(Error::invalid("witness", value, remedy));
         }
     }
@@ -117,7 +117,7 @@ fn begin_again(life: &Life) -> Result<NewLife> {
     let params: LoopParams = serde_json::from_slice(&life.params).map_err(Error::store)?;
     if params.trust != Trust::Curator {
         let plan = params.check_device(&life.name)?;
-        return expect_same(life, crate::devices::new_life(&plan, life.began)?);
+        return expect_same(life, super::reports::new_life(&plan, life.began)?);
     }
     let plan = params.check(&life.name)?;
     if plan.generation() != life.generation {
@@ -125,27 +125,16 @@ fn begin_again(life: &Life) -> Result<NewLife> {
         let value = format!("generation {:016x} of loop {:?}", life.generation, life.name);
         let remedy = match &params.warm_start {
             Some(file) => format!(
-                "it began with another file than {file:?} is now: put back the one that it began with, or the copy of the store that the witness knows"
+                "it began with another file than {file:?} is now: restore the one that it began with, or the copy of the store that the witness knows"
             ),
             None => "this program would begin another generation: use the one that began it".into(),
         };
         return Err(Error::invalid("witness", value, remedy));
     }
-    let curator = plan.begin()?;
-    let begun = NewLife {
-        name: life.name.clone(),
-        generation: life.generation,
-        params: life.params.clone(),
-        state: curator.save(),
-        event: serde_json::to_vec(&curator.event()).map_err(Error::store)?,
-        closed: plan.slot(life.began).saturating_sub(1),
-        time: life.began,
-        counts_with: None,
-    };
-    expect_same(life, begun)
+    expect_same(life, super::central::new_life(&plan, life.began)?)
 }
 
-/// What would begin, if it is of the generation and the cost of the life that is lost.
+/// The generation to begin, if it has the hash and the cost of the one that is lost.
 fn expect_same(life: &Life, begun: NewLife) -> Result<NewLife> {
     if begun.generation == life.generation && begun.event == life.event {
         return Ok(NewLife { params: life.params.clone(), ..begun });

@@ -1,4 +1,4 @@
-//! State of the store's writing, so that readiness follows what a request would meet: a full disk refuses every question and every reward.
+//! State of the store's writing, so that readiness follows what a request would meet: a full disk refuses every rank request and every reward.
 //!
 //! ```text
 //! not ready:  a request's transaction failed within RECENT and none has succeeded since, or a probe fails
@@ -45,7 +45,7 @@ pub(super) struct Writing {
     asked: AtomicU64,
     /// True if the last probe failed.
     refused: AtomicBool,
-    /// Where the floor of probes is, as far as this process knows.
+    /// The floor of probes, as far as this process knows.
     floor: AtomicU64,
 }
 
@@ -117,5 +117,5 @@ impl Service {
 }
 
 /// The sentence that every caller may read: details are in the log.
-const REFUSED: &str = "the store refuses what requests write: questions and rewards are answered with 503 and have to be sent again; make room on its disk, or look at the database (the log \
+const REFUSED: &str = "the store refuses what requests write: rank requests and rewards are answered with 503 and have to be sent again; make room on its disk, or look at the database (the log \
      says why)";

@@ -1,4 +1,4 @@
-//! What the server says, asked by the clock alone: no request of a device or a stranger makes a call.
+//! Answers of the server, asked for by the clock alone: no request of a device or a stranger makes a call.
 //!
 //! **Agreement.** A server of another protocol changes nothing here: no life begins or ends, and reports are refused until both have the same file of loops.
 //!
@@ -25,7 +25,7 @@ use crate::{
 /// Models beyond those of the clock that are believed: a clock that is set back lets a server publish one more.
 const MORE_MODELS: u64 = 16;
 
-/// What the server says.
+/// Answer of the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct News {
     /// The number of the loop's last model.
@@ -38,11 +38,11 @@ pub struct News {
     pub key: Option<PublicKey>,
 }
 
-/// What was heard, and what follows from it.
+/// Last answer of the server, and what follows from it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Heard {
-    /// The last model as the server told it.
-    pub told: u64,
+    /// The last model as the server stated it.
+    pub stated: u64,
     /// The last model that is known: never below one that was known before.
     pub model: u64,
     /// Reports on models below this are refused.
@@ -51,7 +51,7 @@ pub(super) struct Heard {
     pub key: PublicKey,
 }
 
-/// Where the server was when a life began here.
+/// Progress of the server when a generation began here.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(super) struct Birth {
     version: u8,
@@ -93,21 +93,21 @@ pub(super) fn floor_name(life: LifeId) -> String {
 impl Shuffler {
     /// Asks the server about a loop.
     pub async fn follow(&self, name: &str) -> Result<()> {
-        let each = self.find(name)?;
-        let _one_at_a_time = each.forwarding.lock().await;
-        self.hear(each).await.map(drop)
+        let loop_ = self.find(name)?;
+        let _one_at_a_time = loop_.forwarding.lock().await;
+        self.hear(loop_).await.map(drop)
     }
 
     /// Asks the server, closes slots up to its last model, raises the floor, and forgets what is below it.
-    pub(super) async fn hear(&self, each: &ShuffleLoop) -> Result<Heard> {
+    pub(super) async fn hear(&self, loop_: &ShuffleLoop) -> Result<Heard> {
         // Before the answer: models that are published while it is on its way count as later than the birth.
         let asked = self.clock.now();
-        let news = self.upstream.news(&each.plan.name).await?;
-        let key = self.check(each, &news)?;
-        each.begin(self.store.as_ref()).await?;
-        let life = each.life()?;
-        let birth = self.birth(each, life, &news, asked).await?;
-        let most = birth.most(self.clock.now(), each.plan.tick);
+        let news = self.upstream.news(&loop_.plan.name).await?;
+        let key = self.check(loop_, &news)?;
+        loop_.begin(self.store.as_ref()).await?;
+        let life = loop_.life()?;
+        let birth = self.birth(loop_, life, &news, asked).await?;
+        let most = birth.most(self.clock.now(), loop_.plan.tick);
         if news.model > most {
             return Err(Error::Unavailable(format!(
                 "the server says that model {} is the last, and {most} at most can have been published: it is not believed; compare the clocks of both machines",
@@ -115,9 +115,9 @@ impl Shuffler {
             )));
         }
         // One that has more than this shuffler made has them from another one.
-        let made = each.next_number(each.batches())?;
-        if each.state().arrived.is_none() || news.next_batch > made {
-            self.compare(each, news.next_batch).await?;
+        let made = loop_.next_number(loop_.batches())?;
+        if loop_.state().arrived.is_none() || news.next_batch > made {
+            self.compare(loop_, news.next_batch).await?;
         }
         let head = self.store.head(life).await?;
         let model = news.model.max(head.closed);
@@ -125,28 +125,28 @@ impl Shuffler {
             // First, so that no report of an older model comes into a later slot than its id is kept for.
             self.store.close(life, model).await?;
         }
-        let floor = birth.floor().max(model.saturating_sub(each.plan.late_models));
+        let floor = birth.floor().max(model.saturating_sub(loop_.plan.late_models));
         let floor = self.store.raise_floor(floor_name(life), floor).await?;
-        let heard = Heard { told: news.model, model, floor, key };
-        each.expect_key(key);
+        let heard = Heard { stated: news.model, model, floor, key };
+        loop_.expect_key(key);
         // Before reports are taken, or a sender could have more than the cap.
-        self.recount(each, key).await?;
-        each.note(heard);
+        self.recount(loop_, key).await?;
+        loop_.note(heard);
         self.collect(life, &head, floor).await?;
         Ok(heard)
     }
 
     /// Refuses a server of another protocol, and says what reports are sealed to.
-    fn check(&self, each: &ShuffleLoop, news: &News) -> Result<PublicKey> {
-        if news.protocol != each.subject.protocol {
-            each.disagree();
+    fn check(&self, loop_: &ShuffleLoop, news: &News) -> Result<PublicKey> {
+        if news.protocol != loop_.subject.protocol {
+            loop_.disagree();
             return Err(Error::Unavailable(format!(
                 "the server's protocol is {} and the shuffler's {}: give both the same file of loops",
                 hex(&news.protocol),
-                hex(&each.subject.protocol)
+                hex(&loop_.subject.protocol)
             )));
         }
-        match (each.plan.sums(), news.key) {
+        match (loop_.plan.sums(), news.key) {
             (true, _) => Ok(*self.key.public()),
             (false, Some(key)) => Ok(key),
             (false, None) => {
@@ -155,19 +155,19 @@ impl Shuffler {
         }
     }
 
-    /// Where the server was when this life began; now, if it begins now.
+    /// Progress of the server when this generation began; now, if it begins now.
     async fn birth(
         &self,
-        each: &ShuffleLoop,
+        loop_: &ShuffleLoop,
         life: LifeId,
         news: &News,
         time: Time,
     ) -> Result<Birth> {
-        if let Some(birth) = each.state().birth {
+        if let Some(birth) = loop_.state().birth {
             return Ok(birth);
         }
         let (model, first_batch) = (news.model, news.next_batch);
-        if model > (time / each.plan.tick.max(1)).saturating_add(MORE_MODELS)
+        if model > (time / loop_.plan.tick.max(1)).saturating_add(MORE_MODELS)
             || first_batch == u64::MAX
         {
             return Err(Error::Unavailable(format!(
@@ -178,7 +178,7 @@ impl Shuffler {
         let bytes = postcard::to_stdvec(&birth).map_err(Error::store)?;
         let name = format!("shuffler birth {life}");
         let birth = Birth::read(&self.store.keep_setting(name, bytes).await?)?;
-        each.state().birth = Some(birth);
+        loop_.state().birth = Some(birth);
         Ok(birth)
     }
 
@@ -207,9 +207,9 @@ impl ShuffleLoop {
 
     fn note(&self, heard: Heard) {
         let mut state = self.state();
-        let behind = heard.told < heard.model;
-        if behind && state.heard.is_none_or(|before| before.told >= before.model) {
-            tracing::error!(r#loop = %self.plan.name, "the server has gone back from model {} to {}", heard.model, heard.told);
+        let behind = heard.stated < heard.model;
+        if behind && state.heard.is_none_or(|before| before.stated >= before.model) {
+            tracing::error!(r#loop = %self.plan.name, "the server was rolled back from model {} to {}", heard.model, heard.stated);
         }
         state.heard = Some(heard);
     }

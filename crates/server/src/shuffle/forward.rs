@@ -33,12 +33,12 @@ use crate::{
 const PAUSE: Duration = Duration::from_millis(500);
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(1);
 
-/// Milliseconds between two questions to the server: four of them a model, within limits.
+/// Milliseconds between two calls to the server: four of them a model, within limits.
 fn hearing_period(tick: u64) -> u64 {
     (tick / 4).clamp(100, 5_000)
 }
 
-/// What was done.
+/// Outcome of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Forwarded {
     /// Too few reports wait for a batch.
@@ -52,51 +52,51 @@ pub enum Forwarded {
 impl Shuffler {
     /// One step for a loop: sends what is under way, or makes the next batch and sends it.
     pub async fn forward(&self, name: &str) -> Result<Forwarded> {
-        let each = self.find(name)?;
-        let _one_at_a_time = each.forwarding.lock().await;
-        if each.halted().is_some() {
+        let loop_ = self.find(name)?;
+        let _one_at_a_time = loop_.forwarding.lock().await;
+        if loop_.halted().is_some() {
             return Ok(Forwarded::Halted);
         }
-        let heard = each.state().heard;
+        let heard = loop_.state().heard;
         let heard = match heard {
             Some(heard) => heard,
-            None => self.hear(each).await?,
+            None => self.hear(loop_).await?,
         };
-        if each.state().arrived.is_none() {
+        if loop_.state().arrived.is_none() {
             let news = self.upstream.news(name).await?;
-            self.compare(each, news.next_batch).await?;
+            self.compare(loop_, news.next_batch).await?;
         }
-        self.recount(each, heard.key).await?;
-        if each.halted().is_some() {
+        self.recount(loop_, heard.key).await?;
+        if loop_.halted().is_some() {
             return Ok(Forwarded::Halted);
         }
-        if each.state().arrived != Some(true) {
-            return self.send(each).await;
+        if loop_.state().arrived != Some(true) {
+            return self.send(loop_).await;
         }
-        let size = each.plan.shuffled().map_or(u64::MAX, |plan| plan.params().batch);
-        if each.waiting() < size {
+        let size = loop_.plan.shuffled().map_or(u64::MAX, |plan| plan.params().batch);
+        if loop_.waiting() < size {
             return Ok(Forwarded::Waiting);
         }
-        match self.make(each, size, heard.key.id()).await? {
-            true => self.send(each).await,
+        match self.make(loop_, size, heard.key.id()).await? {
+            true => self.send(loop_).await,
             false => Ok(Forwarded::Waiting),
         }
     }
 
-    /// Whether the last batch has arrived, as the server says. One that has later batches shows that this store is an older copy: its reports may have left
+    /// True if the last batch has arrived, as the server says. One that has later batches shows that this store is an older copy: its reports may have left
     /// already, and would leave again among others.
-    pub(super) async fn compare(&self, each: &ShuffleLoop, next: u64) -> Result<()> {
-        let head = self.store.head(each.life()?).await?;
+    pub(super) async fn compare(&self, loop_: &ShuffleLoop, next: u64) -> Result<()> {
+        let head = self.store.head(loop_.life()?).await?;
         let consumed = Saved::read(&head.state)?;
-        let own = each.next_number(head.number)?;
-        if head.number != each.batches() {
+        let own = loop_.next_number(head.number)?;
+        if head.number != loop_.batches() {
             // A commit whose answer was lost.
-            let mut state = each.state();
+            let mut state = loop_.state();
             (state.batches, state.consumed) = (head.number, consumed);
             state.uncertain = true;
         }
         if next > own {
-            each.halt(format!(
+            loop_.halt(format!(
                 "the server has batches up to number {next}, and this store knows of those below {own}: it is an older copy, whose reports have left already, or another shuffler serves this loop too. Stop this one, and begin with one on an empty folder of data; reports that wait in this one are lost"
             ));
             return Ok(());
@@ -106,29 +106,29 @@ impl Shuffler {
             _ => (next == own, (own - next).saturating_sub(1)),
         };
         if lacking > 0 {
-            tracing::error!(r#loop = %each.plan.name, "the server lacks batches {next} to {}, which it had: it has gone back, and they cannot be sent again", next + lacking - 1);
+            tracing::error!(r#loop = %loop_.plan.name, "the server lacks batches {next} to {}, which it had: it was rolled back, and they cannot be sent again", next + lacking - 1);
         }
-        each.state().arrived = Some(arrived);
+        loop_.state().arrived = Some(arrived);
         Ok(())
     }
 
     /// Sends the last batch, as the bytes that were committed.
-    async fn send(&self, each: &ShuffleLoop) -> Result<Forwarded> {
-        let made = each.batches();
-        let number = each.next_number(made)?.saturating_sub(1);
-        let records = self.store.releases(each.life()?, made, 1).await?;
+    async fn send(&self, loop_: &ShuffleLoop) -> Result<Forwarded> {
+        let made = loop_.batches();
+        let number = loop_.next_number(made)?.saturating_sub(1);
+        let records = self.store.releases(loop_.life()?, made, 1).await?;
         let Some(record) = records.first().filter(|record| !record.release.is_empty()) else {
             return Err(Error::store("the last batch is missing: restore another copy"));
         };
         let bytes = record.release.clone();
-        let body = if each.plan.sums() { Body::Json(bytes) } else { Body::Bytes(bytes) };
-        match self.upstream.send(&each.plan.name, body).await {
+        let body = if loop_.plan.sums() { Body::Json(bytes) } else { Body::Bytes(bytes) };
+        match self.upstream.send(&loop_.plan.name, body).await {
             Ok(()) => {
-                each.state().arrived = Some(true);
+                loop_.state().arrived = Some(true);
                 Ok(Forwarded::Sent(number))
             }
             Err(Error::Conflict(_)) => {
-                each.halt(format!("the server has another batch {number}: this store is an older copy, or two shufflers serve this loop. Stop all of them, and begin with one on an empty folder of data; reports that wait are lost"));
+                loop_.halt(format!("the server has another batch {number}: this store is an older copy, or two shufflers serve this loop. Stop all of them, and begin with one on an empty folder of data; reports that wait are lost"));
                 Ok(Forwarded::Halted)
             }
             Err(error @ Error::Unavailable(_)) => Err(error),
@@ -139,29 +139,29 @@ impl Shuffler {
     }
 
     /// Makes the next batch of the reports that came first: members, order and number are one transaction. False if too few wait.
-    async fn make(&self, each: &ShuffleLoop, size: u64, key_id: KeyId) -> Result<bool> {
-        let consumed = each.state().consumed;
-        let key = (!each.plan.sums()).then_some(key_id);
+    async fn make(&self, loop_: &ShuffleLoop, size: u64, key_id: KeyId) -> Result<bool> {
+        let consumed = loop_.state().consumed;
+        let key = (!loop_.plan.sums()).then_some(key_id);
         let store = self.store.as_ref();
-        let Some(picked) = waiting::pick(store, each.life()?, consumed, key, size).await? else {
-            each.state().uncertain = true;
+        let Some(picked) = waiting::pick(store, loop_.life()?, consumed, key, size).await? else {
+            loop_.state().uncertain = true;
             return Ok(false);
         };
         let Picked { reports, last, passed_over } = picked;
         let members: Vec<_> = reports.iter().map(|report| (report.sender, report.id)).collect();
-        let head = each.head(store).await?;
+        let head = loop_.head(store).await?;
         let mut noise = SecureNoise::from_system()?;
-        let number = each.next_number(head.number)?;
-        let bytes = contents(each, number, reports, key_id, &mut noise)?;
-        let step = self.step(each, &head, last, bytes)?;
+        let number = loop_.next_number(head.number)?;
+        let bytes = contents(loop_, number, reports, key_id, &mut noise)?;
+        let step = self.step(loop_, &head, last, bytes)?;
         // After a failure it may have happened: the head and the server are asked again.
-        each.state().arrived = None;
+        loop_.state().arrived = None;
         match self.store.release(step).await? {
             Committed::Yes => {
                 if passed_over > 0 {
-                    tracing::error!(r#loop = %each.plan.name, "{passed_over} reports are given up: they were sealed to an earlier key of the server, or their rows are damaged");
+                    tracing::error!(r#loop = %loop_.plan.name, "{passed_over} reports are given up: they were sealed to an earlier key of the server, or their rows are damaged");
                 }
-                let mut state = each.state();
+                let mut state = loop_.state();
                 (state.batches, state.consumed) = (head.number + 1, last);
                 state.arrived = Some(false);
                 for (sender, id) in members {
@@ -172,13 +172,13 @@ impl Shuffler {
             }
             Committed::No(found) => {
                 let (epoch, number) = (found.epoch, found.number);
-                each.halt(format!("another process shuffles this loop (epoch {epoch}, batch {number}): stop one of them"));
+                loop_.halt(format!("another process shuffles this loop (epoch {epoch}, batch {number}): stop one of them"));
                 Ok(false)
             }
         }
     }
 
-    fn step(&self, each: &ShuffleLoop, head: &Head, last: Place, bytes: Vec<u8>) -> Result<Step> {
+    fn step(&self, loop_: &ShuffleLoop, head: &Head, last: Place, bytes: Vec<u8>) -> Result<Step> {
         let number = head.number.checked_add(1).ok_or_else(exhausted)?;
         let hash = digest(&[&bytes]);
         let chain = digest(&[b"release", &head.chain, &number.to_le_bytes(), &hash]);
@@ -186,29 +186,29 @@ impl Shuffler {
         let folded = last.slot.saturating_sub(1).min(head.closed).max(head.folded);
         let release = ReleaseRecord { number, time: 0, hash, chain, release: bytes };
         let state = Saved::write(last)?;
-        let Begun { life, epoch } = each.begun()?;
+        let Begun { life, epoch } = loop_.begun()?;
         Ok(Step { life, epoch, state, folded, release })
     }
 
     /// Reads again how many reports wait, after a failure that leaves it open and under another key.
-    pub(super) async fn recount(&self, each: &ShuffleLoop, key: PublicKey) -> Result<()> {
-        if !each.state().uncertain {
+    pub(super) async fn recount(&self, loop_: &ShuffleLoop, key: PublicKey) -> Result<()> {
+        if !loop_.state().uncertain {
             return Ok(());
         }
-        let _nobody_stores = each.storing.write().await;
-        let (consumed, key) = (each.state().consumed, (!each.plan.sums()).then(|| key.id()));
-        let counted = waiting::count(self.store.as_ref(), each.life()?, consumed, key).await?;
+        let _nobody_stores = loop_.storing.write().await;
+        let (consumed, key) = (loop_.state().consumed, (!loop_.plan.sums()).then(|| key.id()));
+        let counted = waiting::count(self.store.as_ref(), loop_.life()?, consumed, key).await?;
         if counted.others > 0 {
-            tracing::error!(r#loop = %each.plan.name, "{} reports wait that were sealed to an earlier key of the server, or whose rows are damaged: give the server its key back, or they are given up with the next batch", counted.others);
+            tracing::error!(r#loop = %loop_.plan.name, "{} reports wait that were sealed to an earlier key of the server, or whose rows are damaged: give the server its key back, or they are given up with the next batch", counted.others);
         }
-        each.state().count(counted);
+        loop_.state().count(counted);
         Ok(())
     }
 
     /// Forwards batches of a loop and follows its models until the shuffler stops.
     pub async fn keep_forwarding(self: Arc<Self>, name: String) {
-        let Ok(each) = self.find(&name).cloned() else { return };
-        let period = hearing_period(each.plan.tick);
+        let Ok(loop_) = self.find(&name).cloned() else { return };
+        let period = hearing_period(loop_.plan.tick);
         let mut hear_at = 0;
         while !self.stopping.load(Ordering::SeqCst) {
             let due = self.clock.steady() >= hear_at;
@@ -227,8 +227,8 @@ impl Shuffler {
                 Err(_) => PAUSE_AFTER_FAILURE,
             };
             match heard.and(forwarded.map(drop)) {
-                Err(error) => each.fail(&error),
-                Ok(()) if due => each.recover(),
+                Err(error) => loop_.fail(&error),
+                Ok(()) if due => loop_.recover(),
                 Ok(()) => {}
             }
             tokio::time::sleep(pause).await;
@@ -238,16 +238,16 @@ impl Shuffler {
 
 /// The batch of these reports as it will be sent, in an order of this randomness.
 pub(super) fn contents<N: Noise>(
-    each: &ShuffleLoop,
+    loop_: &ShuffleLoop,
     number: u64,
     mut reports: Vec<Waiting>,
     key_id: KeyId,
     noise: &mut N,
 ) -> Result<Vec<u8>> {
-    let Some(plan) = each.plan.shuffled().filter(|_| each.plan.sums()) else {
+    let Some(plan) = loop_.plan.shuffled().filter(|_| loop_.plan.sums()) else {
         permute(&mut reports, noise);
         let reports = reports.into_iter().map(|report| (report.id, report.contents)).collect();
-        return Ok(SealedBatch { number, key_id, reports }.bytes(&each.subject));
+        return Ok(SealedBatch { number, key_id, reports }.bytes(&loop_.subject));
     };
     let values = |report: &Waiting| {
         let (numbers, _) = report.contents.as_chunks::<8>();

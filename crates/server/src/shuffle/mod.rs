@@ -1,5 +1,5 @@
 //! The shuffler: takes reports from devices, waits for a batch, takes names, senders and order away, and hands on. A process of its own, with keys of its own,
-//! that somebody else than the operator of the server should run.
+//! that another party than the operator of the server should run.
 //!
 //! | file | what it is |
 //! | --- | --- |
@@ -26,7 +26,7 @@
 //! one would take reports that have left already, so that it stops. A life begins, and an earlier one ends, when the server has the same protocol as the shuffler's
 //! file: a file that is wrong here alone changes nothing.
 //!
-//! **Never less.** A batch has exactly the size that the certificate names; what waits longer waits. Nothing about waiting reports is told to the server.
+//! **Never less.** A batch has exactly the size that the certificate names; what waits longer waits. The server learns nothing about waiting reports.
 
 mod contact;
 mod forward;
@@ -68,23 +68,23 @@ pub struct Shuffler {
     store: Arc<dyn Store>,
     upstream: Arc<dyn Upstream>,
     clock: Arc<dyn Clock>,
-    /// What reports are sealed to where the shuffler sums.
+    /// Key to which reports are sealed where the shuffler sums.
     key: SealKey,
-    /// What addresses of senders are hashed with.
+    /// Key of the hashes of senders' addresses.
     senders: Secret,
     stopping: AtomicBool,
 }
 
 /// One loop as the shuffler knows it.
 pub struct ShuffleLoop {
-    /// What it is, from the shuffler's own file: the size of batches is not the server's to choose.
+    /// Its plan, from the shuffler's own file: the size of batches is not the server's to choose.
     pub plan: DevicePlan,
     /// Begun when the server has the same protocol.
     begun: OnceLock<Begun>,
     subject: Subject,
     state: Mutex<State>,
     forwarding: tokio::sync::Mutex<()>,
-    /// Shared by reports that are being stored, so that nobody counts rows meanwhile.
+    /// Shared by reports that are being stored, so that no task counts rows meanwhile.
     storing: tokio::sync::RwLock<()>,
 }
 
@@ -95,18 +95,18 @@ struct Begun {
     epoch: u64,
 }
 
-/// Where a loop stands. Everything in it can be read from the store or asked for again.
+/// Progress of a loop. Everything in it can be read from the store or asked for again.
 #[derive(Default)]
 struct State {
-    /// What the server said last; none before it was asked.
+    /// Last answer of the server; none before it was asked.
     heard: Option<Heard>,
-    /// Where the server was when this life began.
+    /// Progress of the server when this generation began.
     birth: Option<Birth>,
     /// Reports up to this place are in batches.
     consumed: Place,
     /// Batches that were made.
     batches: u64,
-    /// Whether the last one has arrived; none before the server was asked.
+    /// True if the last one has arrived; none before the server was asked.
     arrived: Option<bool>,
     /// Reports that wait and that the next batch may hold.
     waiting: u64,
@@ -114,7 +114,7 @@ struct State {
     senders: HashMap<[u8; 16], u64>,
     /// Of these, the ids of those that are stored: the same bytes again are no report more, even of a sender at their cap.
     ids: HashSet<[u8; 16]>,
-    /// Whether counts have to be read again.
+    /// True if counts have to be read again.
     uncertain: bool,
     /// Why nothing is taken and sent until an operator has looked.
     halted: Option<String>,
@@ -157,13 +157,13 @@ impl Shuffler {
         self.loops.values()
     }
 
-    /// Why something is not as it should be. Everybody may read it, the server's operator too: it says nothing of reports that wait.
+    /// Troubles, which every caller may read, the server's operator too: a trouble says nothing of reports that wait.
     pub fn troubles(&self) -> Vec<String> {
-        let of_loop = |each: &Arc<ShuffleLoop>| {
-            let troubles = each.state().troubles();
+        let of_loop = |loop_: &Arc<ShuffleLoop>| {
+            let troubles = loop_.state().troubles();
             troubles
                 .into_iter()
-                .map(|why| format!("loop {}: {why}", each.plan.name))
+                .map(|why| format!("loop {}: {why}", loop_.plan.name))
                 .collect::<Vec<_>>()
         };
         self.loops().flat_map(of_loop).collect()
@@ -234,7 +234,7 @@ impl ShuffleLoop {
         Ok(self.begun()?.life)
     }
 
-    /// What all sealed reports of the loop have in common.
+    /// The form of all sealed reports of the loop.
     pub fn subject(&self) -> &Subject {
         &self.subject
     }
@@ -254,7 +254,7 @@ impl ShuffleLoop {
         self.state().halted.clone()
     }
 
-    /// The number of the batch after so many of this life.
+    /// The number of the batch after `batches` of this generation.
     fn next_number(&self, made: u64) -> Result<u64> {
         let Some(birth) = self.state().birth else {
             return Err(not_asked());
@@ -276,7 +276,7 @@ impl ShuffleLoop {
         }
     }
 
-    /// Notes why a look failed. The same reason again is not told again.
+    /// Notes the reason for which a look failed. The same reason again is not logged again.
     fn fail(&self, error: &Error) {
         let why = error.to_string();
         let mut state = self.state();
@@ -308,7 +308,7 @@ impl ShuffleLoop {
     }
 }
 
-/// Removes what is left of a loop's earlier lives, whose reports nobody takes any more. Says why the present one cannot be served if it was there before: a report that has left
+/// Removes what is left of a loop's earlier generations, whose reports are taken no more. Says why the present one cannot be served if it was there before: a report that has left
 /// would be taken again.
 async fn end_earlier(
     store: &dyn Store,
@@ -346,10 +346,10 @@ impl State {
         if self.heard.is_none() && troubles.is_empty() {
             troubles.push("the server was not heard from yet".into());
         }
-        if let Some(Heard { told, model, floor, .. }) =
-            self.heard.filter(|heard| heard.told < heard.model)
+        if let Some(Heard { stated, model, floor, .. }) =
+            self.heard.filter(|heard| heard.stated < heard.model)
         {
-            troubles.push(format!("the server has gone back from model {model} to {told}, and models below {floor} are not taken again: restore its latest copy, or give the loop another name"));
+            troubles.push(format!("the server was rolled back from model {model} to {stated}, and models below {floor} are not taken again: restore its latest copy, or give the loop another name"));
         }
         troubles
     }

@@ -32,7 +32,7 @@ use crate::{
     secret::secret_in_file,
 };
 
-/// What `reticent shuffle` is told.
+/// Options of `reticent shuffle`.
 pub struct ShuffleOptions {
     /// Checked loops; those without a shuffler are passed over.
     pub plans: Vec<DevicePlan>,
@@ -40,9 +40,9 @@ pub struct ShuffleOptions {
     pub data: PathBuf,
     /// The server.
     pub server: Endpoint,
-    /// Where to listen. A proxy in front names senders in X-Forwarded-For, of which the last address is believed.
+    /// Address to listen at. A proxy in front names senders in X-Forwarded-For, of which the last address is believed.
     pub listen: Listen,
-    /// What devices may take.
+    /// Limits on devices.
     pub limits: HttpLimits,
 }
 
@@ -53,7 +53,7 @@ struct App {
     behind_proxy: bool,
 }
 
-/// Shuffles until `stop`. `ready` is told the address when devices can report.
+/// Shuffles until `stop`. `ready` gets the address when devices can report.
 pub async fn run_shuffler(
     options: ShuffleOptions,
     ready: impl FnOnce(SocketAddr),
@@ -67,8 +67,8 @@ pub async fn run_shuffler(
     let clock = Arc::new(SystemClock::default());
     let shuffler = Shuffler::open(options.plans, store, upstream, clock, (key, senders)).await?;
     let mut tasks = JoinSet::new();
-    for each in shuffler.loops() {
-        tasks.spawn(Arc::clone(&shuffler).keep_forwarding(each.plan.name.clone()));
+    for loop_ in shuffler.loops() {
+        tasks.spawn(Arc::clone(&shuffler).keep_forwarding(loop_.plan.name.clone()));
     }
     let (limits, behind_proxy) = (options.limits, options.listen.behind_proxy);
     let routes = routes(App { shuffler: Arc::clone(&shuffler), limits, behind_proxy });
@@ -128,7 +128,7 @@ async fn report(
     Ok(Json(json!({ "outcome": outcome })).into_response())
 }
 
-/// Who sends, as a cap counts them: an address, or the network of one where a household has many. Of what X-Forwarded-For says only the end is believed, which the proxy in
+/// The sender, as a cap counts them: an address, or the network of one where a household has many. Of what X-Forwarded-For says only the end is believed, which the proxy in
 /// front has added; the sender wrote everything before it.
 fn sender(headers: &HeaderMap, peer: SocketAddr, behind_proxy: bool) -> String {
     let mut lines = headers.get_all("x-forwarded-for").iter();
@@ -148,15 +148,15 @@ async fn sealing(
     State(app): State<App>,
     Path(name): Path<String>,
 ) -> std::result::Result<Response, Problem> {
-    let each = app.shuffler.find(&name)?;
-    let key = each.seals_to()?;
+    let loop_ = app.shuffler.find(&name)?;
+    let key = loop_.seals_to()?;
     Ok(Json(json!({
         "loop": name,
-        "mode": if each.plan.sums() { "sum" } else { "sealed" },
+        "mode": if loop_.plan.sums() { "sum" } else { "sealed" },
         "key_id": crate::secret::hex(&key.id()),
         "public_key": key.text(),
-        "protocol": crate::secret::hex(&each.subject().protocol),
-        "values": each.subject().values,
+        "protocol": crate::secret::hex(&loop_.subject().protocol),
+        "values": loop_.subject().values,
     }))
     .into_response())
 }

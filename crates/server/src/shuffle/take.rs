@@ -15,9 +15,9 @@ use super::{
 };
 use crate::{
     Error, Result,
-    devices::Taken,
     sealed::PublicKey,
     secret::{digest, hex},
+    service::Taken,
     store::{Digest, EventHash, LifeId, NewEvent, Payer, Ranked},
 };
 
@@ -29,11 +29,11 @@ const RETRY_AFTER: u64 = 60;
 
 impl Shuffler {
     /// Takes a sealed report from this address. Whether it is taken depends on its bytes' form, its model, its id and how many of the sender's reports
-    /// wait; not on what is sealed, which nobody reads here unless the shuffler sums.
+    /// wait; not on what is sealed, which is not read here unless the shuffler sums.
     pub async fn take(&self, name: &str, bytes: &[u8], address: &str) -> Result<Taken> {
-        let each = self.find(name)?;
-        let (heard, life) = (each.expect_heard()?, each.life()?);
-        let envelope = each.subject.read(bytes)?;
+        let loop_ = self.find(name)?;
+        let (heard, life) = (loop_.expect_heard()?, loop_.life()?);
+        let envelope = loop_.subject.read(bytes)?;
         if envelope.model > heard.model {
             return Err(Error::Unavailable(format!(
                 "model {} is not known here yet, and {} is the last that is: send the same bytes again later",
@@ -46,7 +46,7 @@ impl Shuffler {
         let key_id = heard.key.id();
         if envelope.key_id != key_id {
             let given = hex(&envelope.key_id);
-            return Err(match each.plan.sums() {
+            return Err(match loop_.plan.sums() {
                 true => {
                     let remedy = "it was sealed to another key: fetch that of this shuffler, and drop this report";
                     Error::invalid("key_id", given, remedy)
@@ -58,9 +58,9 @@ impl Shuffler {
             });
         }
         let sealed_id = sealed_id(&envelope.sealed);
-        let contents = match each.plan.sums() {
+        let contents = match loop_.plan.sums() {
             false => envelope.sealed,
-            true => self.read(each, envelope.id, envelope.sealed).await?,
+            true => self.read(loop_, envelope.id, envelope.sealed).await?,
         };
         let sender = self.sender(name, address);
         let waiting = Waiting::new(sender, envelope.id, key_id, contents);
@@ -68,14 +68,16 @@ impl Shuffler {
         let binding = digest(&[b"outer id", &envelope.id]);
         let mark = row(life, slot, sealed_id, binding, Vec::new());
         let report = row(life, slot, envelope.id, Digest::default(), waiting.write()?);
-        let _storing = each.storing.read().await;
-        if each.state().ids.contains(&envelope.id) {
+        let _storing = loop_.storing.read().await;
+        if loop_.state().ids.contains(&envelope.id) {
             return Ok(Taken::Duplicate);
         }
-        let mut reserved = each.reserve(sender)?;
+        let mut reserved = loop_.reserve(sender)?;
         let store = async |row| {
             let rows = vec![(envelope.model, row)];
-            Ok::<_, Error>(self.store.rank_above(floor_name(life), rows).await?.pop().flatten())
+            Ok::<_, Error>(
+                self.store.insert_events_above(floor_name(life), rows).await?.pop().flatten(),
+            )
         };
         // First what is sealed, so that whatever becomes of the report it is under one outer id only.
         let stored = match store(mark).await? {
@@ -86,33 +88,33 @@ impl Shuffler {
         reserved.settled = true;
         match stored {
             Some(Ranked::Added { .. }) => {
-                each.state().ids.insert(envelope.id);
+                loop_.state().ids.insert(envelope.id);
                 Ok(Taken::Taken)
             }
             Some(Ranked::Repeated { .. }) => {
-                each.state().remove(sender);
+                loop_.state().remove(sender);
                 Ok(Taken::Duplicate)
             }
             // The floor has been raised since it was looked at.
             None => {
-                each.state().remove(sender);
-                Err(late(&each.expect_heard()?, envelope.model))
+                loop_.state().remove(sender);
+                Err(late(&loop_.expect_heard()?, envelope.model))
             }
         }
     }
 
     /// The numbers of a report that was sealed to this shuffler, as they wait.
-    async fn read(&self, each: &ShuffleLoop, id: [u8; 16], sealed: Vec<u8>) -> Result<Vec<u8>> {
+    async fn read(&self, loop_: &ShuffleLoop, id: [u8; 16], sealed: Vec<u8>) -> Result<Vec<u8>> {
         let unreadable = || {
             let remedy = "it was sealed under another name, model or key, or changed: drop it";
             Error::invalid("report", "unreadable", remedy)
         };
-        let (subject, key) = (each.subject.clone(), self.key.clone());
+        let (subject, key) = (loop_.subject.clone(), self.key.clone());
         // Opening takes too long for a thread that answers others.
         let open = move || subject.open(&key, id, &sealed);
         let values = tokio::task::spawn_blocking(open).await.map_err(Error::store)?;
         let values = values.ok_or_else(unreadable)?;
-        if let Some(plan) = each.plan.shuffled() {
+        if let Some(plan) = loop_.plan.shuffled() {
             plan.check_values(&values)?;
         }
         Ok(values.iter().flat_map(|value| value.to_le_bytes()).collect())
@@ -149,14 +151,14 @@ fn row(life: LifeId, slot: u64, event: EventHash, request: Digest, raw: Vec<u8>)
     }
 }
 
-/// Why a report on this model is not taken. A server that has gone back publishes numbers that were there before, which is not the device's fault.
+/// Why a report on this model is not taken. A server that was rolled back publishes numbers that were there before, which is not the device's fault.
 fn late(heard: &Heard, model: u64) -> Error {
-    let Heard { told, .. } = *heard;
+    let Heard { stated, .. } = *heard;
     // It may have been raised since.
     let floor = heard.floor.max(model.saturating_add(1));
-    if told < heard.model {
+    if stated < heard.model {
         return Error::Unavailable(format!(
-            "models below {floor} are no longer taken here, and the server has gone back to model {told}: its operator must look; send the same bytes again later"
+            "models below {floor} are no longer taken here, and the server was rolled back to model {stated}: its operator must look; send the same bytes again later"
         ));
     }
     Error::Late(format!(
@@ -166,27 +168,27 @@ fn late(heard: &Heard, model: u64) -> Error {
 
 /// A report that is counted and being stored. If that ends without an answer of the store, counts are read again from it.
 struct Reserved<'a> {
-    each: &'a ShuffleLoop,
+    loop_: &'a ShuffleLoop,
     settled: bool,
 }
 
 impl Drop for Reserved<'_> {
     fn drop(&mut self) {
         if !self.settled {
-            self.each.state().uncertain = true;
+            self.loop_.state().uncertain = true;
         }
     }
 }
 
 impl ShuffleLoop {
-    /// What reports are sealed to, by what was heard from the server.
+    /// Key to which reports are sealed, by the last answer of the server.
     pub(super) fn seals_to(&self) -> Result<PublicKey> {
         let heard = self.state().heard.map(|heard| heard.key);
         let why = "this shuffler does not agree with its server yet; its /readyz says why: ask again later";
         heard.ok_or_else(|| Error::Unavailable(why.into()))
     }
 
-    /// What was heard from the server, if reports can be taken at all.
+    /// Last answer of the server, if reports can be taken at all.
     fn expect_heard(&self) -> Result<Heard> {
         let state = self.state();
         if let Some(why) = &state.halted {
@@ -215,6 +217,6 @@ impl ShuffleLoop {
             return Err(Error::TooMany { message, retry_after: RETRY_AFTER });
         }
         state.add(sender);
-        Ok(Reserved { each: self, settled: false })
+        Ok(Reserved { loop_: self, settled: false })
     }
 }

@@ -20,8 +20,8 @@ use crate::{
     client::Body,
     clock::ManualClock,
     config::ServiceFile,
-    devices::{Devices, Taken},
     sealed::{Envelope, SealedBatch},
+    service::{Reports, Service, Taken},
     store::{Fault, FaultAfter, MemoryStore, Pending},
 };
 
@@ -66,7 +66,7 @@ fn seal(subject: &Subject, key: &SealKey, model: u64, values: &[f64]) -> Envelop
 
 /// A server in this process, which remembers what reached it.
 struct Server {
-    devices: Devices,
+    service: Arc<Service>,
     store: Arc<MemoryStore>,
     clock: Arc<ManualClock>,
     key: SealKey,
@@ -90,40 +90,40 @@ impl Server {
         clock: Arc<ManualClock>,
         key: SealKey,
     ) -> Arc<Self> {
-        let devices =
-            Devices::open(plans.to_vec(), store.clone(), clock.clone(), Some(key.clone())).await;
+        let (plans, opens) = (plans.to_vec(), Some(key.clone()));
+        let service = Service::of_devices(plans, store.clone(), clock.clone(), opens).await;
         let (received, calls, fault, says) = Default::default();
-        let devices = devices.unwrap();
-        Arc::new(Server { devices, store, clock, key, received, calls, fault, says })
+        let service = service.unwrap();
+        Arc::new(Server { service, store, clock, key, received, calls, fault, says })
     }
 
     fn news(&self) -> News {
-        let each = self.each();
+        let loop_ = self.loop_();
         News {
-            model: each.served().number,
-            next_batch: each.next_batch(),
-            protocol: each.plan.subject().unwrap().protocol,
-            key: (!each.plan.sums()).then(|| *self.key.public()),
+            model: loop_.served().number,
+            next_batch: loop_.next_batch(),
+            protocol: loop_.plan.subject().unwrap().protocol,
+            key: (!loop_.plan.sums()).then(|| *self.key.public()),
         }
     }
 
-    fn each(&self) -> &Arc<crate::devices::DeviceLoop> {
-        self.devices.find("news").unwrap()
+    fn loop_(&self) -> &Arc<Reports> {
+        self.service.reports("news").unwrap()
     }
 
     fn model(&self) -> Model {
-        wire::from_json(&self.each().served().message).unwrap()
+        wire::from_json(&self.loop_().served().message).unwrap()
     }
 
     async fn tick(&self) {
         self.clock.pass(TICK);
-        self.devices.tick("news").await.unwrap();
+        self.service.tick("news").await.unwrap();
     }
 
     /// Outer ids of every batch that arrived, a batch that came again once.
     fn batches(&self) -> Vec<Vec<[u8; 16]>> {
-        let each = self.each();
-        let (subject, plan) = each.sealed_form().unwrap();
+        let loop_ = self.loop_();
+        let (subject, plan) = loop_.sealed_form().unwrap();
         let different: BTreeSet<Vec<u8>> = self.received.lock().unwrap().iter().cloned().collect();
         let read = |bytes: &Vec<u8>| SealedBatch::read(&subject, plan.params().batch, bytes);
         let mut batches: Vec<SealedBatch> =
@@ -165,7 +165,7 @@ impl Upstream for Line {
         self.call(Box::pin(async move {
             let (Body::Bytes(bytes) | Body::Json(bytes)) = batch;
             server.received.lock().unwrap().push(bytes.clone());
-            server.devices.take_batch(server.each(), bytes).await.map(drop)
+            server.service.take_batch(server.loop_(), bytes).await.map(drop)
         }))
     }
 }
@@ -197,7 +197,7 @@ impl World {
         }
     }
 
-    fn each(&self) -> &Arc<ShuffleLoop> {
+    fn loop_(&self) -> &Arc<ShuffleLoop> {
         self.shuffler.find("news").unwrap()
     }
 
@@ -210,7 +210,7 @@ impl World {
         x[0] = 0.5;
         let report = person.report(&self.server.model(), &x, 1.0).unwrap();
         let key = if self.plans[0].sums() { key(3) } else { self.server.key.clone() };
-        seal(self.each().subject(), &key, report.model(), report.values())
+        seal(self.loop_().subject(), &key, report.model(), report.values())
     }
 
     async fn take(&self, envelope: &Envelope, address: &str) -> Result<Taken> {
@@ -278,7 +278,7 @@ async fn no_batch_under_its_size_leaves_and_a_report_leaves_once() {
     for envelope in &envelopes {
         assert_eq!(world.take(envelope, "10.0.0.3").await.unwrap(), Taken::Duplicate);
     }
-    assert_eq!((world.each().waiting(), world.each().batches()), (1, 1));
+    assert_eq!((world.loop_().waiting(), world.loop_().batches()), (1, 1));
     let batches = world.server.batches();
     assert_eq!(batches.len(), 1);
     let left: BTreeSet<[u8; 16]> = batches[0].iter().copied().collect();
@@ -306,13 +306,13 @@ async fn what_leaves_is_ids_and_sealed_bytes_alone() {
         world.forward().await.unwrap();
         sent.push(world.server.received.lock().unwrap().remove(0));
     }
-    let subject = world.each().subject().clone();
+    let subject = world.loop_().subject().clone();
     let header = 1 + 32 + 32 + 8 + 4;
     assert_eq!(sent[0][..header], sent[1][..header]);
-    let each = 16 + subject.sealed_length();
-    assert_eq!(sent[0].len(), header + 3 * each);
+    let report = 16 + subject.sealed_length();
+    assert_eq!(sent[0].len(), header + 3 * report);
     let members = |bytes: &[u8]| -> BTreeSet<Vec<u8>> {
-        bytes[header..].chunks(each).map(<[u8]>::to_vec).collect()
+        bytes[header..].chunks(report).map(<[u8]>::to_vec).collect()
     };
     let expected: BTreeSet<Vec<u8>> =
         envelopes.iter().map(|envelope| [&envelope.id[..], &envelope.sealed].concat()).collect();
@@ -389,7 +389,7 @@ async fn a_death_without_a_restart_is_the_same() {
             }
             while world.forward().await.unwrap() != Forwarded::Waiting {}
             assert_eq!(world.server.batches().concat().len(), 6, "{fault:?} at {step}");
-            assert_eq!(world.each().waiting(), 0);
+            assert_eq!(world.loop_().waiting(), 0);
         }
     }
 }
@@ -409,7 +409,7 @@ async fn senders_have_a_cap_and_old_models_foreign_keys_and_damaged_bytes_are_re
     let bytes = world.envelope().bytes();
     assert!(world.shuffler.take("news", &bytes[1..], "10.0.0.4").await.is_err());
     assert!(world.shuffler.take("shop", &bytes, "10.0.0.4").await.is_err());
-    assert_eq!(world.each().waiting(), 3);
+    assert_eq!(world.loop_().waiting(), 3);
 }
 
 /// An older copy of the shuffler's store would send reports a second time among others: it stops before anything leaves.
@@ -436,7 +436,7 @@ async fn an_older_copy_of_the_store_sends_nothing() {
     assert_eq!(
         world
             .store
-            .kept_events(world.each().life().unwrap(), Place::default(), 9)
+            .kept_events(world.loop_().life().unwrap(), Place::default(), 9)
             .await
             .unwrap()
             .len(),
@@ -447,7 +447,7 @@ async fn an_older_copy_of_the_store_sends_nothing() {
 #[tokio::test]
 async fn a_summing_shuffler_hands_on_one_sum_and_refuses_what_no_device_makes() {
     let world = World::new("sum", 3, 3).await;
-    let subject = world.each().subject().clone();
+    let subject = world.loop_().subject().clone();
     let odd = seal(&subject, &key(3), 0, &vec![0.1; subject.values]);
     assert!(world.take(&odd, "10.0.0.1").await.unwrap_err().to_string().contains("values"));
     let not_a_number = seal(&subject, &key(3), 0, &vec![f64::NAN; subject.values]);
@@ -461,8 +461,8 @@ async fn a_summing_shuffler_hands_on_one_sum_and_refuses_what_no_device_makes() 
     assert_eq!((batch.people(), batch.contents().len()), (3, 1));
     world.server.tick().await;
     assert_eq!(world.server.model().reports(), 3);
-    let certificate = world.server.devices.certificate(world.server.each()).unwrap();
-    let of = |words: &str| certificate.conditions.iter().any(|each| each.text.contains(words));
+    let certificate = world.server.service.certificate("news").await.unwrap();
+    let of = |words: &str| certificate.conditions.iter().any(|one| one.text.contains(words));
     assert!(of("the shuffler sees every report") && !of("the shuffler and the network read no"));
     // What core says of a shuffler in memory is not said of this one.
     let conditions = certificate.guarantee.conditions().join("; ");
@@ -475,7 +475,7 @@ async fn a_summing_shuffler_hands_on_one_sum_and_refuses_what_no_device_makes() 
 #[tokio::test]
 async fn one_bad_report_does_not_spoil_a_batch() {
     let world = World::new("sealed", 3, 3).await;
-    let subject = world.each().subject().clone();
+    let subject = world.loop_().subject().clone();
     let bad = seal(&subject, &key(2), 0, &vec![f64::INFINITY; subject.values]);
     world.take(&bad, "10.0.0.1").await.unwrap();
     let mut broken = world.envelope();
@@ -486,18 +486,18 @@ async fn one_bad_report_does_not_spoil_a_batch() {
     world.server.tick().await;
     assert_eq!(world.server.model().reports(), 1);
     // A batch of another size, and the same number with other contents, are refused by the server too.
-    let each = world.server.each();
+    let loop_ = world.server.loop_();
     let bytes = world.server.received.lock().unwrap()[0].clone();
     let batch = SealedBatch::read(&subject, 3, &bytes).unwrap();
     let fewer = SealedBatch { reports: batch.reports[..2].to_vec(), number: 1, ..batch.clone() };
-    assert!(world.server.devices.take_batch(each, fewer.bytes(&subject)).await.is_err());
+    assert!(world.server.service.take_batch(loop_, fewer.bytes(&subject)).await.is_err());
     let mut reordered = batch;
     reordered.reports.rotate_left(1);
-    let again = world.server.devices.take_batch(each, reordered.bytes(&subject)).await;
+    let again = world.server.service.take_batch(loop_, reordered.bytes(&subject)).await;
     assert!(matches!(again, Err(Error::Conflict(_))));
     // A batch that comes again is counted as one that came again, and nothing in it is refused again.
-    let refused = || each.counts.refused.load(Ordering::Relaxed);
+    let refused = || loop_.counts.refused.load(Ordering::Relaxed);
     assert_eq!(refused(), 2);
-    assert_eq!(world.server.devices.take_batch(each, bytes).await.unwrap(), Taken::Duplicate);
-    assert_eq!((refused(), each.counts.refused_batches.load(Ordering::Relaxed)), (2, 2));
+    assert_eq!(world.server.service.take_batch(loop_, bytes).await.unwrap(), Taken::Duplicate);
+    assert_eq!((refused(), loop_.counts.refused_batches.load(Ordering::Relaxed)), (2, 2));
 }

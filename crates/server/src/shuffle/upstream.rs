@@ -17,9 +17,9 @@ use crate::{
 /// Time for a batch to be sent, opened and stored: the largest has as long to come, and as long again to be opened.
 const BATCH_TIME: Duration = BATCH_BODY_TIME.saturating_mul(3);
 
-/// What the shuffler asks of the server.
+/// Calls of the shuffler to the server.
 pub trait Upstream: Send + Sync + 'static {
-    /// Where the loop is.
+    /// Progress of the loop.
     fn news(&self, name: &str) -> Pending<News>;
 
     /// Sends a batch; it has arrived when this is done. The same bytes may be sent again.
@@ -29,7 +29,7 @@ pub trait Upstream: Send + Sync + 'static {
 /// A server over HTTP.
 pub struct HttpUpstream(Endpoint);
 
-/// What a server says about batches.
+/// Answer of a server about batches.
 #[derive(Deserialize)]
 struct Answer {
     next: u64,

@@ -18,7 +18,7 @@ pub(super) const ROWS: usize = 4096;
 
 const VERSION: u8 = 1;
 
-/// What is committed with a batch.
+/// Record that is committed with a batch.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Saved {
     version: u8,
@@ -72,18 +72,18 @@ impl Waiting {
     }
 }
 
-/// What waits, counted.
+/// Counts of waiting reports.
 #[derive(Default)]
 pub(super) struct Counted {
     /// Ids of the reports that the next batch may hold.
     pub ids: HashSet<[u8; 16]>,
-    /// How many of these each sender has.
+    /// Number of them by sender.
     pub senders: HashMap<[u8; 16], u64>,
     /// Rows under another key, and damaged ones.
     pub others: u64,
 }
 
-/// What waits after this place, under this key. None stands for every key.
+/// Reports that wait after this place, under this key; none stands for every key.
 pub(super) async fn count(
     store: &dyn Store,
     life: LifeId,

@@ -1,6 +1,6 @@
-//! How a transaction fails in a test.
+//! Failures of a transaction in a test.
 
-/// How a transaction fails in a test.
+/// Failure of a transaction in a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// Nothing happens.
@@ -16,12 +16,12 @@ pub enum Fault {
 pub(crate) struct FaultAfter(Option<(u64, Fault)>);
 
 impl FaultAfter {
-    /// A failure after so many others.
+    /// A failure after a number of other transactions.
     pub(crate) fn new(others: u64, fault: Fault) -> Self {
         FaultAfter(Some((others, fault)))
     }
 
-    /// Whether it is still to come.
+    /// True if it is still to come.
     pub(crate) fn is_to_come(self) -> bool {
         self.0.is_some()
     }

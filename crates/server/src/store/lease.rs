@@ -1,4 +1,4 @@
-//! Who releases, where several processes use one store.
+//! The right to release, where several processes use one store.
 //!
 //! The right to release is leased, so that another process takes it when its holder is gone or was stopped. That decides who tries. Whether a release
 //! counts is decided by its epoch, in the update that moves the head: a holder that wakes up after its lease cannot release any more.
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::{LifeId, Store};
 use crate::Result;
 
-/// How long the right lasts without being renewed, in milliseconds: a few looks of a ticker. Tests let it end themselves, however slow their machine is.
+/// Milliseconds for which the right lasts without being renewed: a few looks of a ticker. Tests let it end themselves, however slow their machine is.
 const LASTS: u64 = if cfg!(test) { 3_600_000 } else { 3_000 };
 
 /// The right of this process to release in a life.

@@ -35,13 +35,13 @@ impl MemoryStore {
         self.fail_after(0, fault);
     }
 
-    /// Lets a transaction that writes fail after so many others.
+    /// Lets a transaction that writes fail after a number of others.
     pub fn fail_after(&self, others: u64, fault: Fault) {
         let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
         shared.fault = FaultAfter::new(others, fault);
     }
 
-    /// Whether a failure is still to come.
+    /// True if a failure is still to come.
     pub fn will_fail(&self) -> bool {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner).fault.is_to_come()
     }
@@ -95,14 +95,14 @@ impl Store for MemoryStore {
         self.id
     }
 
-    fn rank(&self, events: Vec<NewEvent>) -> Pending<Vec<Ranked>> {
+    fn insert_events(&self, events: Vec<NewEvent>) -> Pending<Vec<Ranked>> {
         self.write(move |state| {
             events.iter().try_for_each(|event| state.head(event.life).map(drop))?;
-            events.into_iter().map(|event| state.rank(event)).collect()
+            events.into_iter().map(|event| state.insert_event(event)).collect()
         })
     }
 
-    fn rank_above(
+    fn insert_events_above(
         &self,
         floor: String,
         events: Vec<(u64, NewEvent)>,
@@ -110,7 +110,8 @@ impl Store for MemoryStore {
         self.write(move |state| {
             let floor = floor_of(state.settings.get(&floor).map(Vec::as_slice))?;
             events.iter().try_for_each(|(_, event)| state.head(event.life).map(drop))?;
-            let add = |(number, event)| (number >= floor).then(|| state.rank(event)).transpose();
+            let add =
+                |(number, event)| (number >= floor).then(|| state.insert_event(event)).transpose();
             events.into_iter().map(add).collect()
         })
     }

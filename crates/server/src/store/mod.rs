@@ -1,4 +1,4 @@
-//! What is kept, by named transactions.
+//! Stores, by named transactions.
 //!
 //! | file | what it is |
 //! | --- | --- |
@@ -18,7 +18,7 @@
 //! does not cancel it half way. After `Error::Store` it may have happened or not: read again, or repeat it under the same id.
 //!
 //! **Slots.** An event belongs to a slot of the clock. `close` closes slots in order, and a closed slot never opens again: from then on its events take no
-//! reward and no activation. `closed_events` reads what is final, `release` commits the step that used it, and `collect` removes what nobody needs any more.
+//! reward and no activation. `closed_events` reads what is final, `release` commits the step that used it, and `collect` removes what is not needed any more.
 //! If the process dies between any two of these, what was committed says where to go on.
 
 #[cfg(test)]
@@ -62,12 +62,12 @@ pub const LAST_SLOT: u64 = i64::MAX as u64 - 1;
 /// A transaction under way.
 pub type Pending<T> = Pin<Box<dyn Future<Output = Result<T>> + Send>>;
 
-/// A store of events, heads, the ledger and keys. Everything in it that came from people is for the curator's eyes.
+/// A store of events, heads, the ledger and keys. Everything in it that came from people is internal.
 pub trait Store: Send + Sync + 'static {
     /// The random identity of this store, made when it was: a copy has the same.
     fn id(&self) -> StoreId;
 
-    /// Whether other processes may use this store at the same time.
+    /// True if other processes may use this store at the same time.
     fn is_shared(&self) -> bool {
         false
     }
@@ -75,11 +75,11 @@ pub trait Store: Send + Sync + 'static {
     /// Adds events, each with its charge to the ledger, or returns the answer that was given before under the same event id. All events of
     /// one call are one transaction; the answers are in their order. The slot is that asked for, or the first open one if that has closed.
     /// Events of a life that has ended are kept and not learnt from: every event is in one generation only.
-    fn rank(&self, events: Vec<NewEvent>) -> Pending<Vec<Ranked>>;
+    fn insert_events(&self, events: Vec<NewEvent>) -> Pending<Vec<Ranked>>;
 
     /// The same for events with a number, of which those below a named floor are not added: none for these. The floor is read in the same transaction,
-    /// so that nothing is added that somebody counts on being refused.
-    fn rank_above(
+    /// so that nothing is added that a caller counts on being refused.
+    fn insert_events_above(
         &self,
         floor: String,
         events: Vec<(u64, NewEvent)>,
@@ -117,10 +117,10 @@ pub trait Store: Send + Sync + 'static {
     /// Moves the right to release to a new epoch, and returns it.
     fn take_epoch(&self, life: LifeId) -> Pending<u64>;
 
-    /// Keeps the right to release under this epoch for so many milliseconds by the store's clock, or takes it under a new one if no other process
+    /// Keeps the right to release under this epoch for a time in milliseconds by the store's clock, or takes it under a new one if no other process
     /// keeps it. Returns the epoch, or none while another process has the right. It only says who should try: `release` checks the epoch.
     ///
-    /// In a store of one process, nobody else keeps it.
+    /// In a store of one process, no other keeps it.
     fn lease(&self, life: LifeId, epoch: Option<u64>, milliseconds: u64) -> Pending<Option<u64>> {
         let _ = milliseconds;
         match epoch {
@@ -172,10 +172,10 @@ pub trait Store: Send + Sync + 'static {
     /// answer, those of removed rows too. Counts in the ledger stay. The hashes are remembered, so that a restored copy can be erased again.
     fn erase(&self, persons: Vec<PersonHash>, time: Time) -> Pending<Erased>;
 
-    /// The hashes of everybody who was erased, in order: for the witness.
+    /// The hashes of all erased people, in order, for the witness.
     fn erased(&self) -> Pending<Vec<PersonHash>>;
 
-    /// How many people of a period have how many visits left to them in the ledger of a life: the number who have used up `most`, and of all.
+    /// People of a period in the ledger of a generation: the number of all, and of those who have used up `most` visits.
     fn ledger(&self, life: LifeId, period: u64, most: u32) -> Pending<LedgerCount>;
 
     /// Begins a life of a loop, or returns the present one if it has the same generation hash. The ledger of the present one goes on if the new one counts with it. The present one
@@ -185,7 +185,7 @@ pub trait Store: Send + Sync + 'static {
     /// All lives of all loops, ended ones included, in order.
     fn lives(&self) -> Pending<Vec<Life>>;
 
-    /// From now on nobody is charged through this store, and nothing is learnt from persons, as soon as there is a setting of this name: another process
+    /// From now on no person is charged through this store, and nothing is learnt from persons, as soon as there is a setting of this name: another process
     /// has taken up something that this one does not know. A store of one process has no others.
     fn charge_until(&self, setting: String) {
         let _ = setting;
@@ -209,7 +209,7 @@ pub trait Store: Send + Sync + 'static {
     /// Writes a copy as of now to a file that does not exist yet, while the store goes on. The copy has the same identity.
     fn backup(&self, path: PathBuf) -> Pending<()>;
 
-    /// How many events are open in each slot. Erased ones count until it closes, so that a limit on open events does not show an erasure.
+    /// Number of open events in each slot. Erased ones count until it closes, so that a limit on open events does not show an erasure.
     fn open_events(&self, life: LifeId) -> Pending<Vec<(u64, u64)>>;
 
     /// The same for slots after this one.
@@ -221,7 +221,7 @@ pub trait Store: Send + Sync + 'static {
     }
 }
 
-/// Where a named floor is.
+/// Value of a named floor.
 pub(crate) async fn floor(store: &dyn Store, name: String) -> Result<u64> {
     refusal::floor_of(store.setting(name).await?.as_deref())
 }

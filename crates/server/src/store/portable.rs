@@ -5,7 +5,7 @@
 //!     -> the target begins, with a new epoch -> the source is marked as moved
 //! ```
 //!
-//! A source that is retired takes nothing any more, and nobody can release from it: two living copies would each release the same people, and neither
+//! A source that is retired takes nothing any more, and no process can release from it: two living copies would each release the same people, and neither
 //! would charge for it. If the move fails after that, it is repeated, to the same place. A target that was not checked to its end is not served. A source that is marked as
 //! moved is never read again: its target has gone on, and may have been emptied since.
 
@@ -30,10 +30,10 @@ pub(super) const RETIRED: &str = "retired";
 /// The setting that says that the move of a retired store has come to its end.
 pub(super) const MOVED: &str = "moved";
 
-/// What stands in place of the name of a place in a copy that was not checked yet.
+/// Text in place of the name of a place in a copy that was not checked yet.
 pub(super) const UNCHECKED: &str = "(unchecked)";
 
-/// What to do where a store is retired to this place.
+/// Remedy where a store is retired to this place.
 pub(crate) fn retired_remedy(place: &str) -> String {
     match place {
         UNCHECKED => {
@@ -62,9 +62,9 @@ pub enum Entry {
     Key(KeyRecord),
     /// A named value.
     Setting(String, Vec<u8>),
-    /// Somebody who was erased, and when.
+    /// A person who was erased, and the time.
     Erased(PersonHash, Time),
-    /// That was all: whoever writes the entries commits nothing without it.
+    /// The end: a writer of the entries commits nothing without it.
     End,
 }
 
@@ -73,24 +73,24 @@ pub trait Portable: Store {
     /// Sends every entry of one snapshot, in order, and the end.
     fn export(&self, to: mpsc::Sender<Vec<Entry>>) -> Pending<()>;
 
-    /// Ends this store: nothing is taken any more, and the right to release moves to an epoch that nobody has. It returns where the contents go: to another
+    /// Ends this store: nothing is taken any more, and the right to release moves to an epoch that no process has. It returns where the contents go: to another
     /// place, if that was said before.
     fn retire(&self, place: String) -> Pending<String>;
 
-    /// Where its contents have gone, if it is retired.
+    /// Place to which its contents have gone, if it is retired.
     fn retired_to(&self) -> Pending<Option<String>>;
 
     /// Notes that the copy of a retired store was checked and lives.
     fn finish(&self) -> Pending<()>;
 
-    /// Whether that is noted.
+    /// True if that is noted.
     fn is_moved(&self) -> Pending<bool>;
 
     /// Lets a copy live that was checked, under new epochs.
     fn begin(&self) -> Pending<()>;
 }
 
-/// Where a store is.
+/// Place of a store.
 #[derive(Clone)]
 pub enum Location {
     /// A file of the embedded store.
@@ -123,7 +123,7 @@ impl Location {
         }
     }
 
-    /// Whether there is a store with something in it.
+    /// True if there is a store with something in it.
     async fn is_written(&self) -> Result<bool> {
         match self {
             Location::File(path) => Ok(path.exists()),
@@ -141,7 +141,7 @@ fn whole_path(path: &Path) -> PathBuf {
     }
 }
 
-/// What was moved.
+/// Summary of a move.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Moved {
     /// Entries of all kinds.
@@ -150,7 +150,7 @@ pub struct Moved {
     pub hash: String,
 }
 
-/// What is said when the entries of a source end before their end.
+/// Error where the entries of a source end before their end.
 pub(super) fn cut_short() -> Error {
     Error::store("the source could not be read to its end")
 }
@@ -221,7 +221,7 @@ fn moved_before(place: &str) -> Error {
     Error::Conflict(format!("it was moved before, and goes on at {place}: serve from there"))
 }
 
-/// What is said of a source that goes to another place.
+/// Error of a source that goes to another place.
 fn elsewhere(from: &Location, gone: &str) -> Result<Error> {
     let remedy = match gone {
         UNCHECKED => retired_remedy(gone),

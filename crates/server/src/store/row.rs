@@ -12,7 +12,7 @@ pub(crate) type Reader<R> = fn(&[u8]) -> Option<R>;
 
 /// Something that is written with a version.
 pub(crate) trait Record: Serialize + DeserializeOwned {
-    /// What it is called in an error and in `vectors/store`.
+    /// Name in errors and in `vectors/store`.
     const NAME: &'static str;
     /// The version that is written.
     const VERSION: u8 = 1;
@@ -55,7 +55,7 @@ pub(crate) fn whole<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
     }
 }
 
-/// What follows the version.
+/// The bytes after the version.
 fn check_version<R: Record>(bytes: &[u8]) -> Result<&[u8]> {
     match bytes.split_first() {
         Some((version, rest)) if *version == R::VERSION => Ok(rest),

@@ -1,7 +1,7 @@
 //! A file on another filesystem that shows whether the store was rolled back.
 //!
 //! It is written after each release is committed and before it is served, so that a store is at most one release ahead of it, and never behind it unless
-//! an older copy was put back. It also holds what has to be applied again after a restore: generations that had begun, replays that were charged, keys
+//! an older copy was restored. It also holds what has to be applied again after a restore: generations that had begun, replays that were charged, keys
 //! that were revoked, and people who were erased.
 
 use std::{
@@ -21,10 +21,10 @@ use super::{
 };
 use crate::{Error, Result, clock::Time, failpoint};
 
-/// Where a life stood.
+/// Head of a generation, as the witness saw it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WitnessHead {
-    /// Who could release.
+    /// Epoch of the right to release.
     pub epoch: u64,
     /// The number of the last release.
     pub number: u64,
@@ -32,14 +32,14 @@ pub struct WitnessHead {
     pub chain: Digest,
 }
 
-/// What the witness saw last.
+/// Record of the witness.
 #[derive(Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct WitnessRecord {
     /// The store.
     pub store: StoreId,
     /// The heads of its lives.
     pub heads: BTreeMap<LifeId, WitnessHead>,
-    /// How often releases of a life were drawn again after an accepted rollback.
+    /// Replays of each generation after accepted rollbacks.
     pub replays: BTreeMap<LifeId, u32>,
     /// The public parts of keys that were revoked.
     pub revoked_keys: BTreeSet<String>,
@@ -137,7 +137,7 @@ impl Witness {
         Ok((Witness { path, place: WitnessPlace::Beside }, record))
     }
 
-    /// What the file of this name holds, if there is one.
+    /// The record in the file of this name, if there is one.
     pub fn read(path: &Path) -> Result<Option<WitnessRecord>> {
         match fs::read(path) {
             Ok(bytes) => read(&bytes).map(Some).map_err(|error| unusable(path, error)),
@@ -161,7 +161,7 @@ impl Witness {
         Witness { place: WitnessPlace::Unknown, ..self }
     }
 
-    /// Where it is.
+    /// Place of the file.
     pub fn place(&self) -> WitnessPlace {
         self.place
     }
@@ -170,7 +170,7 @@ impl Witness {
     pub fn write(&self, record: &WitnessRecord) -> Result<()> {
         let unfinished = PathBuf::from(format!("{}.unfinished", self.path.display()));
         let bytes = row::encode(record)?;
-        // What a crash left behind may be anybody's, so it is not written into.
+        // What a crash left behind may be another user's, so it is not written into.
         match fs::remove_file(&unfinished) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
                 return Err(unusable(&unfinished, error));
@@ -200,18 +200,18 @@ fn device(folder: &Path) -> Option<u64> {
     return None;
 }
 
-/// How a store stands to its witness.
+/// Agreement of a store with its witness.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Agreement {
     /// It has everything that the witness saw.
     Agrees,
-    /// It misses releases or changes of the right to release: an older copy was put back.
+    /// It misses releases or changes of the right to release: an older copy was restored.
     Behind {
         /// The life.
         life: LifeId,
-        /// What the witness saw.
+        /// Release that the witness saw.
         witness: WitnessHead,
-        /// What the store has; none if the life is missing.
+        /// Release that the store has; none if the generation is missing.
         store: Option<WitnessHead>,
     },
     /// It has another release under a number that the witness saw.

@@ -116,7 +116,7 @@ const run = async () => {
   await desk.evaluate(() => { window.notReloaded = true; });
 
   // Live: the numbers move, and the page is the same one.
-  for (const name of ["Model version", "Questions answered", "Rewards taken"]) await grows(desk, name, await figureOf(desk, name));
+  for (const name of ["Model version", "Rank requests answered", "Rewards taken"]) await grows(desk, name, await figureOf(desk, name));
   // It learns: the lift becomes a number above 0, and the chart has both lines.
   await grows(desk, "Lift over the baseline", 0);
   // A line needs two releases in a row in which the baseline's signal is above its noise.

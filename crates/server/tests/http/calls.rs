@@ -36,7 +36,7 @@ async fn the_same_event_again_gets_the_stored_answer_and_another_body_409() {
     }
     let problem = server.rank("e1", "berta").await.expect(409).json();
     assert_eq!(problem["type"], "urn:reticent:problem:conflict");
-    assert_eq!(server.service.find("home").unwrap().open_events(), 1);
+    assert_eq!(server.service.central("home").unwrap().open_events(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -53,7 +53,7 @@ async fn racing_ranks_of_one_id_make_one_event() {
         bodies.push(one.await.unwrap());
     }
     assert!(bodies.iter().all(|body| *body == bodies[0]), "{bodies:?}");
-    let each = server.service.find("home").unwrap();
+    let each = server.service.central("home").unwrap();
     assert_eq!((each.open_events(), each.counts.ranks.load(Ordering::Relaxed)), (1, 1));
 }
 
@@ -183,7 +183,7 @@ async fn bad_requests_are_problems_with_field_and_remedy_and_change_nothing() {
     assert_eq!(plain.expect(415).json()["type"], "urn:reticent:problem:not-json");
     let unknown = server.post(&server.admin_key, "/v1/loops/nowhere/rank", "{}").await.expect(404);
     assert!(unknown.json()["remedy"].as_str().unwrap().contains("home"));
-    assert_eq!(server.service.find("home").unwrap().open_events(), 0);
+    assert_eq!(server.service.central("home").unwrap().open_events(), 0);
 }
 
 /// Features never fail a rank: a refusal would show something about a person.

@@ -103,7 +103,7 @@ fn device_limits() -> device::Limits {
 
 async fn tick(server: &Server, name: &str) {
     server.clock.pass(60_000);
-    server.service.devices().tick(name).await.unwrap();
+    server.service.tick(name).await.unwrap();
 }
 
 fn number(answer: Answer, field: &str) -> u64 {

@@ -115,7 +115,11 @@ async fn a_damaged_decision_is_left_out_by_name() {
     .enumerate()
     {
         assert_ne!(raw, sound);
-        server.store.rank(vec![damaged(&server, id as u8, raw.into_bytes())]).await.unwrap();
+        server
+            .store
+            .insert_events(vec![damaged(&server, id as u8, raw.into_bytes())])
+            .await
+            .unwrap();
     }
     server.rank("e3", "p3").await.expect(200);
     server.pass(120_000).await;
@@ -137,7 +141,7 @@ async fn a_damaged_decision_is_left_out_by_name() {
 
 /// A row of loop `home` of which this is kept.
 fn damaged(server: &Server, id: u8, raw: Vec<u8>) -> NewEvent {
-    let each = server.service.find("home").unwrap();
+    let each = server.service.central("home").unwrap();
     NewEvent {
         life: each.life,
         event: [id; 16],

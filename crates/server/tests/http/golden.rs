@@ -115,9 +115,9 @@ async fn said(server: &Server, key: &str) -> serde_json::Value {
     let get = async |path| server.get(key, path).await.expect(200);
     let certificate = get("/v1/loops/home/certificate").await.json();
     let together = get("/v1/certificate").await.json();
-    let home = server.service.find("home").unwrap();
+    let home = server.service.central("home").unwrap();
     let visits = server.service.ledger_count(home).await.unwrap().unwrap();
-    let news = server.service.devices().find("news").unwrap().served();
+    let news = server.service.reports("news").unwrap().served();
     let lives = server.store.lives().await.unwrap().into_iter();
     let generation = |life: Life| (life.id, format!("{:016x}", life.generation), life.ended);
     json!({
@@ -176,9 +176,9 @@ async fn make(folder: &Path) -> serde_json::Value {
         let report = person.report(&choice, 1.0).unwrap();
         person.send(&report).await.unwrap();
         // The second one waits for the next model.
-        if server.service.devices().find("news").unwrap().served().number == 0 {
+        if server.service.reports("news").unwrap().served().number == 0 {
             server.clock.pass(60_000);
-            server.service.devices().tick("news").await.unwrap();
+            server.service.tick("news").await.unwrap();
         }
     }
     let known = json!({
@@ -278,9 +278,9 @@ async fn check(golden: &Path) {
     let longer = longer.lines().map(|line| Ok::<_, String>(line.to_string()));
     assert_eq!(verify_chain(longer, None).unwrap().last, head + 1);
     server.clock.pass(60_000);
-    let model = server.service.devices().tick("news").await.unwrap();
-    assert_eq!(model, Some(2), "the report that waited is counted");
-    assert_eq!(server.service.devices().find("news").unwrap().served().reports, 2);
+    let model = server.service.tick("news").await.unwrap();
+    assert_eq!(model, Ticked::Released(2), "the report that waited is counted");
+    assert_eq!(server.service.reports("news").unwrap().served().reports, 2);
     end(server).await;
 }
 

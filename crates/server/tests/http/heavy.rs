@@ -28,7 +28,7 @@ async fn requests_that_would_take_too_long_are_refused_by_field() {
     let refused = server.post(&server.app_key, "/v1/loops/home/rank", &request.to_string()).await;
     let problem = refused.expect(422).json();
     assert_eq!((&problem["field"], &problem["value"]), (&json!("exclude"), &json!("1025 ids")));
-    assert_eq!(server.service.find("home").unwrap().open_events(), 0);
+    assert_eq!(server.service.central("home").unwrap().open_events(), 0);
     request["exclude"] = vec!["0"; 1024].into();
     let answer = server.post(&server.app_key, "/v1/loops/home/rank", &request.to_string()).await;
     assert_eq!(answer.expect(200).json()["action"], "1");

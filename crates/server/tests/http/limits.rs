@@ -65,7 +65,7 @@ async fn ranks_beyond_the_rate_are_429_and_rewards_draw_on_no_rate() {
     server.post(&other, "/v1/loops/home/rank", &question("e5", "anna")).await.expect(200);
     server.clock.pass(1000);
     server.rank("e4", "anna").await.expect(200);
-    assert_eq!(server.service.find("home").unwrap().open_events(), 5);
+    assert_eq!(server.service.central("home").unwrap().open_events(), 5);
 }
 
 #[tokio::test]
@@ -119,7 +119,7 @@ async fn slow_clients_are_cut_off() {
     let text = request("POST", "/v1/loops/home/rank", &headers, &question("e1", "anna"));
     let stream = TcpStream::connect(server.address).await.unwrap();
     exchange(stream, &text[..text.len() - 10]).await.expect(408);
-    assert_eq!(server.service.find("home").unwrap().open_events(), 0);
+    assert_eq!(server.service.central("home").unwrap().open_events(), 0);
 }
 
 #[tokio::test]
@@ -155,7 +155,7 @@ async fn a_stop_finishes_requests_under_way_and_takes_no_new_ones() {
     read_answer(&mut stream).await.expect(200);
     tokio::time::timeout(Duration::from_secs(5), task).await.unwrap().unwrap();
     assert_eq!(idle.read(&mut [0; 8]).await.unwrap(), 0);
-    assert_eq!(server.service.find("home").unwrap().open_events(), 1);
+    assert_eq!(server.service.central("home").unwrap().open_events(), 1);
 }
 
 #[tokio::test]

@@ -118,7 +118,7 @@ async fn polls_of_a_service_that_is_not_ready_are_not_logged() {
     let _guard = tracing::subscriber::set_default(subscriber);
     let server = Server::start().await;
     // A client has seen a release that this store does not know.
-    let each = server.service.find("home").unwrap();
+    let each = server.service.central("home").unwrap();
     let key = server.store.setting("token key".into()).await.unwrap().unwrap();
     let ahead = HeadName { number: 9, hash: [5; 16] };
     let token = Token::write(&Secret::from_bytes(key.try_into().unwrap()), each.life, &ahead);

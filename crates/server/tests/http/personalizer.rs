@@ -27,7 +27,7 @@ async fn both_forms_of_addresses_rank_reward_and_activate() {
         let reward = send(&server, &format!("{event}/reward{version}"), "{\"value\": 0.5}").await;
         assert!(reward.expect(204).body.is_empty());
         send(&server, &format!("{event}/activate{version}"), "").await.expect(204);
-        let each = server.service.find("home").unwrap();
+        let each = server.service.central("home").unwrap();
         assert_eq!(each.open_events(), 1);
     }
 }
@@ -53,7 +53,7 @@ async fn late_and_unknown_events_are_204_and_change_nothing() {
         send(&server, &path, "").await.expect(204);
     }
     assert_eq!(export().await, before);
-    assert_eq!(server.service.find("home").unwrap().open_events(), 0);
+    assert_eq!(server.service.central("home").unwrap().open_events(), 0);
 }
 
 /// The service's own calls too: `person_from` is a promise of the loop, whatever call a question comes by.
@@ -64,7 +64,7 @@ async fn the_person_in_the_context_is_taken_out_of_native_calls_and_batches() {
     server.post(&server.app_key, "/v1/loops/home/rank", question).await.expect(200);
     let batch = format!(r#"{{"requests": [{question}]}}"#);
     server.post(&server.app_key, "/v1/loops/home/rank/batch", &batch).await.expect(200);
-    let each = server.service.find("home").unwrap();
+    let each = server.service.central("home").unwrap();
     let period = each.plan.ledger.period(crate::common::START);
     let ledger = server.store.ledger(each.life, period, 2).await.unwrap();
     assert_eq!((ledger.people, ledger.used_up), (1, 1));
@@ -83,7 +83,7 @@ async fn the_person_is_counted_and_not_exported() {
     for event in ["e1", "e2", "e3"] {
         send(&server, "/personalizer/v1.0/rank", &RANK.replace("e1", event)).await.expect(201);
     }
-    let each = server.service.find("home").unwrap();
+    let each = server.service.central("home").unwrap();
     let period = each.plan.ledger.period(crate::common::START);
     let ledger = server.store.ledger(each.life, period, 2).await.unwrap();
     assert_eq!((ledger.people, ledger.used_up), (1, 1));

@@ -131,7 +131,7 @@ async fn the_chain_of_releases_can_be_computed_again() {
 async fn a_token_ahead_of_the_store_stops_releases_and_a_foreign_one_does_not() {
     let server = Server::start().await;
     server.pass(10_000).await;
-    let each = server.service.find("home").unwrap();
+    let each = server.service.central("home").unwrap();
     let ahead = HeadName { number: 9, hash: [5; 16] };
     let key = server.store.setting("token key".into()).await.unwrap().unwrap();
     let own = Token::write(&Secret::from_bytes(key.try_into().unwrap()), each.life, &ahead);

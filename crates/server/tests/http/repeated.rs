@@ -63,7 +63,7 @@ async fn another_key_cannot_test_a_request() {
     let reward = "/v1/loops/home/events/e1/reward";
     server.post(&second, reward, r#"{"value": 0.5}"#).await.expect(204);
     server.post(&second, "/v1/loops/home/events/e1/activate", "").await.expect(204);
-    assert_eq!(server.service.find("home").unwrap().open_events(), 1);
+    assert_eq!(server.service.central("home").unwrap().open_events(), 1);
 }
 
 #[tokio::test]
@@ -110,7 +110,7 @@ async fn after_an_erasure_no_repetition_depends_on_its_body() {
     for _ in 0..9 {
         server.pass(10_000).await;
     }
-    let life = server.service.find("home").unwrap().life;
+    let life = server.service.central("home").unwrap().life;
     let rows = server.store.kept_events(life, Place::default(), 9).await.unwrap();
     assert!(rows.is_empty(), "{} rows", rows.len());
     server.rank("open", "anna").await.expect(200);

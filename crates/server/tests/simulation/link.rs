@@ -334,7 +334,7 @@ impl Store for Link {
     }
 
     transactions! {
-        rank_above(floor: String, events: Vec<(u64, NewEvent)>) -> Vec<Option<Ranked>>;
+        insert_events_above(floor: String, events: Vec<(u64, NewEvent)>) -> Vec<Option<Ranked>>;
         raise_floor(name: String, floor: u64) -> u64;
         activate(life: LifeId, event: EventHash) -> Outcome;
         close(life: LifeId, slot: u64) -> ();
@@ -358,7 +358,7 @@ impl Store for Link {
         open_events(life: LifeId) -> Vec<(u64, u64)>;
     }
 
-    fn rank(&self, mut events: Vec<NewEvent>) -> Pending<Vec<Ranked>> {
+    fn insert_events(&self, mut events: Vec<NewEvent>) -> Pending<Vec<Ranked>> {
         let link = self.clone();
         Box::pin(async move {
             let database = Arc::clone(&link.0.database);
@@ -374,7 +374,7 @@ impl Store for Link {
                     }
                 }
             }
-            let answer = link.call("rank", move |store| store.rank(events)).await;
+            let answer = link.call("rank", move |store| store.insert_events(events)).await;
             database.state().visiting.retain(|person| !own.contains(person));
             answer
         })

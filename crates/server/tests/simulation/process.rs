@@ -127,7 +127,7 @@ impl Process {
     async fn tick(self: Arc<Self>, timeline: Timeline) {
         while !self.link.is_dead() {
             for each in self.service.loops() {
-                let _ = self.service.tick(&each.plan.name).await;
+                let _ = self.service.tick(&each.name).await;
             }
             if timeline.one_in(4) {
                 let _ = self.service.follow_others().await;

@@ -231,7 +231,7 @@ impl Simulation {
             return self.found(Promise::Certificate, "no process starts on an older copy".into());
         };
         for each in process.service.loops() {
-            let (name, store) = (&each.plan.name, setup.database.store());
+            let (name, store) = (&each.name, setup.database.store());
             let head = store.head(each.life).await.unwrap();
             if head.number != copy.head(each.life).await.unwrap().number {
                 self.found(Promise::Certificate, format!("loop {name}: released before accepted"));

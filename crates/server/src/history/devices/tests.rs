@@ -9,7 +9,7 @@ use super::*;
 use crate::{
     clock::ManualClock,
     config::{DeviceLearner, ServiceFile},
-    devices::{DeviceLoop, Devices},
+    service::{Reports, Service},
     store::MemoryStore,
 };
 
@@ -30,35 +30,35 @@ fn plan() -> DevicePlan {
 
 /// A service with devices who write everything down.
 struct World {
-    devices: Devices,
+    service: Arc<Service>,
     clock: Arc<ManualClock>,
     history: DeviceHistory,
     moment: u64,
 }
 
-async fn open(store: &Arc<MemoryStore>, clock: &Arc<ManualClock>) -> Devices {
-    Devices::open(vec![plan()], store.clone(), clock.clone(), None).await.unwrap()
+async fn open(store: &Arc<MemoryStore>, clock: &Arc<ManualClock>) -> Arc<Service> {
+    Service::of_devices(vec![plan()], store.clone(), clock.clone(), None).await.unwrap()
 }
 
 impl World {
     async fn new(store: &Arc<MemoryStore>) -> Self {
         let clock = Arc::new(ManualClock::at(1_700_000_000_000));
-        let devices = open(store, &clock).await;
-        World { devices, clock, history: DeviceHistory::default(), moment: 0 }
+        let service = open(store, &clock).await;
+        World { service, clock, history: DeviceHistory::default(), moment: 0 }
     }
 
     /// The process dies, and another one opens this store.
     async fn restart(&mut self, store: &Arc<MemoryStore>) {
-        self.devices = open(store, &self.clock).await;
+        self.service = open(store, &self.clock).await;
     }
 
-    fn each(&self) -> &Arc<DeviceLoop> {
-        self.devices.find("news").unwrap()
+    fn each(&self) -> &Arc<Reports> {
+        self.service.reports("news").unwrap()
     }
 
     async fn tick(&mut self) {
         self.clock.pass(TICK);
-        self.devices.tick("news").await.unwrap();
+        self.service.tick("news").await.unwrap();
         self.fetch();
     }
 
@@ -81,7 +81,7 @@ impl World {
     }
 
     async fn send(&mut self, report: &str) {
-        let taken = self.devices.take(self.each(), &[report.as_bytes()]).await.unwrap().remove(0);
+        let taken = self.service.take(self.each(), &[report.as_bytes()]).await.unwrap().remove(0);
         self.note(report, Reply::Taken(taken.unwrap()));
     }
 
@@ -108,7 +108,7 @@ async fn story(store: &Arc<MemoryStore>) -> World {
             let report = world.report();
             if visit == 0 {
                 // Its answer is lost, and so it is sent again.
-                let _ = world.devices.take(world.each(), &[report.as_bytes()]).await.unwrap();
+                let _ = world.service.take(world.each(), &[report.as_bytes()]).await.unwrap();
                 world.note(&report, Reply::Lost);
             }
             world.send(&report).await;
@@ -142,7 +142,7 @@ async fn a_sound_store_has_no_violations_and_lost_reports_may_be_in_or_out() {
     let never = world.report();
     world.note(&never, Reply::Lost);
     let silent = world.report();
-    let _ = world.devices.take(world.each(), &[silent.as_bytes()]).await.unwrap();
+    let _ = world.service.take(world.each(), &[silent.as_bytes()]).await.unwrap();
     world.note(&silent, Reply::Lost);
     assert_eq!(world.check(&store).await.0, []);
     world.tick().await;
@@ -180,7 +180,10 @@ type Change = fn(&mut DeviceContents, &mut DeviceHistory);
 /// The sums of a head, with another use of its reports.
 fn count(contents: &mut DeviceContents, reports: &[&Report]) {
     let plan = plan();
-    let Half::Local(server) = Half::load(&plan, &contents.head.state).unwrap() else { panic!() };
+    let ReportServer::Local(server) = ReportServer::load(&plan, &contents.head.state).unwrap()
+    else {
+        panic!()
+    };
     let mut again = plan.local().server();
     (0..contents.head.number).for_each(|_| drop(again.publish().unwrap()));
     for report in reports {

@@ -6,17 +6,17 @@ use super::*;
 async fn another_hash_at_a_known_number_is_a_fork() {
     let world = World::new(&file(EXACT, "")).await;
     world.ticks(3).await;
-    let each = world.service.find("home").unwrap();
+    let loop_ = world.service.central("home").unwrap();
     let records = world.service.releases("home", 1, 9).await.unwrap();
     let tell = |number, chain| {
-        Token::write(&world.service.tokens, each.life, &HeadName::new(number, chain))
+        Token::write(&world.service.tokens, loop_.life, &HeadName::new(number, chain))
     };
     for record in &records {
         world.service.notice("home", &tell(record.number, &record.chain)).await.unwrap();
     }
-    assert!(each.halted().is_none());
+    assert!(loop_.halted().is_none());
     world.service.notice("home", &tell(2, &[7; 32])).await.unwrap();
-    assert!(each.halted().unwrap().contains("two releases"));
+    assert!(loop_.halted().unwrap().contains("two releases"));
 }
 
 #[tokio::test]
@@ -65,16 +65,16 @@ async fn restarts_keep_everything_that_was_acknowledged() {
 async fn a_token_ahead_of_the_store_stops_releases_and_a_foreign_one_does_not() {
     let world = World::new(&file(EXACT, "")).await;
     world.ticks(2).await;
-    let each = world.service.find("home").unwrap();
+    let loop_ = world.service.central("home").unwrap();
     let head = HeadName::new(9, &[5; 32]);
-    let foreign = Token::write(&Secret::from_bytes([9; 32]), each.life, &head);
-    for harmless in [foreign.as_str(), "", "9.00.00", each.answering().token.as_str()] {
+    let foreign = Token::write(&Secret::from_bytes([9; 32]), loop_.life, &head);
+    for harmless in [foreign.as_str(), "", "9.00.00", loop_.answering().token.as_str()] {
         world.service.notice("home", harmless).await.unwrap();
-        assert!(each.halted().is_none(), "{harmless}");
+        assert!(loop_.halted().is_none(), "{harmless}");
     }
-    let ahead = Token::write(&world.service.tokens, each.life, &head);
+    let ahead = Token::write(&world.service.tokens, loop_.life, &head);
     world.service.notice("home", &ahead).await.unwrap();
-    assert!(each.halted().unwrap().starts_with("rollback: "));
+    assert!(loop_.halted().unwrap().starts_with("rollback: "));
     world.clock.pass(TICK);
     assert_eq!(world.service.tick("home").await.unwrap(), Ticked::Halted);
     assert_eq!(world.service.troubles().len(), 1);
@@ -163,7 +163,7 @@ async fn kept(world: &World, life: LifeId) -> usize {
 #[tokio::test]
 async fn only_a_store_that_has_gone_back_is_accepted_as_a_rollback() {
     let world = World::new(&file(EXACT, "")).await;
-    let head = world.service.head(world.service.find("home").unwrap()).await.unwrap();
+    let head = world.service.head(world.service.central("home").unwrap()).await.unwrap();
     let named = HeadName::new(head.number, &head.chain).text();
     assert!(world.service.accept_rollback("home", &named).await.is_err());
     // Stopped for another reason, which a charge does not mend.
@@ -196,11 +196,11 @@ async fn a_panic_in_a_tick_is_told_and_tried_again_and_nothing_is_consumed() {
     world.store.fail_next(Fault::Panic);
     let told = || world.service.troubles().iter().any(|trouble| trouble.contains("fault"));
     ticking_until(&world, told).await;
-    assert!(world.service.find("home").unwrap().is_failing());
+    assert!(world.service.central("home").unwrap().is_failing());
     assert_eq!(world.number(), 0);
     ticking_until(&world, || world.number() == 1).await;
     ticking_until(&world, || world.service.troubles().is_empty()).await;
-    assert!(!world.service.find("home").unwrap().is_failing());
+    assert!(!world.service.central("home").unwrap().is_failing());
     world.assert_learnt(1.0, 1.0);
 }
 
@@ -222,8 +222,8 @@ async fn a_damaged_row_contributes_zeros_and_is_counted_for_the_curator() {
     world.rank("two", None).await;
     crate::store::contract::sample::damage(&world.store, CROWD);
     world.ticks(3).await;
-    let each = world.service.find("home").unwrap();
-    let unusable = each.counts.unusable.load(Ordering::Relaxed);
+    let loop_ = world.service.central("home").unwrap();
+    let unusable = loop_.counts.unusable.load(Ordering::Relaxed);
     assert_eq!((world.number(), unusable), (3, CROWD as u64));
     world.assert_learnt(1.0, 0.0);
 }

@@ -133,13 +133,13 @@ async fn slots_that_a_start_under_a_wrong_clock_has_closed_are_told_until_they_h
     world.ticks(2).await;
     world.clock.jump(START + 2 * TICK);
     world.again(&text).await;
-    let each = Arc::clone(world.service.find("home").unwrap());
-    assert!(each.halted().unwrap().contains("the future"), "before the first tick");
+    let loop_ = Arc::clone(world.service.central("home").unwrap());
+    assert!(loop_.halted().unwrap().contains("the future"), "before the first tick");
     world.clock.pass(TICK);
     assert_eq!(world.service.tick("home").await.unwrap(), Ticked::Halted);
     assert!(world.service.troubles()[0].contains("the future"));
     world.ticks(40).await;
-    assert!(each.halted().is_none() && world.service.troubles().is_empty());
+    assert!(loop_.halted().is_none() && world.service.troubles().is_empty());
     let number = world.number();
     world.ticks(1).await;
     assert_eq!(world.number(), number + 1);

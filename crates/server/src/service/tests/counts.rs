@@ -7,7 +7,7 @@ use crate::store::{Disk, RedbStore};
 
 /// Rewards and activations that were counted.
 fn counted(service: &Service) -> (u64, u64) {
-    let counts = &service.find("home").unwrap().counts;
+    let counts = &service.central("home").unwrap().counts;
     (counts.rewards.load(Ordering::Relaxed), counts.activations.load(Ordering::Relaxed))
 }
 
@@ -51,7 +51,7 @@ async fn what_is_refused_erased_or_activated_again_is_no_reward_and_no_activatio
     }
     assert!(world.service.activate("home", "nobody").await.is_err());
     assert_eq!(counted(&world.service), (0, 1));
-    let counts = &world.service.find("home").unwrap().counts;
+    let counts = &world.service.central("home").unwrap().counts;
     assert_eq!(counts.refused_rewards.load(Ordering::Relaxed), 1);
 }
 
@@ -60,9 +60,9 @@ async fn what_is_refused_erased_or_activated_again_is_no_reward_and_no_activatio
 async fn questions_without_a_person_are_counted_and_told() {
     let world = World::new(&file(&format!("{EXACT}, visits = 2, per = \"ever\""), "")).await;
     let (logged, _guard) = Captured::begin();
-    let told = || logged.take().matches("questions come without `person`").count();
+    let told = || logged.take().matches("rank requests come without `person`").count();
     let without = || {
-        let counts = &world.service.find("home").unwrap().counts;
+        let counts = &world.service.central("home").unwrap().counts;
         counts.without_person.load(Ordering::Relaxed)
     };
     world.rank("named", Some("a")).await;
@@ -80,7 +80,7 @@ async fn questions_without_a_person_are_counted_and_told() {
     let world = World::new(&file(EXACT, "")).await;
     world.rank("one", None).await;
     assert_eq!(told(), 0);
-    let counts = &world.service.find("home").unwrap().counts;
+    let counts = &world.service.central("home").unwrap().counts;
     assert_eq!(counts.without_person.load(Ordering::Relaxed), 0);
 }
 
@@ -138,7 +138,7 @@ async fn probes_are_made_on_a_timetable() {
 #[tokio::test]
 async fn open_events_are_counted_again_after_a_commit_that_nobody_confirmed() {
     let world = World::new(&file(EXACT, "")).await;
-    let open = || world.service.find("home").unwrap().open_events();
+    let open = || world.service.central("home").unwrap().open_events();
     world.rank("one", None).await;
     for (fault, open_then) in [(Fault::Before, CROWD as u64), (Fault::After, CROWD as u64 + 1)] {
         world.store.fail_next(fault);
@@ -215,10 +215,10 @@ async fn open_events_are_right_when_groups_fail_under_load() {
     for client in clients {
         client.await.unwrap();
     }
-    let each = service.find("home").unwrap();
-    let stored = store.open_events(each.life).await.unwrap();
+    let loop_ = service.central("home").unwrap();
+    let stored = store.open_events(loop_.life).await.unwrap();
     assert_eq!(stored.iter().map(|(_, count)| count).sum::<u64>(), 400);
-    assert_eq!(each.open_events(), 400);
+    assert_eq!(loop_.open_events(), 400);
 }
 
 /// A client that was cut off sends its reward again: if the first one was not counted, the second one would not be either, since it changes nothing.
@@ -227,11 +227,11 @@ async fn what_a_caller_who_went_away_has_sent_is_counted() {
     let folder = tempfile::tempdir().unwrap();
     let store = Arc::new(RedbStore::open(folder.path().join("store")).unwrap());
     let service = serve(&store).await;
-    let each = service.find("home").unwrap();
+    let loop_ = service.central("home").unwrap();
     abandon(service.rank("home", request("one", None))).await;
     service.rank("home", request("one", None)).await.unwrap();
-    let ranks = || each.counts.ranks.load(Ordering::Relaxed);
-    wait_until(|| (ranks(), each.open_events()) == (1, 1)).await;
+    let ranks = || loop_.counts.ranks.load(Ordering::Relaxed);
+    wait_until(|| (ranks(), loop_.open_events()) == (1, 1)).await;
     let reward = || RewardRequest { value: 1.0, idempotency_key: Some("key".into()) };
     abandon(service.reward("home", "one", reward())).await;
     service.reward("home", "one", reward()).await.unwrap();

@@ -45,13 +45,13 @@ async fn the_time_of_the_last_model_is_known_and_no_key_of_people_is_needed() {
     let service = open_devices(&text, options(&store, &clock, 3)).await;
     for number in 1..=40 {
         clock.pass(DAY / 2);
-        assert_eq!(service.devices().tick("news").await.unwrap(), Some(number));
+        assert_eq!(service.tick("news").await.unwrap(), Ticked::Released(number));
     }
     // A restart under another key: nobody is counted under the first one, and the clock is right.
     clock.pass(DAY / 2);
     let service = open_devices(&text, options(&store, &clock, 4)).await;
     assert_eq!(service.troubles(), [""; 0]);
-    assert_eq!(service.devices().tick("news").await.unwrap(), Some(41));
+    assert_eq!(service.tick("news").await.unwrap(), Ticked::Released(41));
     // A clock that shows another year is still doubted.
     clock.jump(START + 400 * DAY);
     let service = open_devices(&text, options(&store, &clock, 4)).await;
@@ -123,15 +123,15 @@ async fn a_loop_of_devices_that_is_missing_for_one_start_goes_on() {
     let text = devices(1.0);
     let service = open_devices(&text, options(&store, &clock, 3)).await;
     clock.pass(DAY / 2);
-    assert_eq!(service.devices().tick("news").await.unwrap(), Some(1));
-    let life = service.devices().find("news").unwrap().life;
+    assert_eq!(service.tick("news").await.unwrap(), Ticked::Released(1));
+    let life = service.find("news").unwrap().life;
     let head = store.head(life).await.unwrap();
     let without = open_devices(&text.replace("news", "shop"), options(&store, &clock, 3)).await;
     without.sweep().await.unwrap();
     assert_eq!(store.head(life).await.unwrap().closed, head.closed);
     let service = open_devices(&text, options(&store, &clock, 3)).await;
     clock.pass(DAY / 2);
-    assert_eq!(service.devices().tick("news").await.unwrap(), Some(2));
+    assert_eq!(service.tick("news").await.unwrap(), Ticked::Released(2));
     assert_eq!(store.head(life).await.unwrap().closed, head.closed + 1);
     // What is left of an earlier generation goes.
     let service = open_devices(&devices(2.0), options(&store, &clock, 3)).await;

@@ -1,6 +1,6 @@
 //! Generations: what the log says of them, and that they count a person's visits together.
 
-use std::io::Write;
+use std::{io::Write, sync::Mutex};
 
 use super::*;
 use crate::{service::outcomes, store::contract::sample::separate_ledgers};
@@ -44,7 +44,8 @@ async fn a_new_generation_is_told_with_what_has_changed() {
     let (captured, _guards) = Captured::begin();
     let text = file("epsilon = 1.0, delta = 1e-6, visits = 1, per = \"ever\"", "");
     let mut world = World::new(&text).await;
-    let generation = |world: &World| world.service.generation(world.service.find("home").unwrap());
+    let generation =
+        |world: &World| world.service.generation(world.service.central("home").unwrap());
     let told = captured.take();
     assert!(told.contains("the first generation begins"), "{told}");
     assert!(told.contains(&generation(&world)) && told.contains("\"loop\":\"home\""), "{told}");
@@ -71,11 +72,11 @@ async fn an_accepted_rollback_has_a_line_in_the_log() {
     let world =
         World::new(&file("epsilon = 4.0, delta = 1e-6, visits = 1, per = \"ever\"", "")).await;
     world.ticks(1).await;
-    let each = world.service.find("home").unwrap();
+    let loop_ = world.service.central("home").unwrap();
     let later = HeadName::new(7, &[7; 32]);
-    let token = Token::write(&world.service.tokens, each.life, &later);
+    let token = Token::write(&world.service.tokens, loop_.life, &later);
     world.service.notice("home", &token).await.unwrap();
-    let head = world.service.head(each).await.unwrap();
+    let head = world.service.head(loop_).await.unwrap();
     let named = HeadName::new(head.number, &head.chain).text();
     captured.take();
     world.service.accept_rollback("home", &named).await.unwrap();
@@ -132,7 +133,7 @@ async fn a_person_s_visits_are_counted_over_all_generations() {
     for epsilon in [
         certificate.guarantee.epsilon(),
         total,
-        world.service.view(world.service.find("home").unwrap(), false).epsilon,
+        world.service.view(world.service.central("home").unwrap(), false).epsilon,
     ] {
         assert!((epsilon - alone.guarantee.epsilon()).abs() < 1e-9, "{epsilon}");
     }
@@ -230,7 +231,7 @@ async fn a_ledger_that_has_lost_visits_does_not_go_on() {
     clock.pass(TICK);
     service.tick("home").await.unwrap();
     let service = witnessed(&twice_a_day(), &copy, &clock, &path).await;
-    let head = service.head(service.find("home").unwrap()).await.unwrap();
+    let head = service.head(service.central("home").unwrap()).await.unwrap();
     let named = HeadName::new(head.number, &head.chain).text();
     service.accept_rollback("home", &named).await.unwrap();
     let charged = total(&service).await;
@@ -250,7 +251,7 @@ async fn a_token_of_an_earlier_generation_shows_that_its_ledger_lacks_visits() {
     let copy = Arc::new(store.copy());
     clock.pass(TICK);
     assert_eq!(service.tick("home").await.unwrap(), Ticked::Released(1));
-    let token = |service: &Service| service.find("home").unwrap().answering().token.clone();
+    let token = |service: &Service| service.central("home").unwrap().answering().token.clone();
     let lost = token(&service);
     let service = open(&other, &copy, &clock, people()).await.unwrap();
     assert_eq!(copy.lives().await.unwrap()[1].ledger, 1);
@@ -260,7 +261,7 @@ async fn a_token_of_an_earlier_generation_shows_that_its_ledger_lacks_visits() {
     assert_eq!(service.troubles(), Vec::<String>::new());
     service.notice("home", &lost).await.unwrap();
     assert!(service.troubles()[0].contains("visits may be missing"), "{:?}", service.troubles());
-    let head = service.head(service.find("home").unwrap()).await.unwrap();
+    let head = service.head(service.central("home").unwrap()).await.unwrap();
     let named = HeadName::new(head.number, &head.chain).text();
     service.accept_rollback("home", &named).await.unwrap();
     assert!((total().await - 1.45).abs() < 0.01, "{}", total().await);
@@ -278,7 +279,7 @@ async fn a_changed_file_does_not_evade_the_charge_of_a_rollback() {
     let copy = Arc::new(store.copy());
     clock.pass(TICK);
     service.tick("home").await.unwrap();
-    let lost = service.find("home").unwrap().answering().token.clone();
+    let lost = service.central("home").unwrap().answering().token.clone();
     let service = open(&twice_a_day(), &copy, &clock, people()).await.unwrap();
     service.tick("home").await.unwrap();
     service.notice("home", &lost).await.unwrap();

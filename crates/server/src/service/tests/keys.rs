@@ -57,7 +57,7 @@ async fn learns_under_a_foreign_key(home: &str, shop: &str) -> (bool, bool, Stri
     let mut learns = Vec::new();
     for name in ["home", "shop"] {
         world.service.rank(name, request("second", Some("a"))).await.unwrap();
-        let life = world.service.find(name).unwrap().life;
+        let life = world.service.central(name).unwrap().life;
         let rows = world.store.kept_events(life, Place::default(), 9).await.unwrap();
         assert!(rows.len() == 2 && rows[0].1.learnt);
         learns.push(rows[1].1.learnt);
@@ -170,7 +170,7 @@ async fn a_key_is_needed_for_rows_that_stand_because_the_loop_is_halted() {
     let mut world = World::new(&text).await;
     world.rank("one", Some("a")).await;
     with_keys(&mut world, &text, &[4, 3]).await;
-    world.service.find("home").unwrap().halt("a test".into(), None);
+    world.service.central("home").unwrap().halt("a test".into(), None);
     world.clock.pass(DAY);
     assert_eq!(world.service.tick("home").await.unwrap(), Ticked::Halted);
     assert_first_key_is_needed(&mut world, &text).await;

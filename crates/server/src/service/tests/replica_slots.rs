@@ -11,17 +11,17 @@ use super::{
 async fn open_events_of_all_processes_are_counted() {
     let Some((one, other, clock)) = two(&file(EXACT, "")).await else { return };
     one.world.rank("one", None).await;
-    assert_eq!(other.each().open_events(), 0, "until it looks");
+    assert_eq!(other.loop_().open_events(), 0, "until it looks");
     clock.pass(TICK);
     one.tick().await;
     other.tick().await;
-    assert_eq!(other.each().open_events(), CROWD as u64);
+    assert_eq!(other.loop_().open_events(), CROWD as u64);
     for _ in 0..3 {
         clock.pass(TICK);
         one.tick().await;
         other.tick().await;
     }
-    assert_eq!((one.each().open_events(), other.each().open_events()), (0, 0));
+    assert_eq!((one.loop_().open_events(), other.loop_().open_events()), (0, 0));
 }
 
 /// A window of a day has many slots, and all open events are in them: a tick reads those of the last ones only.
@@ -33,7 +33,7 @@ async fn open_events_of_slots_that_nobody_asks_for_are_not_counted_again() {
         clock.pass(TICK);
         one.tick().await;
         other.tick().await;
-        other.each().open_events()
+        other.loop_().open_events()
     };
     let crowd = CROWD as u64;
     one.world.rank("one", None).await;
@@ -65,7 +65,7 @@ async fn open_events_after_a_clock_that_went_ahead_are_counted() {
     tick().await;
     clock.pass(7 * TICK);
     tick().await;
-    assert_eq!(other.each().open_events(), CROWD as u64);
+    assert_eq!(other.loop_().open_events(), CROWD as u64);
 }
 
 /// A tick of `one` during which the database hangs, and a minute passes.

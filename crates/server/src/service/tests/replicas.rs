@@ -45,14 +45,14 @@ impl Replica {
         self.world.service.tick("home").await.unwrap()
     }
 
-    pub(super) fn each(&self) -> &Arc<Loop> {
-        self.world.service.find("home").unwrap()
+    pub(super) fn loop_(&self) -> &Arc<Central> {
+        self.world.service.central("home").unwrap()
     }
 
     /// Shows it a release that may or may not be there.
     async fn show(&self, number: u64) {
         let head = HeadName::new(number, &[7; 32]);
-        let token = Token::write(&self.world.service.tokens, self.each().life, &head);
+        let token = Token::write(&self.world.service.tokens, self.loop_().life, &head);
         self.world.service.notice("home", &token).await.unwrap();
     }
 
@@ -85,7 +85,7 @@ async fn both_answer_one_releases_and_both_serve_it() {
     }
     one.world.assert_learnt(2.0, 1.0);
     other.world.assert_learnt(2.0, 1.0);
-    assert_eq!(one.each().answering().token, other.each().answering().token);
+    assert_eq!(one.loop_().answering().token, other.loop_().answering().token);
     assert!(
         matches!(one.world.reward("two", 1.0).await, Err(Error::Late(_))),
         "a slot is closed for all"
@@ -113,9 +113,9 @@ async fn a_loop_that_has_gone_back_stops_the_others_of_its_database() {
     watching.database.tamper("update heads set number = 0, folded = folded - 1; delete from releases; delete from erased; update keys set revoked = null").await;
     clock.pass(TICK);
     let _ = service.tick("shop").await.unwrap();
-    assert!(service.find("shop").unwrap().halted().unwrap().starts_with("rollback: "));
+    assert!(service.central("shop").unwrap().halted().unwrap().starts_with("rollback: "));
     assert!(
-        service.find("home").unwrap().halted().is_some(),
+        service.central("home").unwrap().halted().is_some(),
         "its last release was served by the other"
     );
     assert_eq!(service.tick("home").await.unwrap(), Ticked::Halted);
@@ -134,12 +134,12 @@ async fn a_halt_that_could_not_be_noted_is_noted_later() {
     one.tick().await;
     one.database.tamper("alter table settings rename to settings_away").await;
     let head = HeadName::new(9, &[7; 32]);
-    let token = Token::write(&one.world.service.tokens, one.each().life, &head);
+    let token = Token::write(&one.world.service.tokens, one.loop_().life, &head);
     assert!(one.world.service.notice("home", &token).await.is_err());
-    assert!(one.each().halted().is_some(), "it stops all the same");
+    assert!(one.loop_().halted().is_some(), "it stops all the same");
     one.database.tamper("alter table settings_away rename to settings").await;
     assert_eq!(other.tick().await, Ticked::Nothing);
-    assert!(other.each().halted().is_none());
+    assert!(other.loop_().halted().is_none());
     assert_eq!(one.tick().await, Ticked::Halted);
     assert_eq!(other.tick().await, Ticked::Halted, "it is noted for everybody");
 }
@@ -151,7 +151,7 @@ async fn a_loop_that_is_missing_in_the_file_of_one_process_is_not_swept_by_it() 
     let Some((one, _, clock)) = two(&both).await else { return };
     let old = Replica::open(&one.url, &file(EXACT, ""), &clock).await;
     one.world.service.rank("shop", request("a", None)).await.unwrap();
-    let life = one.world.service.find("shop").unwrap().life;
+    let life = one.world.service.central("shop").unwrap().life;
     clock.pass(3 * TICK);
     old.world.service.sweep().await.unwrap();
     assert_eq!(one.database.kept_events(life, Place::default(), 9).await.unwrap().len(), 1);
@@ -160,7 +160,7 @@ async fn a_loop_that_is_missing_in_the_file_of_one_process_is_not_swept_by_it() 
     assert_ne!(changed, both);
     let _new = Replica::open(&one.url, &changed, &clock).await;
     one.world.service.follow_others().await.unwrap();
-    assert!(one.each().halted().unwrap().contains("new generation"));
+    assert!(one.loop_().halted().unwrap().contains("new generation"));
 }
 
 #[tokio::test]
@@ -168,7 +168,7 @@ async fn a_releaser_that_was_stopped_cannot_release_when_it_comes_back() {
     let Some((one, other, clock)) = two(&file(EXACT, "")).await else { return };
     clock.pass(TICK);
     assert_eq!(one.tick().await, Ticked::Released(1));
-    let life = one.each().life;
+    let life = one.loop_().life;
     let old = one.database.head(life).await.unwrap();
     // It is stopped for longer than its lease.
     one.database.tamper("update heads set leased = 0").await;
@@ -187,10 +187,10 @@ async fn a_releaser_that_was_stopped_cannot_release_when_it_comes_back() {
     }
     clock.pass(TICK);
     assert_eq!(one.tick().await, Ticked::Nothing);
-    assert_eq!((one.each().halted(), one.world.number()), (None, 2), "it follows");
+    assert_eq!((one.loop_().halted(), one.world.number()), (None, 2), "it follows");
     assert_eq!(other.tick().await, Ticked::Released(3));
     // A process that stops in order gives the right away at once.
-    other.each().lease.give_up(other.database.as_ref(), life).await;
+    other.loop_().lease.give_up(other.database.as_ref(), life).await;
     clock.pass(TICK);
     assert_eq!(one.tick().await, Ticked::Released(4));
     assert_eq!(one.numbers().await, [1, 2, 3, 4]);
@@ -207,7 +207,7 @@ async fn one_id_on_two_processes_has_one_answer() {
         );
         assert_eq!(first.unwrap(), second.unwrap());
     }
-    let kept = one.database.kept_events(one.each().life, Place::default(), 100).await.unwrap();
+    let kept = one.database.kept_events(one.loop_().life, Place::default(), 100).await.unwrap();
     assert_eq!(kept.len(), 24);
 }
 
@@ -224,7 +224,7 @@ async fn a_person_who_races_on_all_processes_is_learnt_from_at_most_k_times() {
     for task in asked.collect::<Vec<_>>() {
         task.await.unwrap();
     }
-    let kept = one.database.kept_events(one.each().life, Place::default(), 100).await.unwrap();
+    let kept = one.database.kept_events(one.loop_().life, Place::default(), 100).await.unwrap();
     let learnt = kept.iter().filter(|(_, event)| event.learnt).count();
     assert_eq!((kept.len(), learnt), (40, 3));
 }
@@ -239,15 +239,15 @@ async fn what_one_process_sees_stops_all_and_what_an_operator_accepts_lets_all_g
     other.show(7).await;
     clock.pass(TICK);
     assert_eq!(one.tick().await, Ticked::Halted);
-    assert!(one.each().halted().unwrap().contains("release 7 was already published"));
+    assert!(one.loop_().halted().unwrap().contains("release 7 was already published"));
     assert_eq!(other.tick().await, Ticked::Halted);
-    let head = one.database.head(one.each().life).await.unwrap();
+    let head = one.database.head(one.loop_().life).await.unwrap();
     assert_eq!(head.number, 1);
     let named = HeadName::new(head.number, &head.chain).text();
     assert_eq!(one.world.service.accept_rollback("home", &named).await.unwrap().replays, 1);
     assert_eq!(one.tick().await, Ticked::Released(9));
     assert_eq!(other.tick().await, Ticked::Nothing);
-    assert_eq!((other.each().halted(), other.world.number()), (None, 9));
+    assert_eq!((other.loop_().halted(), other.world.number()), (None, 9));
     // What only the second has seen stops all of them again.
     other.show(20).await;
     assert_eq!(one.tick().await, Ticked::Halted);
@@ -259,7 +259,7 @@ async fn a_note_ends_the_right_of_whoever_releases() {
     let Some((one, other, clock)) = two(&file(EXACT, "")).await else { return };
     clock.pass(TICK);
     assert_eq!(one.tick().await, Ticked::Released(1));
-    let (life, epoch) = (one.each().life, one.each().lease.epoch());
+    let (life, epoch) = (one.loop_().life, one.loop_().lease.epoch());
     let folded = one.database.head(life).await.unwrap().folded;
     other.show(7).await;
     let release =
@@ -293,7 +293,7 @@ async fn a_database_that_goes_back_is_noticed_by_what_was_served() {
         }
         clock.pass(TICK);
         assert_eq!(one.tick().await, Ticked::Halted);
-        let why = one.each().halted().unwrap();
+        let why = one.loop_().halted().unwrap();
         let words =
             if forked { "two releases of number 2" } else { "release 2 was already published" };
         assert!(why.contains(words), "{why}");
@@ -322,7 +322,7 @@ async fn a_process_without_the_new_key_of_people_learns_nothing_from_them() {
     let new = new.await.unwrap();
     new.rank("home", request("one", Some("ada"))).await.unwrap();
     old.world.service.rank("home", request("two", Some("ada"))).await.unwrap();
-    let kept = database.kept_events(old.each().life, Place::default(), 9).await.unwrap();
+    let kept = database.kept_events(old.loop_().life, Place::default(), 9).await.unwrap();
     assert_eq!(kept.iter().filter(|(_, event)| event.learnt).count(), 1, "one visit");
     assert!(old.world.service.troubles().is_empty(), "until it looks");
     old.world.service.follow_others().await.unwrap();
@@ -339,7 +339,7 @@ const PUT_BACK: &str = "delete from heads; insert into heads select * from old_h
 
 /// The head as an operator names it.
 async fn named(replica: &Replica) -> String {
-    let head = replica.world.service.head(replica.each()).await.unwrap();
+    let head = replica.world.service.head(replica.loop_()).await.unwrap();
     HeadName::new(head.number, &head.chain).text()
 }
 
@@ -396,19 +396,26 @@ async fn an_acceptance_is_charged_with_what_the_witness_of_any_process_knows() {
                     (aware.tick().await, other.tick().await),
                     (Ticked::Halted, Ticked::Halted)
                 );
-                assert!(aware.each().halted().unwrap().contains("did not know of all replays"));
+                assert!(aware.loop_().halted().unwrap().contains("did not know of all replays"));
                 // It has told the store: it is charged once, whoever accepts it, and whenever the witness comes back.
                 drop(aware);
                 assert_eq!(accept(&other).await, 2);
                 Replica::witnessed(&url, &text, &clock, &path).await
             }
         };
-        aware.world.service.find("home").unwrap().lease.give_up(aware.database.as_ref(), 1).await;
+        aware
+            .world
+            .service
+            .central("home")
+            .unwrap()
+            .lease
+            .give_up(aware.database.as_ref(), 1)
+            .await;
         clock.pass(TICK);
         let released = other.tick().await;
         assert!(matches!(released, Ticked::Released(_)), "{released:?}");
         aware.tick().await;
-        assert_eq!((aware.each().halted(), aware.world.number()), (None, other.world.number()));
+        assert_eq!((aware.loop_().halted(), aware.world.number()), (None, other.world.number()));
         let epsilon = async |replica: &Replica| {
             replica.world.service.certificate("home").await.unwrap().guarantee.epsilon()
         };
@@ -457,7 +464,7 @@ async fn two_acceptances_at_once_are_not_charged_as_one() {
         replica.tick().await;
     }
     let records = one.database.releases(1, 1, 99).await.unwrap();
-    let header = serde_json::to_string(&one.world.service.chain_header(one.each())).unwrap();
+    let header = serde_json::to_string(&one.world.service.chain_header(one.loop_())).unwrap();
     let line =
         |record| serde_json::to_string(&crate::loops::ChainLine::new(record).unwrap()).unwrap();
     let lines = std::iter::once(header).chain(records.iter().map(line)).map(Ok::<_, String>);
@@ -477,5 +484,5 @@ async fn an_acceptance_leaves_out_what_the_others_have_seen() {
     clock.pass(TICK);
     assert_eq!(one.tick().await, Ticked::Released(22));
     other.tick().await;
-    assert_eq!((other.each().halted(), other.world.number()), (None, 22));
+    assert_eq!((other.loop_().halted(), other.world.number()), (None, 22));
 }

@@ -7,12 +7,12 @@ use crate::loops::{ChainLine, Enforcement, Rollback, verify_chain};
 
 /// Follows the chain of a loop as it is listed to whoever asks.
 async fn verify(service: &Arc<Service>, replays: u64) {
-    let each = service.find("home").unwrap();
-    let header = serde_json::to_string(&service.chain_header(each)).unwrap();
+    let loop_ = service.central("home").unwrap();
+    let header = serde_json::to_string(&service.chain_header(loop_)).unwrap();
     let records = service.releases("home", 1, 99).await.unwrap();
     let line = |record| serde_json::to_string(&ChainLine::new(record).unwrap()).unwrap();
     let lines = std::iter::once(header).chain(records.iter().map(line)).map(Ok::<_, String>);
-    let answering = each.answering();
+    let answering = loop_.answering();
     let head = HeadName::new(answering.served.number, &answering.served.chain);
     let found = verify_chain(lines, Some(head)).unwrap();
     assert!(found.from_the_beginning && found.contains_head == Some(true));
@@ -20,10 +20,10 @@ async fn verify(service: &Arc<Service>, replays: u64) {
     assert_eq!(charged, replays);
     // The certificate says it too.
     let certificate = service.certificate("home").await.unwrap();
-    assert!(certificate.conditions.iter().any(|each| each.text.contains("put back")));
+    assert!(certificate.conditions.iter().any(|one| one.text.contains("put back")));
     // A listing may begin behind the numbers that were left out.
     let link = found.rollbacks[0].number;
-    let before = service.chain_before(each, link).await.unwrap();
+    let before = service.chain_before(loop_, link).await.unwrap();
     assert_eq!(before, records[0].chain);
 }
 
@@ -54,7 +54,7 @@ async fn an_old_copy_put_back_twice_releases_nothing_until_it_is_accepted_and_is
     for (copy, replays) in [(&old, 1), (&again, 2)] {
         let service = start(copy).await;
         // What was charged after the copy was made is told before anybody accepts anything.
-        let told = service.view(service.find("home").unwrap(), false).epsilon;
+        let told = service.view(service.central("home").unwrap(), false).epsilon;
         assert!(told > epsilon - 1e-3, "{told}");
         assert_eq!(tick(&service).await, Ticked::Halted);
         let head = copy.head(1).await.unwrap();
@@ -87,7 +87,7 @@ async fn an_old_copy_put_back_twice_releases_nothing_until_it_is_accepted_and_is
         assert!(service.accept_rollback("home", &named).await.is_err());
         let charged = service.certificate("home").await.unwrap().guarantee.epsilon();
         assert!(charged > epsilon + 0.2 && charged == cost.after, "{charged}, {cost:?}");
-        let view = service.view(service.find("home").unwrap(), false);
+        let view = service.view(service.central("home").unwrap(), false);
         assert_eq!(view.epsilon, charged);
         let together = service.together().await.unwrap().guarantee.unwrap().epsilon();
         assert!((together - charged).abs() < 1e-6, "{together}");
@@ -138,7 +138,7 @@ async fn a_generation_that_only_the_witness_knows_is_still_charged() {
         assert_eq!(tick(&service).await == Ticked::Halted, halted);
         if halted {
             // It is the lost generation itself, which has gone back to its beginning.
-            let head = service.head(service.find("home").unwrap()).await.unwrap();
+            let head = service.head(service.central("home").unwrap()).await.unwrap();
             let named = HeadName::new(head.number, &head.chain).text();
             assert_eq!(service.accept_rollback("home", &named).await.unwrap().replays, 1);
             assert!(total(&service).await > honest + 0.1);
@@ -209,7 +209,7 @@ async fn two_releases_of_one_number_are_noticed_by_tokens_and_by_the_witness() {
     tick(&service).await;
     let (copy, elsewhere) = (Arc::new(store.copy()), folder.path().join("elsewhere"));
     let start = async || open(&text, &copy, &clock, Secret::from_bytes([3; 32])).await.unwrap();
-    let token = |service: &Service| service.find("home").unwrap().answering().token.clone();
+    let token = |service: &Service| service.central("home").unwrap().answering().token.clone();
     tick(&service).await;
     let seen = token(&service);
     let beside = start().await;
@@ -303,7 +303,7 @@ async fn a_restart_before_the_first_release_is_no_rollback() {
 }
 
 /// Makes four releases, and returns a copy of the store after the first one with the token of the last one.
-async fn gone_back(text: &str, clock: &Arc<ManualClock>) -> (Arc<MemoryStore>, String) {
+async fn halt_rolled_back(text: &str, clock: &Arc<ManualClock>) -> (Arc<MemoryStore>, String) {
     let store = Arc::new(MemoryStore::new([1; 16]));
     let service = open(text, &store, clock, Secret::from_bytes([3; 32])).await.unwrap();
     clock.pass(TICK);
@@ -313,7 +313,7 @@ async fn gone_back(text: &str, clock: &Arc<ManualClock>) -> (Arc<MemoryStore>, S
         clock.pass(TICK);
         service.tick("home").await.unwrap();
     }
-    let token = service.find("home").unwrap().answering().token.clone();
+    let token = service.central("home").unwrap().answering().token.clone();
     (copy, token)
 }
 
@@ -321,7 +321,7 @@ async fn gone_back(text: &str, clock: &Arc<ManualClock>) -> (Arc<MemoryStore>, S
 async fn a_rollback_that_a_client_has_shown_is_remembered_without_a_witness() {
     let clock = Arc::new(ManualClock::at(START));
     let text = file("epsilon = 1.0, delta = 1e-6, visits = 1, per = \"ever\"", "");
-    let (copy, token) = gone_back(&text, &clock).await;
+    let (copy, token) = halt_rolled_back(&text, &clock).await;
     let start = async || open(&text, &copy, &clock, Secret::from_bytes([3; 32])).await.unwrap();
     let service = start().await;
     assert!(service.troubles().is_empty());
@@ -332,7 +332,7 @@ async fn a_rollback_that_a_client_has_shown_is_remembered_without_a_witness() {
         assert_eq!(service.tick("home").await.unwrap(), Ticked::Halted);
     }
     let service = start().await;
-    let head = service.head(service.find("home").unwrap()).await.unwrap();
+    let head = service.head(service.central("home").unwrap()).await.unwrap();
     let named = HeadName::new(head.number, &head.chain).text();
     assert_eq!(service.accept_rollback("home", &named).await.unwrap().replays, 1);
     // Once it is accepted, the note is void.
@@ -344,7 +344,7 @@ async fn a_rollback_that_a_client_has_shown_is_remembered_without_a_witness() {
 
 /// The head of the loop as an operator names it.
 async fn named(service: &Service) -> String {
-    let head = service.head(service.find("home").unwrap()).await.unwrap();
+    let head = service.head(service.central("home").unwrap()).await.unwrap();
     HeadName::new(head.number, &head.chain).text()
 }
 
@@ -353,10 +353,11 @@ async fn named(service: &Service) -> String {
 async fn one_acceptance_covers_all_tokens_that_were_shown_before_it() {
     let clock = Arc::new(ManualClock::at(START));
     let text = file("epsilon = 1.0, delta = 1e-6, visits = 1, per = \"ever\"", "");
-    let (copy, last) = gone_back(&text, &clock).await;
+    let (copy, last) = halt_rolled_back(&text, &clock).await;
     let service = open(&text, &copy, &clock, Secret::from_bytes([3; 32])).await.unwrap();
-    let each = service.find("home").unwrap();
-    let token = |number| Token::write(&service.tokens, each.life, &HeadName::new(number, &[9; 32]));
+    let loop_ = service.central("home").unwrap();
+    let token =
+        |number| Token::write(&service.tokens, loop_.life, &HeadName::new(number, &[9; 32]));
     for shown in [&token(2), &token(3), &last] {
         service.notice("home", shown).await.unwrap();
     }
@@ -378,13 +379,13 @@ async fn a_token_beyond_what_was_accepted_is_charged_because_it_may_be_of_anothe
     let start = async |store: &Arc<MemoryStore>| {
         open(&text, store, &clock, Secret::from_bytes([3; 32])).await.unwrap()
     };
-    let (backup, first) = gone_back(&text, &clock).await;
+    let (backup, first) = halt_rolled_back(&text, &clock).await;
     let second = start(&Arc::new(backup.copy())).await;
     for _ in 0..7 {
         clock.pass(TICK);
         second.tick("home").await.unwrap();
     }
-    let second = second.find("home").unwrap().answering().token.clone();
+    let second = second.central("home").unwrap().answering().token.clone();
     let service = start(&backup).await;
     for (shown, replays) in [(&first, 1), (&second, 2)] {
         service.notice("home", shown).await.unwrap();
@@ -406,14 +407,14 @@ async fn a_rollback_that_one_loop_shows_stops_all_loops_of_the_file() {
     let clock = Arc::new(ManualClock::at(START));
     let home = file("epsilon = 1.0, delta = 1e-6, visits = 1, per = \"ever\"", "");
     let text = format!("{home}\n{}", home.replace("loop.home", "loop.other"));
-    let (copy, token) = gone_back(&text, &clock).await;
+    let (copy, token) = halt_rolled_back(&text, &clock).await;
     let start = async || open(&text, &copy, &clock, Secret::from_bytes([3; 32])).await.unwrap();
     let service = start().await;
     clock.pass(TICK);
     assert!(matches!(service.tick("other").await.unwrap(), Ticked::Released(_)));
     service.notice("home", &token).await.unwrap();
     // A loop that is out of the file meanwhile stops when it is back.
-    let (alone, shown) = gone_back(&text, &clock).await;
+    let (alone, shown) = halt_rolled_back(&text, &clock).await;
     let without = open(&home, &alone, &clock, Secret::from_bytes([3; 32])).await.unwrap();
     without.notice("home", &shown).await.unwrap();
     let back = open(&text, &alone, &clock, Secret::from_bytes([3; 32])).await.unwrap();
@@ -428,7 +429,7 @@ async fn a_rollback_that_one_loop_shows_stops_all_loops_of_the_file() {
     }
     let service = start().await;
     for name in ["other", "home"] {
-        let head = service.head(service.find(name).unwrap()).await.unwrap();
+        let head = service.head(service.central(name).unwrap()).await.unwrap();
         let named = HeadName::new(head.number, &head.chain).text();
         assert_eq!(service.accept_rollback(name, &named).await.unwrap().replays, 1);
     }
@@ -456,7 +457,7 @@ async fn a_head_that_is_served_under_a_doubted_clock_is_known_to_the_witness() {
     clock.pass(10 * 24 * 3_600_000);
     let service = witnessed(&text, &store, &clock, &path).await;
     assert!(!service.troubles().is_empty());
-    assert_eq!(service.find("home").unwrap().answering().served.number, 2);
+    assert_eq!(service.central("home").unwrap().answering().served.number, 2);
     // Whoever puts the older copy back now is noticed.
     let service = witnessed(&text, &copy, &clock, &path).await;
     assert!(service.troubles().iter().any(|why| why.contains("rollback: ")));
@@ -466,7 +467,7 @@ async fn a_head_that_is_served_under_a_doubted_clock_is_known_to_the_witness() {
 async fn another_key_of_the_events_is_refused() {
     let clock = Arc::new(ManualClock::at(START));
     let text = file("epsilon = 1.0, delta = 1e-6, visits = 1, per = \"ever\"", "");
-    let (copy, _) = gone_back(&text, &clock).await;
+    let (copy, _) = halt_rolled_back(&text, &clock).await;
     let folder = tempfile::tempdir().unwrap();
     let mut options = witnessed_options(&text, &copy, &clock, &folder.path().join("witness"));
     options.events = Secret::from_bytes([77; 32]);

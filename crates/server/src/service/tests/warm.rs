@@ -46,11 +46,11 @@ async fn a_public_prior_is_known_from_the_start_and_costs_nothing() {
         };
         assert_eq!(total(warm).await, total(cold).await);
         let certificate = warm.certificate("home").await.unwrap();
-        assert!(certificate.conditions.iter().any(|each| each.text.contains("public examples")));
+        assert!(certificate.conditions.iter().any(|one| one.text.contains("public examples")));
         // Nobody has come: examples are not in what is said about people.
         world.ticks(3).await;
-        let each = world.service.find("home").unwrap();
-        assert_eq!(world.service.view(each, false).summary.mean_reward, None);
+        let loop_ = world.service.central("home").unwrap();
+        assert_eq!(world.service.view(loop_, false).summary.mean_reward, None);
     }
     for (examples, field) in [
         (vec![example("weather", 0.5)], "examples[0].action.topic"),
@@ -107,8 +107,7 @@ async fn a_private_model_is_begun_with_and_its_cost_is_in_the_total() {
     );
     let certificate = elsewhere.certificate("home").await.unwrap();
     assert!((certificate.guarantee.epsilon() - 1.0).abs() < 1e-3);
-    let condition =
-        certificate.conditions.iter().find(|each| each.text.contains("released before"));
+    let condition = certificate.conditions.iter().find(|one| one.text.contains("released before"));
     let condition = condition.unwrap();
     assert_eq!(condition.enforcement, crate::loops::Enforcement::Trusted);
     assert!(condition.text.contains("states its cost truly"), "{}", condition.text);
@@ -124,9 +123,9 @@ async fn a_private_model_is_begun_with_and_its_cost_is_in_the_total() {
     let lives = world.service.together().await.unwrap().lives;
     assert_eq!(lives, ["home (2 generations with one ledger)"]);
     // Another model is another generation, and the same one is not.
-    let life = world.service.find("home").unwrap().life;
+    let life = world.service.central("home").unwrap().life;
     world.again(&text).await;
-    assert_eq!(world.service.find("home").unwrap().life, life);
+    assert_eq!(world.service.central("home").unwrap().life, life);
     // What does not fit is refused by field.
     let broken = |text: String, words: &str, loops: &str| {
         std::fs::write(&path, text).unwrap();
@@ -203,7 +202,7 @@ async fn a_model_of_decisions_is_no_person_s_cost() {
     let checked = crate::loops::Together::of_plans(&plans).unwrap();
     assert_eq!(checked.without_persons, without);
     let certificate = second.certificate("home").await.unwrap();
-    let condition = certificate.conditions.iter().find(|each| each.text.contains("it began with"));
+    let condition = certificate.conditions.iter().find(|one| one.text.contains("it began with"));
     let condition = condition.unwrap();
     assert!(condition.text.contains("one decision of it"), "{}", condition.text);
     assert_eq!(condition.enforcement, crate::loops::Enforcement::Trusted);
@@ -291,7 +290,7 @@ async fn an_origin_that_the_store_cannot_show_is_counted() {
     let store = Arc::new(world.store.copy());
     std::fs::write(&path, &model).unwrap();
     let service = open(&warm(PERSONS, &path), &store, &clock, people()).await.unwrap();
-    let origin = service.find("home").unwrap().plan.params.warm_start_origin.clone().unwrap();
+    let origin = service.central("home").unwrap().plan.params.warm_start_origin.clone().unwrap();
     let (lives, curator) = (store.lives().await.unwrap(), service.cost_of(2).await.unwrap());
     for (later, counted) in [(2, true), (1, false), (0, false)] {
         assert_eq!(service.is_counted(&lives, &origin, later, &curator).await.unwrap(), counted);
@@ -330,7 +329,7 @@ async fn a_lost_life_does_not_begin_again_with_another_file() {
     let refused = Service::open(witnessed_options(&cold, &copy, &clock, &witness)).await;
     let message = refused.err().unwrap().to_string();
     assert!(message.contains("witness") && message.contains("prior.json"), "{message}");
-    assert!(message.contains("put back the one that it began with"), "{message}");
+    assert!(message.contains("restore the one that it began with"), "{message}");
     assert_eq!(copy.lives().await.unwrap().len(), 1);
     std::fs::write(&path, prior(0.5)).unwrap();
     drop(witnessed(&cold, &copy, &clock, &witness).await);

@@ -16,7 +16,7 @@ async fn refused_for_good(world: &World, envelopes: &[Envelope]) {
         let again = world.take(envelope, "10.0.0.2").await;
         assert!(matches!(again, Err(Error::Late(_) | Error::Core(_))), "{again:?}");
     }
-    assert_eq!(world.each().waiting(), 0);
+    assert_eq!(world.loop_().waiting(), 0);
 }
 
 #[tokio::test]
@@ -58,7 +58,7 @@ async fn an_empty_store_takes_later_models_only_and_goes_on_with_the_numbers() {
     assert_eq!(world.forward().await.unwrap(), Forwarded::Waiting);
     assert_eq!(world.shuffler.troubles(), [""; 0]);
     world.tick(1).await;
-    assert_eq!((world.server.model().reports(), world.server.each().missing_batches()), (4, 0));
+    assert_eq!((world.server.model().reports(), world.server.loop_().missing_batches()), (4, 0));
 }
 
 #[tokio::test]
@@ -99,7 +99,7 @@ async fn a_wrong_file_of_loops_changes_nothing() {
     world.restart().await;
     for _ in 0..2 {
         let Err(error @ Error::Unavailable(_)) = world.follow().await else { panic!() };
-        world.each().fail(&error);
+        world.loop_().fail(&error);
         assert!(world.shuffler.troubles()[0].contains("same file of loops"));
         assert!(world.forward().await.is_err());
         let taken = world.take(&more, "10.0.0.2").await;
@@ -108,7 +108,7 @@ async fn a_wrong_file_of_loops_changes_nothing() {
     assert!(world.store.lives().await.unwrap() == before);
     world.plans = right;
     world.restart().await;
-    assert_eq!((world.each().waiting(), world.shuffler.troubles()), (3, vec![]));
+    assert_eq!((world.loop_().waiting(), world.shuffler.troubles()), (3, vec![]));
     let last = world.take_new(1).await;
     assert_eq!(world.forward().await.unwrap(), Forwarded::Sent(0));
     let left: BTreeSet<[u8; 16]> = world.server.batches().concat().into_iter().collect();
@@ -120,14 +120,14 @@ async fn a_wrong_file_of_loops_changes_nothing() {
 async fn a_report_is_compared_with_the_floor_when_it_is_stored() {
     let world = World::new("sealed", 2, 2).await;
     let envelope = world.envelope();
-    let floor = contact::floor_name(world.each().life().unwrap());
+    let floor = contact::floor_name(world.loop_().life().unwrap());
     assert_eq!(world.store.raise_floor(floor, 1).await.unwrap(), 1);
     assert!(matches!(
         world.take(&envelope, "10.0.0.1").await,
         Err(Error::Late(_) | Error::Unavailable(_))
     ));
-    assert_eq!(world.each().waiting(), 0);
-    let life = world.each().life().unwrap();
+    assert_eq!(world.loop_().waiting(), 0);
+    let life = world.loop_().life().unwrap();
     assert!(world.store.kept_events(life, Place::default(), 9).await.unwrap().is_empty());
 }
 
@@ -141,7 +141,7 @@ async fn a_batch_holds_reports_that_are_sealed_to_one_key() {
     world.server = Server::open(&world.plans, store, clock, key(9)).await;
     world.restart().await;
     assert_eq!(world.forward().await.unwrap(), Forwarded::Waiting);
-    assert_eq!(world.each().waiting(), 0);
+    assert_eq!(world.loop_().waiting(), 0);
     // Whether the key is an old or a new one is not the device's fault.
     assert!(matches!(world.take(&old, "a").await, Err(Error::Unavailable(_))));
     let new = world.take_new(3).await;
@@ -154,7 +154,7 @@ async fn a_batch_holds_reports_that_are_sealed_to_one_key() {
     world.restart().await;
     assert_eq!(world.forward().await.unwrap(), Forwarded::Waiting);
     // Two rows of each of five reports: the mark of what is sealed, and the report.
-    assert_eq!(world.each().state().consumed.number, 10);
+    assert_eq!(world.loop_().state().consumed.number, 10);
 }
 
 #[tokio::test]
@@ -162,7 +162,7 @@ async fn a_damaged_row_stops_nothing() {
     let mut world = World::new("sealed", 2, 2).await;
     world.take_new(1).await;
     let damaged = NewEvent {
-        life: world.each().life().unwrap(),
+        life: world.loop_().life().unwrap(),
         event: [9; 16],
         request: Digest::default(),
         answer: Vec::new(),
@@ -174,7 +174,7 @@ async fn a_damaged_row_stops_nothing() {
         features: Vec::new(),
         raw: vec![1, 2, 3],
     };
-    world.store.rank(vec![damaged]).await.unwrap();
+    world.store.insert_events(vec![damaged]).await.unwrap();
     world.restart().await;
     world.take_new(1).await;
     assert_eq!(world.forward().await.unwrap(), Forwarded::Sent(0));
@@ -191,7 +191,7 @@ async fn sealed_bytes_are_taken_under_one_outer_id_only() {
     let others = |model| {
         [7, 8].map(|salt| {
             let other = Envelope { salt: [salt; 16], model, ..envelope.clone() };
-            world.each().subject.read(&other.bytes()).unwrap()
+            world.loop_().subject.read(&other.bytes()).unwrap()
         })
     };
     let (same_model, later_model) = (others(0), others(1));
@@ -199,7 +199,7 @@ async fn sealed_bytes_are_taken_under_one_outer_id_only() {
         assert_ne!(other.id, envelope.id);
         assert_eq!(world.take(other, "10.0.0.2").await.unwrap(), Taken::Duplicate);
     }
-    assert_eq!(world.each().waiting(), 1);
+    assert_eq!(world.loop_().waiting(), 1);
     world.restart().await;
     assert_eq!(world.take(&same_model[0], "10.0.0.2").await.unwrap(), Taken::Duplicate);
     assert_eq!(world.take(&envelope, "10.0.0.2").await.unwrap(), Taken::Duplicate);
@@ -209,7 +209,7 @@ async fn sealed_bytes_are_taken_under_one_outer_id_only() {
     for other in same_model.iter().chain(&later_model) {
         assert_eq!(world.take(other, "10.0.0.3").await.unwrap(), Taken::Duplicate);
     }
-    assert_eq!((world.each().waiting(), world.server.batches().concat().len()), (0, 2));
+    assert_eq!((world.loop_().waiting(), world.server.batches().concat().len()), (0, 2));
 }
 
 /// The process dies between the mark of what is sealed and the report: the same bytes again are taken.
@@ -224,7 +224,7 @@ async fn a_report_whose_mark_alone_was_stored_is_taken_when_it_comes_again() {
     world.restart().await;
     assert_eq!(world.take(&envelope, "10.0.0.1").await.unwrap(), Taken::Taken);
     assert_eq!(world.take(&envelope, "10.0.0.1").await.unwrap(), Taken::Duplicate);
-    assert_eq!(world.each().waiting(), 1);
+    assert_eq!(world.loop_().waiting(), 1);
 }
 
 /// Whoever has the bytes cannot send them again as a report on a newer model.

@@ -39,20 +39,21 @@ async fn mixed(world: &World, envelopes: &[Envelope], planted: bool) -> SealedBa
     for (envelope, address) in envelopes.iter().zip(addresses) {
         assert_eq!(world.take(envelope, address).await.unwrap(), Taken::Taken);
     }
-    let each = world.each();
-    let consumed = each.state().consumed;
-    let rows =
-        waiting::pick(world.store.as_ref(), each.life().unwrap(), consumed, None, 4).await.unwrap();
-    let number = each.batches();
+    let loop_ = world.loop_();
+    let consumed = loop_.state().consumed;
+    let rows = waiting::pick(world.store.as_ref(), loop_.life().unwrap(), consumed, None, 4)
+        .await
+        .unwrap();
+    let number = loop_.batches();
     assert_eq!(world.forward().await.unwrap(), Forwarded::Sent(number));
     let bytes = match planted {
         false => world.server.received.lock().unwrap().last().unwrap().clone(),
         true => {
             let reports = rows.unwrap().reports;
-            forward::contents(each, number, reports, key(2).public().id(), &mut Arrival).unwrap()
+            forward::contents(loop_, number, reports, key(2).public().id(), &mut Arrival).unwrap()
         }
     };
-    SealedBatch::read(each.subject(), 4, &bytes).unwrap()
+    SealedBatch::read(loop_.subject(), 4, &bytes).unwrap()
 }
 
 /// How often each of the 24 orders of four reports left, of a thousand batches.

@@ -34,10 +34,10 @@ async fn what_the_server_refuses_is_no_reason_to_drop_a_report() {
     // One that has heard from the server takes reports while it is away.
     world.restart().await;
     world.take_new(2).await;
-    let heard = world.each().state().heard;
-    let each = refused.find("news").unwrap();
-    each.begin(world.store.as_ref()).await.unwrap();
-    each.state().heard = heard;
+    let heard = world.loop_().state().heard;
+    let loop_ = refused.find("news").unwrap();
+    loop_.begin(world.store.as_ref()).await.unwrap();
+    loop_.state().heard = heard;
     assert_eq!(refused.take("news", &bytes, "b").await.unwrap(), Taken::Taken);
 }
 
@@ -54,7 +54,7 @@ async fn a_batch_that_is_refused_is_named_and_sent_again() {
     let words = unavailable(world.forward().await);
     assert!(words.contains("refuses batch 0") && words.contains("key_id"), "{words}");
     let error = Error::Unavailable(words.clone());
-    world.each().fail(&error);
+    world.loop_().fail(&error);
     assert!(world.shuffler.troubles()[0].contains("refuses batch 0"));
     // Reports are still taken, and the batch arrives when the key is back.
     world.take_new(1).await;
@@ -70,7 +70,7 @@ async fn no_request_of_a_stranger_makes_a_call() {
     let calls = || world.server.calls.load(Ordering::SeqCst);
     let before = calls();
     let good = world.envelope();
-    let subject = world.each().subject().clone();
+    let subject = world.loop_().subject().clone();
     let newer = seal(&subject, &key(2), 99, &vec![0.0; subject.values]);
     let foreign = seal(&subject, &key(9), 0, &vec![0.0; subject.values]);
     for envelope in [&newer, &foreign, &good, &good, &world.envelope()] {
@@ -78,7 +78,7 @@ async fn no_request_of_a_stranger_makes_a_call() {
         let _ = world.shuffler.take("news", &envelope.bytes()[1..], "10.0.0.1").await;
         let _ = world.shuffler.take("shop", &envelope.bytes(), "10.0.0.1").await;
     }
-    assert_eq!((calls(), world.each().waiting()), (before, 1));
+    assert_eq!((calls(), world.loop_().waiting()), (before, 1));
     // A model and a key that are not known here may be the server's newest.
     assert!(unavailable(world.take(&newer, "b").await).contains("model 99"));
     assert!(unavailable(world.take(&foreign, "b").await).contains("key"));
@@ -119,10 +119,10 @@ async fn a_server_of_another_protocol_or_that_has_gone_back_makes_no_device_drop
     let truth = world.server.news();
     *world.server.says.lock().unwrap() = Some(News { model: 0, ..truth });
     world.follow().await.unwrap();
-    let subject = world.each().subject().clone();
+    let subject = world.loop_().subject().clone();
     let early = seal(&subject, &key(2), 0, &vec![0.0; subject.values]);
-    assert!(unavailable(world.take(&early, "a").await).contains("gone back"));
-    assert!(world.shuffler.troubles()[0].contains("gone back from model 6 to 0"));
+    assert!(unavailable(world.take(&early, "a").await).contains("rolled back"));
+    assert!(world.shuffler.troubles()[0].contains("rolled back from model 6 to 0"));
     *world.server.says.lock().unwrap() = None;
     world.follow().await.unwrap();
     assert!(matches!(world.take(&early, "a").await, Err(Error::Late(_))));
@@ -140,7 +140,7 @@ async fn a_server_of_another_protocol_or_that_has_gone_back_makes_no_device_drop
 #[tokio::test]
 async fn reports_that_were_priced_for_another_protocol_are_refused() {
     let world = World::new("sealed", 4, 4).await;
-    let (own, subject) = (text("sealed", 4, 4), world.each().subject().clone());
+    let (own, subject) = (text("sealed", 4, 4), world.loop_().subject().clone());
     let protocol_of = |text: &str| plans_of(text)[0].subject().unwrap().protocol;
     assert_eq!(protocol_of(&own), subject.protocol);
     let mut different = BTreeSet::from([subject.protocol]);
@@ -158,7 +158,7 @@ async fn reports_that_were_priced_for_another_protocol_are_refused() {
         let refused = world.take(&sealed, "a").await.unwrap_err().to_string();
         assert!(refused.starts_with("protocol is "), "{refused}");
     }
-    assert_eq!(world.each().waiting(), 0);
+    assert_eq!(world.loop_().waiting(), 0);
 }
 
 #[tokio::test]
@@ -173,12 +173,12 @@ async fn batches_that_a_server_lost_are_missed_by_it() {
     world.restart().await;
     // Only the last can be sent again.
     assert_eq!(world.forward().await.unwrap(), Forwarded::Sent(2));
-    assert_eq!((world.server.each().next_batch(), world.server.each().missing_batches()), (3, 2));
+    assert_eq!((world.server.loop_().next_batch(), world.server.loop_().missing_batches()), (3, 2));
     world.server.tick().await;
-    assert_eq!(world.server.each().missing_batches(), 2);
+    assert_eq!(world.server.loop_().missing_batches(), 2);
     let reopened =
         Server::open(&world.plans, world.server.store.clone(), world.server.clock.clone(), key(2));
-    assert_eq!(reopened.await.each().missing_batches(), 2);
+    assert_eq!(reopened.await.loop_().missing_batches(), 2);
 }
 
 /// A second shuffler is noticed by what the server has, before this one has acknowledged a batch that it will never send.

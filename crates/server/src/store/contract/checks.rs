@@ -77,15 +77,19 @@ pub(super) async fn learnt(store: &dyn Store, life: LifeId) -> crate::Result<usi
 
 async fn an_event_repeated_by_id_is_one(store: &dyn Store) -> Checked {
     let life = begin(store).await?;
-    let first =
-        store.rank(vec![event_of(life, 1, charge(1)), event_of(life, 1, charge(1))]).await?;
+    let first = store
+        .insert_events(vec![event_of(life, 1, charge(1)), event_of(life, 1, charge(1))])
+        .await?;
     let again = Ranked::Repeated { request: [1; 32], answer: vec![1, 1] };
     ensure!(
         first == [Ranked::Added { slot: CLOSED + 1 }, again.clone()],
         "twice in a batch: {first:?}"
     );
     let other = NewEvent { request: [9; 32], answer: vec![9], ..event_of(life, 1, charge(2)) };
-    ensure!(store.rank(vec![other]).await? == [again], "the first request and answer are kept");
+    ensure!(
+        store.insert_events(vec![other]).await? == [again],
+        "the first request and answer are kept"
+    );
     ensure!(events(store, life).await?.len() == 1, "one event");
     let count = store.ledger(life, 0, 1).await?;
     ensure!((count.people, count.used_up) == (1, 1), "one charge");
@@ -93,7 +97,7 @@ async fn an_event_repeated_by_id_is_one(store: &dyn Store) -> Checked {
     ensure!(store.open_events(life).await? == [(CLOSED + 1, 1)], "one open event");
     let second = store.begin_life(sample::life("other", 1)).await?.id;
     ensure!(
-        store.rank(vec![event(second, 1)]).await? == [Ranked::Added { slot: CLOSED + 1 }],
+        store.insert_events(vec![event(second, 1)]).await? == [Ranked::Added { slot: CLOSED + 1 }],
         "ids are of a life"
     );
     Ok(())
@@ -101,13 +105,13 @@ async fn an_event_repeated_by_id_is_one(store: &dyn Store) -> Checked {
 
 async fn a_person_is_learnt_from_at_most_k_times(store: &dyn Store) -> Checked {
     let life = begin(store).await?;
-    store.rank((0..5).map(|id| event_of(life, id, charge(1))).collect()).await?;
+    store.insert_events((0..5).map(|id| event_of(life, id, charge(1))).collect()).await?;
     ensure!(learnt(store, life).await? == 3, "at most k in a batch");
-    store.rank(vec![event_of(life, 5, charge(1))]).await?;
+    store.insert_events(vec![event_of(life, 5, charge(1))]).await?;
     ensure!(learnt(store, life).await? == 3, "at most k in all");
     ensure!(events(store, life).await?.len() == 6, "events beyond k are kept");
     store
-        .rank(vec![
+        .insert_events(vec![
             event_of(life, 6, Charge { period: 1, ..charge(1) }),
             event_of(life, 7, charge(2)),
         ])
@@ -116,7 +120,7 @@ async fn a_person_is_learnt_from_at_most_k_times(store: &dyn Store) -> Checked {
     let nobody =
         [Payer::NotLearnt, Payer::Decision].map(|payer| NewEvent { payer, ..event(life, 8) });
     let [not_learnt, decision] = nobody;
-    store.rank(vec![not_learnt, NewEvent { event: [9; 16], ..decision }]).await?;
+    store.insert_events(vec![not_learnt, NewEvent { event: [9; 16], ..decision }]).await?;
     ensure!(
         learnt(store, life).await? == 6,
         "a decision is learnt from, and one without a payer is not"
@@ -128,12 +132,12 @@ async fn a_person_is_learnt_from_at_most_k_times(store: &dyn Store) -> Checked {
 
 async fn hashes_under_earlier_keys_add_up(store: &dyn Store) -> Checked {
     let life = begin(store).await?;
-    store.rank(vec![event_of(life, 1, charge(1)), event_of(life, 2, charge(2))]).await?;
+    store.insert_events(vec![event_of(life, 1, charge(1)), event_of(life, 2, charge(2))]).await?;
     let mut rotated = charge(3);
     rotated.earlier[0] = Some(person(1));
     // The oldest of all keys that may be given.
     rotated.earlier[MOST_EARLIER_KEYS - 1] = Some(person(2));
-    store.rank(vec![event_of(life, 3, rotated), event_of(life, 4, rotated)]).await?;
+    store.insert_events(vec![event_of(life, 3, rotated), event_of(life, 4, rotated)]).await?;
     ensure!(learnt(store, life).await? == 3, "three visits under three hashes");
     let count = store.ledger(life, 0, 1).await?;
     ensure!(count.people == 3, "{count:?}");
@@ -142,7 +146,7 @@ async fn hashes_under_earlier_keys_add_up(store: &dyn Store) -> Checked {
 
 async fn a_reward_repeated_by_key_counts_once(store: &dyn Store) -> Checked {
     let life = begin(store).await?;
-    store.rank(vec![event(life, 1), event(life, 2)]).await?;
+    store.insert_events(vec![event(life, 1), event(life, 2)]).await?;
     use Outcome::{Taken, Unchanged};
     let twice = vec![reward(life, 1, 5, Some(1)), reward(life, 1, 5, Some(1))];
     ensure!(store.reward(twice).await? == [Taken, Unchanged], "twice in a batch");
@@ -175,7 +179,11 @@ async fn rewards_are_taken_late_or_unknown(store: &dyn Store) -> Checked {
     let life = begin(store).await?;
     let deferred = NewEvent { deferred: true, ..event(life, 3) };
     store
-        .rank(vec![event(life, 1), NewEvent { slot: 15, ..event_of(life, 2, charge(1)) }, deferred])
+        .insert_events(vec![
+            event(life, 1),
+            NewEvent { slot: 15, ..event_of(life, 2, charge(1)) },
+            deferred,
+        ])
         .await?;
     ensure!(!events(store, life).await?[1].1.active, "a deferred event is not active");
     ensure!(store.activate(life, [3; 16]).await? == Outcome::Taken, "activation");
@@ -199,7 +207,9 @@ async fn rewards_are_taken_late_or_unknown(store: &dyn Store) -> Checked {
 async fn a_closed_slot_stays_closed(store: &dyn Store) -> Checked {
     let life = begin(store).await?;
     let in_slot = |id, slot| NewEvent { slot, ..event(life, id) };
-    store.rank(vec![in_slot(1, 14), in_slot(2, 11), in_slot(3, 14), in_slot(4, 3)]).await?;
+    store
+        .insert_events(vec![in_slot(1, 14), in_slot(2, 11), in_slot(3, 14), in_slot(4, 3)])
+        .await?;
     ensure!(
         store.closed_events(life, Place::default(), u64::MAX, 9).await?.is_empty(),
         "nothing is closed"
@@ -208,7 +218,7 @@ async fn a_closed_slot_stays_closed(store: &dyn Store) -> Checked {
     store.close(life, 12).await?;
     ensure!(store.head(life).await?.closed == 15, "the last closed slot");
     ensure!(
-        store.rank(vec![in_slot(5, 12)]).await? == [Ranked::Added { slot: 16 }],
+        store.insert_events(vec![in_slot(5, 12)]).await? == [Ranked::Added { slot: 16 }],
         "the first open slot is 16"
     );
     ensure!(
@@ -308,7 +318,9 @@ pub(super) fn sample_step_folding(
 async fn only_what_is_released_is_collected(store: &dyn Store) -> Checked {
     let life = begin(store).await?;
     let in_slot = |id, slot| NewEvent { slot, ..event_of(life, id, charge(id)) };
-    store.rank(vec![in_slot(1, 11), in_slot(2, 12), in_slot(3, 13), in_slot(4, 14)]).await?;
+    store
+        .insert_events(vec![in_slot(1, 11), in_slot(2, 12), in_slot(3, 13), in_slot(4, 14)])
+        .await?;
     store.close(life, 13).await?;
     ensure!(
         store.collect(life, Collect { forget_ids: 0, ..sample::everything() }).await? == 0,
@@ -324,7 +336,7 @@ async fn only_what_is_released_is_collected(store: &dyn Store) -> Checked {
         events(store, life).await?.iter().map(|(_, event)| event.event[0]).collect();
     ensure!(kept == [3, 4], "{kept:?}");
     ensure!(
-        matches!(store.rank(vec![in_slot(2, 12)]).await?[..], [Ranked::Repeated { .. }]),
+        matches!(store.insert_events(vec![in_slot(2, 12)]).await?[..], [Ranked::Repeated { .. }]),
         "an id that is remembered"
     );
     ensure!(
@@ -336,11 +348,11 @@ async fn only_what_is_released_is_collected(store: &dyn Store) -> Checked {
     ensure!(releases.iter().all(|release| release.release.is_empty()), "releases are hashes now");
     ensure!(releases[1].chain == step(life, 0, 2).release.chain, "hashes stay");
     ensure!(
-        store.rank(vec![in_slot(1, 11)]).await? == [Ranked::Added { slot: 14 }],
+        store.insert_events(vec![in_slot(1, 11)]).await? == [Ranked::Added { slot: 14 }],
         "a forgotten id is a new event"
     );
     ensure!(
-        matches!(store.rank(vec![in_slot(4, 14)]).await?[..], [Ranked::Repeated { .. }]),
+        matches!(store.insert_events(vec![in_slot(4, 14)]).await?[..], [Ranked::Repeated { .. }]),
         "an open one is not forgotten"
     );
     let count = store.ledger(life, 0, 2).await?;
@@ -358,11 +370,11 @@ async fn only_what_is_released_is_collected(store: &dyn Store) -> Checked {
 
 async fn a_refused_transaction_changes_nothing(store: &dyn Store) -> Checked {
     let life = begin(store).await?;
-    store.rank(vec![event(life, 1)]).await?;
+    store.insert_events(vec![event(life, 1)]).await?;
     store.add_key(sample::key("a")).await?;
     let before = Snapshot::of(store).await?;
     ensure!(
-        store.rank(vec![event_of(life, 2, charge(1)), event(99, 3)]).await.is_err(),
+        store.insert_events(vec![event_of(life, 2, charge(1)), event(99, 3)]).await.is_err(),
         "an unknown life"
     );
     ensure!(
@@ -414,23 +426,26 @@ async fn nothing_is_added_below_a_floor_that_never_goes_down(store: &dyn Store) 
     };
     let added =
         |answers: &[Option<Ranked>]| answers.iter().map(Option::is_some).collect::<Vec<_>>();
-    let first = store.rank_above("a".into(), numbered(&[0], 1)).await?;
+    let first = store.insert_events_above("a".into(), numbered(&[0], 1)).await?;
     ensure!(added(&first) == [true], "there is no floor yet");
     ensure!(store.raise_floor("a".into(), 5).await? == 5, "it is raised");
     ensure!(store.raise_floor("a".into(), 3).await? == 5, "it does not go down");
-    let answers = store.rank_above("a".into(), numbered(&[4, 5, 0, 6], 2)).await?;
+    let answers = store.insert_events_above("a".into(), numbered(&[4, 5, 0, 6], 2)).await?;
     ensure!(added(&answers) == [false, true, false, true], "{answers:?}");
     let kept: Vec<u8> = events(store, life).await?.iter().map(|(_, row)| row.event[0]).collect();
     ensure!(kept == [1, 3, 5], "{kept:?}");
     // What is known is refused for its number too, and another floor is another one.
-    let again = store.rank_above("a".into(), numbered(&[0], 1)).await?;
+    let again = store.insert_events_above("a".into(), numbered(&[0], 1)).await?;
     ensure!(added(&again) == [false], "below the floor");
-    let again = store.rank_above("b".into(), numbered(&[0], 1)).await?;
+    let again = store.insert_events_above("b".into(), numbered(&[0], 1)).await?;
     ensure!(matches!(again[..], [Some(Ranked::Repeated { .. })]), "{again:?}");
     store.keep_setting("odd".into(), vec![1]).await?;
     ensure!(store.raise_floor("odd".into(), 3).await.is_err(), "a damaged floor");
-    ensure!(store.rank_above("odd".into(), numbered(&[9], 9)).await.is_err(), "a damaged floor");
+    ensure!(
+        store.insert_events_above("odd".into(), numbered(&[9], 9)).await.is_err(),
+        "a damaged floor"
+    );
     let unknown = vec![(0, event(99, 1))];
-    ensure!(store.rank_above("a".into(), unknown).await.is_err(), "an unknown life");
+    ensure!(store.insert_events_above("a".into(), unknown).await.is_err(), "an unknown life");
     Ok(())
 }

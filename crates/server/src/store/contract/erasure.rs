@@ -9,9 +9,13 @@ use crate::store::{Collect, ERASED_REQUEST, Ranked, Store};
 pub(super) async fn an_erasure_leaves_the_budget(store: &dyn Store) -> Checked {
     let life = begin(store).await?;
     let second = store.begin_life(sample::life("other", 1)).await?.id;
-    store.rank((0..3).map(|id| event_of(life, id, charge(1))).collect()).await?;
+    store.insert_events((0..3).map(|id| event_of(life, id, charge(1))).collect()).await?;
     store
-        .rank(vec![event_of(life, 3, charge(2)), event_of(second, 1, charge(3)), event(life, 4)])
+        .insert_events(vec![
+            event_of(life, 3, charge(2)),
+            event_of(second, 1, charge(3)),
+            event(life, 4),
+        ])
         .await?;
     let open = store.open_events(life).await?;
     let erased = store.erase(vec![person(1), person(3)], 77).await?;
@@ -23,12 +27,12 @@ pub(super) async fn an_erasure_leaves_the_budget(store: &dyn Store) -> Checked {
     ensure!(store.open_events(life).await? == open, "open events show nothing");
     ensure!(
         matches!(
-            store.rank(vec![event_of(life, 1, charge(1))]).await?[..],
+            store.insert_events(vec![event_of(life, 1, charge(1))]).await?[..],
             [Ranked::Repeated { .. }]
         ),
         "ids stay"
     );
-    store.rank(vec![event_of(life, 9, charge(1))]).await?;
+    store.insert_events(vec![event_of(life, 9, charge(1))]).await?;
     ensure!(learnt(store, life).await? == 2, "an erasure does not refill the budget");
     store.erase(vec![person(1)], 78).await?;
     ensure!(store.erased().await? == [person(1), person(3)], "who was erased is remembered");
@@ -38,13 +42,13 @@ pub(super) async fn an_erasure_leaves_the_budget(store: &dyn Store) -> Checked {
 /// Whether the event's own row is still there or was removed with its release.
 pub(super) async fn an_erasure_overwrites_requests_and_answers(store: &dyn Store) -> Checked {
     let life = begin(store).await?;
-    store.rank(vec![event_of(life, 1, charge(1)), event_of(life, 2, charge(2))]).await?;
+    store.insert_events(vec![event_of(life, 1, charge(1)), event_of(life, 2, charge(2))]).await?;
     store.close(life, CLOSED + 1).await?;
     store.release(sample_step_folding(life, 0, 1, CLOSED + 1)).await?;
     store.collect(life, Collect { forget_ids: 0, ..sample::everything() }).await?;
     ensure!(events(store, life).await?.is_empty(), "rows of a release are removed");
-    store.rank(vec![event_of(life, 3, charge(1)), event_of(life, 4, charge(2))]).await?;
-    let told = async |id| store.rank(vec![event_of(life, id, charge(1))]).await;
+    store.insert_events(vec![event_of(life, 3, charge(1)), event_of(life, 4, charge(2))]).await?;
+    let told = async |id| store.insert_events(vec![event_of(life, id, charge(1))]).await;
     let kept = |id: u8| [Ranked::Repeated { request: [id; 32], answer: vec![id, 1] }];
     ensure!(told(1).await? == kept(1) && told(3).await? == kept(3), "before the erasure");
     store.erase(vec![person(1)], 77).await?;

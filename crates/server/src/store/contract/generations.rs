@@ -8,8 +8,8 @@ use crate::store::{Charge, NewLife, Store};
 
 pub(super) async fn lives_follow_each_other(store: &dyn Store) -> Checked {
     let first = store.begin_life(sample::life("home", 1)).await?;
-    store.rank((0..3).map(|id| event_of(first.id, id, charge(1))).collect()).await?;
-    store.rank(vec![event_of(first.id, 3, Charge { period: 1, ..charge(2) })]).await?;
+    store.insert_events((0..3).map(|id| event_of(first.id, id, charge(1))).collect()).await?;
+    store.insert_events(vec![event_of(first.id, 3, Charge { period: 1, ..charge(2) })]).await?;
     let again = NewLife { state: vec![99], closed: 50, time: 9, ..sample::life("home", 1) };
     ensure!(store.begin_life(again).await? == first, "the same generation is the same life");
     ensure!(store.head(first.id).await?.state == [1], "and keeps its state");
@@ -32,7 +32,7 @@ pub(super) async fn lives_follow_each_other(store: &dyn Store) -> Checked {
         "other loops have ledgers of their own"
     );
     store
-        .rank(vec![
+        .insert_events(vec![
             event_of(first.id, 4, charge(3)),
             event(first.id, 5),
             event_of(second.id, 4, charge(1)),
@@ -50,18 +50,18 @@ pub(super) async fn lives_follow_each_other(store: &dyn Store) -> Checked {
 pub(super) async fn visits_are_counted_over_generations(store: &dyn Store) -> Checked {
     let first = begin(store).await?;
     let of = |life, id, period| event_of(life, id, Charge { period, ..charge(1) });
-    store.rank(vec![of(first, 1, 7), of(first, 2, 0)]).await?;
+    store.insert_events(vec![of(first, 1, 7), of(first, 2, 0)]).await?;
     let after = |life, generation| {
         let new = NewLife { counts_with: Some(life), ..sample::life("home", generation) };
         store.begin_life(new)
     };
     let second = after(first, 2).await?;
-    store.rank(vec![of(second.id, 1, 7)]).await?;
+    store.insert_events(vec![of(second.id, 1, 7)]).await?;
     // As it was at first.
     let third = after(second.id, 1).await?;
     ensure!(third.id != first && (second.ledger, third.ledger) == (first, first), "one ledger");
     let batch = (1..5).map(|id| of(third.id, id, 7)).chain([of(third.id, 9, 0)]);
-    store.rank(batch.collect()).await?;
+    store.insert_events(batch.collect()).await?;
     let counts = [learnt(store, first).await?, learnt(store, second.id).await?];
     let last = learnt(store, third.id).await?;
     ensure!(
@@ -78,7 +78,7 @@ pub(super) async fn visits_are_counted_over_generations(store: &dyn Store) -> Ch
     // Another process began a life in between, which may count over other periods.
     let fourth = after(second.id, 4).await?;
     ensure!(fourth.ledger == fourth.id, "a ledger of its own");
-    store.rank(vec![of(fourth.id, 1, 7)]).await?;
+    store.insert_events(vec![of(fourth.id, 1, 7)]).await?;
     ensure!(learnt(store, fourth.id).await? == 1, "which begins empty");
     Ok(())
 }

@@ -100,7 +100,7 @@ async fn a_source_that_was_moved_has_ended() {
     let life = {
         let store = RedbStore::open(path).unwrap();
         let life = store.begin_life(super::sample::life("home", 1)).await.unwrap().id;
-        store.rank(vec![event(life, 1)]).await.unwrap();
+        store.insert_events(vec![event(life, 1)]).await.unwrap();
         life
     };
     let url = cluster.empty();
@@ -117,7 +117,7 @@ async fn a_source_that_was_moved_has_ended() {
     let back = move_store(&database, &other).await.unwrap();
     assert_eq!(moved.entries, back.entries);
     let refused = [
-        serving.rank(vec![event(life, 2)]).await.err(),
+        serving.insert_events(vec![event(life, 2)]).await.err(),
         serving.lease(life, Some(epoch), 1000).await.err(),
         serving.erase(vec![[1; 16]], 1).await.err(),
         serving.add_key(super::sample::key("a")).await.err(),
@@ -162,7 +162,7 @@ async fn two_moves_go_to_one_place_and_what_was_not_checked_is_not_served() {
     assert!(opened.head(life).await.unwrap().epoch > epoch);
     // Whatever stands at the same address now, its locks are others.
     store.tamper("update store set id = decode('00112233445566778899aabbccddeeff', 'hex')").await;
-    let refused = opened.rank(vec![event(life, 1)]).await.err().unwrap().to_string();
+    let refused = opened.insert_events(vec![event(life, 1)]).await.err().unwrap().to_string();
     assert!(refused.contains("another store is at this address"), "{refused}");
     assert!(opened.close(life, 9).await.is_err());
 }

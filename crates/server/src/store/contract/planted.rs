@@ -93,7 +93,7 @@ impl Planted {
 }
 
 impl Store for Planted {
-    fn rank(&self, mut events: Vec<NewEvent>) -> Pending<Vec<Ranked>> {
+    fn insert_events(&self, mut events: Vec<NewEvent>) -> Pending<Vec<Ranked>> {
         let call = self.calls.fetch_add(1, Ordering::Relaxed);
         for (index, event) in events.iter_mut().enumerate() {
             if self.has(Mistake::EventTwice) {
@@ -109,9 +109,10 @@ impl Store for Planted {
             }
         }
         if !self.has(Mistake::BatchInParts) {
-            return self.model.rank(events);
+            return self.model.insert_events(events);
         }
-        let parts: Vec<_> = events.into_iter().map(|event| self.model.rank(vec![event])).collect();
+        let parts: Vec<_> =
+            events.into_iter().map(|event| self.model.insert_events(vec![event])).collect();
         Box::pin(async move {
             let mut ranked = Vec::new();
             for part in parts {
@@ -121,7 +122,7 @@ impl Store for Planted {
         })
     }
 
-    fn rank_above(
+    fn insert_events_above(
         &self,
         floor: String,
         mut events: Vec<(u64, NewEvent)>,
@@ -129,7 +130,7 @@ impl Store for Planted {
         if self.has(Mistake::FloorIgnored) {
             events.iter_mut().for_each(|(number, _)| *number = u64::MAX);
         }
-        self.model.rank_above(floor, events)
+        self.model.insert_events_above(floor, events)
     }
 
     fn raise_floor(&self, name: String, floor: u64) -> Pending<u64> {

@@ -101,7 +101,7 @@ pub(super) async fn apply(store: &dyn Store, operation: &Operation) -> Result<Ve
     let name = |first: bool| String::from(if first { "a" } else { "b" });
     Ok(match operation.clone() {
         Operation::Rank(events) => {
-            let ranked = store.rank(events.into_iter().map(new_event).collect()).await?;
+            let ranked = store.insert_events(events.into_iter().map(new_event).collect()).await?;
             bytes(&ranked.into_iter().map(told).collect::<Vec<_>>())
         }
         Operation::Reward(rewards) => {
@@ -149,7 +149,7 @@ pub(super) async fn apply(store: &dyn Store, operation: &Operation) -> Result<Ve
         }
         Operation::RankAbove(first, number, event) => {
             let event = (number, new_event(event));
-            let ranked = store.rank_above(floor_name(first), vec![event]).await?;
+            let ranked = store.insert_events_above(floor_name(first), vec![event]).await?;
             bytes(&ranked.into_iter().map(|one| one.map(told)).collect::<Vec<_>>())
         }
     })

@@ -25,7 +25,7 @@ pub(in crate::store) struct State {
     pub(super) numbers: BTreeMap<LifeId, u64>,
     pub(in crate::store) events: BTreeMap<(LifeId, Place), StoredEvent>,
     pub(in crate::store) ids: BTreeMap<(LifeId, EventHash), Remembered>,
-    /// How many events were added to each slot.
+    /// Number of events added to each slot.
     pub(super) added: BTreeMap<(LifeId, u64), u64>,
     pub(in crate::store) ledger: BTreeMap<(LifeId, u64, PersonHash), u32>,
     pub(super) releases: BTreeMap<(LifeId, u64), ReleaseRecord>,
@@ -74,7 +74,7 @@ impl State {
         granted
     }
 
-    pub(super) fn rank(&mut self, new: NewEvent) -> Result<Ranked> {
+    pub(super) fn insert_event(&mut self, new: NewEvent) -> Result<Ranked> {
         if let Some(known) = self.ids.get(&(new.life, new.event)) {
             return Ok(Ranked::Repeated { request: known.request, answer: known.answer.clone() });
         }

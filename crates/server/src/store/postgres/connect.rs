@@ -19,11 +19,11 @@ const CONNECTIONS: usize = 16;
 /// A connection that has been in a transaction for so long without doing anything is ended: its process was stopped, and others wait for its locks.
 const IDLE: &str = "set idle_in_transaction_session_timeout = '3s'; set lock_timeout = '30s'";
 
-/// What must be polled for a connection to work.
+/// The task that must be polled for a connection to work.
 pub(super) type Connection =
     tokio_postgres::Connection<Socket, <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream>;
 
-/// Where a database is.
+/// Address of a database.
 #[derive(Clone)]
 pub(super) struct Address {
     config: Config,
@@ -90,17 +90,17 @@ impl Address {
                 each.iter().map(|(name, port)| format!("{name}:{port}")).collect();
             return format!("postgres://{}/{database}{options}", hosts.join(","));
         }
-        // A folder can only stand behind the question mark.
+        // A folder can only stand in the query.
         let (hosts, ports): (Vec<String>, Vec<String>) = each.into_iter().unzip();
         format!("postgres:///{database}?host={}&port={}{options}", hosts.join(","), ports.join(","))
     }
 
-    /// What is said where this database cannot be reached.
+    /// Error where this database cannot be reached.
     pub(super) fn unreachable(&self, error: &tokio_postgres::Error) -> Error {
         Error::store(format_args!(
             "{} is not reached: {}",
             self.name(),
-            told(&database_error(error))
+            explained(&database_error(error))
         ))
     }
 
@@ -113,7 +113,7 @@ impl Address {
         );
         let check = Hook::async_fn(|client: &mut deadpool_postgres::ClientWrapper, _| {
             Box::pin(async move {
-                check(client).await.map_err(|error| HookError::message(told(&error)))
+                check(client).await.map_err(|error| HookError::message(explained(&error)))
             })
         });
         Pool::builder(manager)
@@ -146,7 +146,7 @@ fn tls() -> Result<MakeRustlsConnect> {
     Ok(MakeRustlsConnect::new(config))
 }
 
-/// Whether a host is this machine.
+/// True if a host is this machine.
 fn is_here(host: &Host) -> bool {
     match host {
         Host::Tcp(name) => {
@@ -158,7 +158,7 @@ fn is_here(host: &Host) -> bool {
 }
 
 /// The message of an error without "store:" in front, which comes again later.
-fn told(error: &Error) -> String {
+fn explained(error: &Error) -> String {
     match error {
         Error::Store(why) => why.clone(),
         other => other.to_string(),

@@ -20,18 +20,18 @@ use crate::{
     store::{Charge, EventHash, LifeId, NewEvent, Payer, Ranked, refusal},
 };
 
-/// What is known of a life while its lock is held.
+/// State of a generation while its lock is held.
 #[derive(Clone, Copy)]
 pub(super) struct Open {
     pub(super) closed: u64,
     /// The life that began its ledger.
     ledger: LifeId,
     ended: bool,
-    /// Whether people may be charged by this process.
+    /// True if people may be charged by this process.
     charges: bool,
 }
 
-/// Locks lives and reads where they stand. Nobody is charged where there is a setting that is called as the fence is.
+/// Locks lives and reads where they stand. No person is charged where there is a setting with the name of the fence.
 pub(super) async fn open(
     on: &Transaction<'_>,
     key: i32,
@@ -97,8 +97,8 @@ select life, slot, number, event, person, time, learnt, active, null, ''::bytea,
 from unnest($1::int4[], $2::int8[], $3::int8[], $4::bytea[], $5::bytea[], $6::int8[], $7::boolean[], $8::boolean[], $9::bytea[], $10::bytea[])
     as t (life, slot, number, event, person, time, learnt, active, features, raw)";
 
-/// Adds events, each with its charge. Whoever adds an id first has its answer; others wait for the commit and get that answer.
-pub(super) async fn rank(
+/// Adds events, each with its charge. The first to add an id has its answer; others wait for the commit and get that answer.
+pub(super) async fn insert_events(
     on: &Transaction<'_>,
     key: i32,
     fence: Option<&str>,
@@ -123,13 +123,13 @@ pub(super) async fn rank(
     let numbers = remember(on, &fresh.events).await?;
     let known = answers_of_others(on, &fresh, &numbers).await?;
     add(on, &fresh, &numbers, &open).await?;
-    let mut told = vec![false; fresh.events.len()];
+    let mut answered = vec![false; fresh.events.len()];
     let mut answer = |event: &NewEvent| {
         let index = fresh.ids[&(event.life, event.event)];
         let (first, slot) = fresh.events[index];
         match known.get(&index) {
             Some(known) => known.clone(),
-            None if !std::mem::replace(&mut told[index], true) => Ranked::Added { slot },
+            None if !std::mem::replace(&mut answered[index], true) => Ranked::Added { slot },
             None => Ranked::Repeated { request: first.request, answer: first.answer.clone() },
         }
     };
@@ -162,7 +162,7 @@ impl<'e> Fresh<'e> {
     }
 }
 
-/// Writes ids that are new, and returns the numbers of their events by where they stand. They are written in one order by everybody, so that those who
+/// Writes ids that are new, and returns the numbers of their events by where they stand. They are written in one order by every process, so that those who
 /// meet wait for each other and not in a circle.
 async fn remember(
     on: &Transaction<'_>,
@@ -189,7 +189,7 @@ async fn remember(
     Ok((0..events.len()).filter_map(|index| Some((index, number(index)?))).collect())
 }
 
-/// What was answered under ids that are not new.
+/// Answers under ids that are not new.
 async fn answers_of_others(
     on: &Transaction<'_>,
     fresh: &Fresh<'_>,

@@ -9,7 +9,7 @@ use deadpool_postgres::Transaction;
 
 use crate::{Error, Result, store::Fault};
 
-/// What will fail.
+/// Failure to come.
 #[derive(Default)]
 pub(in crate::store) struct Faults {
     next: Mutex<Option<Fault>>,

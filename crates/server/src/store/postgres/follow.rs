@@ -1,4 +1,4 @@
-//! What other processes do, and what time it is: one connection that listens, and asks for the time every second.
+//! Changes by other processes, and the time: one connection that listens, and asks for the time every second.
 //!
 //! **The database's clock decides.** Slots and periods of all replicas come from it: each takes the time that passes from its own steady clock and the
 //! time of day from the database. What is asked for travels, so that a replica is behind by at most that, and never ahead.
@@ -22,7 +22,7 @@ use crate::{
     failpoint,
 };
 
-/// How often the time is asked for.
+/// Interval between two requests for the time.
 const INTERVAL: Duration = Duration::from_secs(1);
 
 /// The time of the database in milliseconds since 1970.
@@ -31,7 +31,7 @@ pub(super) const NOW: &str = "(extract(epoch from clock_timestamp()) * 1000)::in
 /// The clock of the database.
 pub(super) struct DatabaseClock {
     own: SystemClock,
-    /// What the database's clock is ahead of the own steady one.
+    /// Lead of the database's clock over the steady one of this process.
     ahead: AtomicI64,
 }
 

@@ -19,14 +19,14 @@ const RECORDS: usize = 4096;
 
 /// A call that can be committed together with others.
 pub(super) trait Call: Send + Sync + 'static {
-    /// What it is answered.
+    /// Receiver of its answer.
     type Answer: Send + 'static;
 
-    /// How many records it has.
+    /// Number of its records.
     fn records(&self) -> usize;
 }
 
-/// What became of each call: one that is refused does not touch the others.
+/// Outcome of each call: one that is refused does not touch the others.
 pub(super) type Answers<C> = Vec<Result<<C as Call>::Answer>>;
 
 type Caller<C> = oneshot::Sender<Result<<C as Call>::Answer>>;
@@ -101,7 +101,7 @@ async fn gather<C: Call>(
     Some((calls, callers))
 }
 
-/// Tells everybody. Who went away needs no answer.
+/// Answers every call. A caller who went away needs no answer.
 fn answer<C: Call>(committed: Result<Answers<C>>, callers: Vec<Caller<C>>) {
     match committed {
         Ok(answers) => {

@@ -119,7 +119,7 @@ pub(super) fn read_head_row(row: &Row) -> Result<Head> {
     })
 }
 
-/// Moves the right to release to a new epoch, which nobody has leased.
+/// Moves the right to release to a new epoch, which no process has leased.
 pub(super) async fn take_epoch(on: &Transaction<'_>, key: i32, life: LifeId) -> Attempt<u64> {
     check_living(on, key).await?;
     let row = optional(
@@ -137,7 +137,7 @@ pub(super) async fn take_epoch(on: &Transaction<'_>, key: i32, life: LifeId) -> 
     }
 }
 
-/// Keeps the right to release under this epoch for so many milliseconds, or takes it if nobody keeps it.
+/// Keeps the right to release under this epoch for a time in milliseconds, or takes it if no process keeps it.
 pub(super) async fn lease(
     on: &Transaction<'_>,
     life: LifeId,
@@ -167,7 +167,7 @@ pub(super) async fn lease(
         .await?;
         return Ok(mine.filter(|_| kept == 1));
     }
-    // One that ends later than any lease was given by a clock that has gone back since.
+    // One that ends later than any lease was given by a clock that was set back since.
     if (1..=wanted).contains(&left) || wanted == 0 {
         return Ok(None);
     }
@@ -194,7 +194,7 @@ pub(super) async fn replace_state(
     let number = life_number(life)?;
     check_living(on, key).await?;
     let Replacement { head: new, link, charge, .. } = replacement;
-    // Floors first, as everybody takes these locks in this order.
+    // Floors first, as every transaction takes these locks in this order.
     let charged = match charge {
         Some(charge) => settings::locked_floor(on, key, &charge.name).await?,
         None => 0,

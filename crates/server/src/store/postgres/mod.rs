@@ -12,7 +12,7 @@
 //! | `follow` | what others do, and the database's clock |
 //! | `number` | numbers and bytes as PostgreSQL keeps them |
 //!
-//! Any process ranks and takes rewards. Slots are closed under a lock that no event on its way passes, so that what is closed is final, whoever reads
+//! Any process ranks and takes rewards. Slots are closed under a lock that no event on its way passes, so that what is closed is final for every process that reads
 //! it. One process releases: it leases the right, and the update that moves the head checks its epoch.
 //!
 //! **No stored parts.** The sums of a tick are not kept by shard of the event id: the releaser reads the rows of the closed slots and adds them up itself. Contributions are integers,
@@ -22,7 +22,7 @@
 //!   A process that is slow to insert delays the closing of the slot, or finds it closed and takes the next one. Rewards do the same.
 //! - *Every event counts once.* There is no mark on each row that could be set without its sum, or twice: the head has one number, the last folded slot, and one update moves it together with
 //!   the state that has the sums, the release's number and its chain. Its condition is the epoch and the number that the state was read with, so that the sums begin where the head ends.
-//! - *A releaser that was stopped counts nothing.* What it has summed is in its memory alone, and the update finds another epoch. Parts that such a process had stored would have to be told from others.
+//! - *A releaser that was stopped counts nothing.* What it has summed is in its memory alone, and the update finds another epoch. Parts that such a process had stored would have to be distinguished from others.
 //! - *A tick needs all of its rows, not all of its shards.* A process that dies between two reads leaves nothing behind.
 //!
 //! It costs that one process reads all rows of a tick, some 100,000 a second; shards would let several of them read. It is the place to begin if a tick ever takes longer than the tick's length.
@@ -71,13 +71,13 @@ pub struct PostgresStore {
     follower: Follower,
 }
 
-/// What is said to whoever asks for a copy in a file.
-pub const COPY_OF_DATABASE: &str = "PostgreSQL copies its databases itself: use pg_dump, or pg_basebackup with archived logs; a copy that is put back counts as a rollback, as with any store";
+/// Error for a call that asks for a copy in a file.
+pub const COPY_OF_DATABASE: &str = "PostgreSQL copies its databases itself: use pg_dump, or pg_basebackup with archived logs; a restored copy counts as a rollback, as with any store";
 
 /// The name of a setting, if there is one.
 type Fence = Arc<Mutex<Option<Arc<str>>>>;
 
-/// What is said of a store whose contents were moved.
+/// Error of a store whose contents were moved.
 fn retired(place: &str) -> Error {
     Error::Unavailable(format!(
         "this store is not served: {}",
@@ -113,7 +113,7 @@ impl PostgresStore {
         let of_ranks = Arc::clone(&fence);
         let ranks = Queue::start(&connections, move |on, calls| {
             let fence = of_ranks.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            Box::pin(async move { events::rank(on, key, fence.as_deref(), &calls).await })
+            Box::pin(async move { events::insert_events(on, key, fence.as_deref(), &calls).await })
         });
         let rewards = Queue::start(&connections, move |on, calls| {
             Box::pin(async move { rewards::reward(on, key, &calls).await })
@@ -152,14 +152,14 @@ impl Store for PostgresStore {
         true
     }
 
-    fn rank(&self, events: Vec<NewEvent>) -> Pending<Vec<Ranked>> {
+    fn insert_events(&self, events: Vec<NewEvent>) -> Pending<Vec<Ranked>> {
         let events = events.into_iter().map(|event| (0, event)).collect();
         let ranked = self.ranks.submit(NewEvents { floor: None, events });
         // Nothing is below no floor.
         Box::pin(async move { Ok(ranked.await?.into_iter().flatten().collect()) })
     }
 
-    fn rank_above(
+    fn insert_events_above(
         &self,
         floor: String,
         events: Vec<(u64, NewEvent)>,

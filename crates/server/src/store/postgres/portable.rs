@@ -148,7 +148,7 @@ impl Portable for PostgresStore {
     }
 }
 
-/// Moves the right to release in every life to an epoch that nobody has.
+/// Moves the right to release in every generation to an epoch that no process has.
 const NEW_EPOCHS: &str = "update heads set epoch = epoch + 1, leased = 0";
 
 /// Each side of a move waits for the other one for as long as that takes.
@@ -195,7 +195,7 @@ impl PostgresStore {
         id.await?.as_deref().map(hash).transpose()
     }
 
-    /// Whether there is anything in it.
+    /// True if there is anything in it.
     pub(in crate::store) fn is_written(&self) -> Pending<bool> {
         self.connections.read(|on| Box::pin(is_written(on)))
     }

@@ -69,13 +69,13 @@ pub(super) async fn closed_events(
     events(on, life, after, until.min(closed), most).await
 }
 
-/// Releases from a number on, as many as have so many bytes together. Their lengths are read without their contents.
+/// Releases from a number on, as many as have `bytes` together. Their lengths are read without their contents.
 const RELEASES: &str = "select number, time, hash, chain, release from (\
      select *, sum(octet_length(release)) over (order by number) as bytes, row_number() over (order by number) as place from (\
      select * from releases where life = $1 and number >= $2 order by number limit $3) found) page \
      where bytes <= $4 or place = 1 order by number";
 
-/// Releases from a number on, as many as have so many bytes together.
+/// Releases from a number on, as many as have `bytes` together.
 pub(super) async fn releases(
     on: &Transaction<'_>,
     life: LifeId,
@@ -100,13 +100,13 @@ pub(super) fn read_release(row: &Row) -> Result<ReleaseRecord> {
     })
 }
 
-/// The hashes of everybody who was erased.
+/// The hashes of all erased people.
 pub(super) async fn erased(on: &Transaction<'_>) -> Attempt<Vec<PersonHash>> {
     let found = rows(on, "select person from erased order by person", &[]).await?;
     Ok(found.iter().map(|row| hash(row.get(0))).collect::<Result<_>>()?)
 }
 
-/// How many people of a period have used up their visits.
+/// Number of people of a period, and of those who have used up their visits.
 pub(super) async fn ledger(
     on: &Transaction<'_>,
     life: LifeId,

@@ -1,4 +1,4 @@
-//! Operations that remove: what nobody needs any more, and people who are erased.
+//! Operations that remove: what is not needed any more, and people who are erased.
 
 use deadpool_postgres::Transaction;
 

@@ -23,7 +23,7 @@ impl Call for Vec<NewReward> {
     }
 }
 
-/// Where events of these ids stand, erased ones included.
+/// Places of events of these ids, erased ones included.
 async fn places(
     on: &Transaction<'_>,
     ids: &BTreeSet<(LifeId, EventHash)>,
@@ -44,7 +44,7 @@ async fn places(
     Ok(places)
 }
 
-/// Where an open event stands, or what became of a change to another one.
+/// Place of an open event, or the outcome of a change to another one.
 fn target(place: Option<Place>, life: Open) -> std::result::Result<Place, Outcome> {
     match place {
         Some(place) if place.slot > life.closed => Ok(place),

@@ -110,7 +110,7 @@ pub(super) async fn raise_floor(
     Ok(kept.max(floor))
 }
 
-/// Where a floor is, which nobody else raises or looks at until the transaction ends.
+/// Value of a floor, which no other transaction raises or reads until this one ends.
 pub(super) async fn locked_floor(on: &Transaction<'_>, lock: i32, name: &str) -> Attempt<u64> {
     is_text(name)?;
     lock_alone(on, lock, FLOORS).await?;

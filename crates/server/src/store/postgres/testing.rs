@@ -65,7 +65,7 @@ pub(crate) struct Cluster {
     folder: PathBuf,
     pipes: Mutex<(ChildStdin, BufReader<ChildStdout>)>,
     schemas: AtomicU32,
-    /// Whether its disks can be filled.
+    /// True if its disks can be filled.
     has_small_disks: bool,
     _holder: Child,
 }
@@ -264,7 +264,7 @@ impl Cluster {
         self.command("kill");
     }
 
-    /// Whether its disks can be filled.
+    /// True if its disks can be filled.
     pub(crate) fn has_small_disks(&self) -> bool {
         self.has_small_disks
     }

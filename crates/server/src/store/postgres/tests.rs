@@ -176,7 +176,7 @@ async fn two_processes_with_one_id_give_the_answer_that_was_committed() {
     for id in 0..24 {
         let ask = |store: &PostgresStore, answer: u8| {
             let asked = NewEvent { answer: vec![answer], ..event_of(life, id, charge(id)) };
-            store.rank(vec![asked])
+            store.insert_events(vec![asked])
         };
         let (one, other) = tokio::join!(ask(&first, 1), ask(&second, 2));
         let [one, other] = [one, other].map(|ranked| ranked.unwrap().remove(0));
@@ -278,11 +278,11 @@ async fn a_slot_does_not_close_while_an_event_is_on_its_way_into_it() {
 async fn a_slot_does_not_close_under_an_event_or_a_reward_that_waits() {
     let Some(cluster) = cluster() else { return };
     let (slow, closer, life) = two_on_one(cluster).await;
-    slow.rank(vec![event_of(life, 1, charge(1))]).await.unwrap();
+    slow.insert_events(vec![event_of(life, 1, charge(1))]).await.unwrap();
     let mut client = closer.connections.pool.get().await.unwrap();
     let on = client.transaction().await.unwrap();
     on.batch_execute("select from ledger for update; select from events for update").await.unwrap();
-    let ranked = tokio::spawn(slow.rank(vec![event_of(life, 2, charge(1))]));
+    let ranked = tokio::spawn(slow.insert_events(vec![event_of(life, 2, charge(1))]));
     let rewarded = tokio::spawn(slow.reward(vec![reward(life, 1, 5, None)]));
     // Not from pg_stat_activity, which a transaction sees as it was at its first look.
     let waiting = "select count(distinct pid) from pg_locks where not granted and pg_backend_pid() = any(pg_blocking_pids(pid))";
@@ -312,11 +312,12 @@ async fn a_caller_who_goes_away_does_not_cut_a_transaction() {
     for id in 0..40 {
         let events = vec![event_of(life, id, charge(id)), event_of(life, id + 100, charge(id))];
         // Long enough to begin, often too short to end.
-        let _ = timeout(Duration::from_micros(u64::from(id) * 100), store.rank(events)).await;
+        let _ =
+            timeout(Duration::from_micros(u64::from(id) * 100), store.insert_events(events)).await;
     }
     // What was begun is done before this, in the same queue or beside it.
     for _ in 0..4 {
-        store.rank(vec![event(life, 250)]).await.unwrap();
+        store.insert_events(vec![event(life, 250)]).await.unwrap();
     }
     drop(store);
     tokio::time::sleep(Duration::from_millis(300)).await;
@@ -342,7 +343,7 @@ async fn a_database_that_crashes_loses_nothing_that_was_acknowledged() {
             for number in 0..60 {
                 let id = client * 60 + number;
                 // A client that repeats under the same id until it is answered.
-                while store.rank(vec![event_of(life, id, charge(client))]).await.is_err() {
+                while store.insert_events(vec![event_of(life, id, charge(client))]).await.is_err() {
                     failures += 1;
                     tokio::time::sleep(Duration::from_millis(20)).await;
                 }
@@ -368,7 +369,7 @@ async fn a_database_that_crashes_loses_nothing_that_was_acknowledged() {
         12,
         "three visits of four people"
     );
-    let again = store.rank(vec![event(life, 7)]).await.unwrap();
+    let again = store.insert_events(vec![event(life, 7)]).await.unwrap();
     assert!(matches!(again[..], [Ranked::Repeated { .. }]));
     drop(cluster);
 }
@@ -398,10 +399,10 @@ async fn nobody_is_charged_by_a_process_that_something_new_is_unknown_to() {
     let (old, new, life) = two_on_one(cluster).await;
     old.charge_until("key 2".into());
     new.charge_until("key 3".into());
-    old.rank(vec![event_of(life, 1, charge(1))]).await.unwrap();
+    old.insert_events(vec![event_of(life, 1, charge(1))]).await.unwrap();
     new.keep_setting("key 2".into(), vec![1]).await.unwrap();
-    old.rank(vec![event_of(life, 2, charge(1)), event(life, 3)]).await.unwrap();
-    new.rank(vec![event_of(life, 4, charge(1))]).await.unwrap();
+    old.insert_events(vec![event_of(life, 2, charge(1)), event(life, 3)]).await.unwrap();
+    new.insert_events(vec![event_of(life, 4, charge(1))]).await.unwrap();
     let kept = new.kept_events(life, Place::default(), 9).await.unwrap();
     let learnt: Vec<_> = kept.iter().map(|(_, event)| (event.event[0], event.learnt)).collect();
     assert_eq!(learnt, [(1, true), (2, false), (3, true), (4, true)]);

@@ -12,7 +12,7 @@ use tokio_postgres::{IsolationLevel, Row, error::SqlState, types::ToSql};
 use super::connect::Address;
 use crate::{Error, Result, failpoint, store::Pending};
 
-/// How often a transaction is tried.
+/// Attempts of a transaction, at most.
 const ATTEMPTS: u32 = 12;
 
 /// Why an attempt did not succeed.
@@ -21,11 +21,11 @@ pub(super) enum Failure {
     Refused(Error),
     /// PostgreSQL failed.
     Database(tokio_postgres::Error),
-    /// What it found has changed meanwhile: again.
+    /// Transaction conflict: try again.
     Changed,
 }
 
-/// What became of an attempt.
+/// Outcome of an attempt.
 pub(super) type Attempt<T> = std::result::Result<T, Failure>;
 
 impl From<Error> for Failure {
@@ -41,7 +41,7 @@ impl From<tokio_postgres::Error> for Failure {
 }
 
 impl Failure {
-    /// Whether nothing has happened, and another attempt may succeed.
+    /// True if nothing has happened, and another attempt may succeed.
     fn is_passing(&self) -> bool {
         match self {
             Failure::Refused(_) => false,
@@ -74,10 +74,10 @@ impl From<Failure> for Error {
     }
 }
 
-/// The message of PostgreSQL without its details, which may hold somebody's row.
+/// The message of PostgreSQL without its details, which may hold a person's row.
 pub(super) fn database_error(error: &tokio_postgres::Error) -> Error {
     match error.as_db_error() {
-        Some(told) => Error::store(format_args!("{} ({})", told.message(), told.code().code())),
+        Some(cause) => Error::store(format_args!("{} ({})", cause.message(), cause.code().code())),
         None => Error::store(with_causes(error)),
     }
 }
@@ -93,7 +93,7 @@ fn with_causes(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// What a transaction does. It is called once for each attempt.
+/// Body of a transaction, which is called once for each attempt.
 pub(super) trait Body<T>:
     for<'t> Fn(&'t Transaction<'t>) -> BoxFuture<'t, Attempt<T>> + Send + Sync + 'static
 {
@@ -111,7 +111,7 @@ where
     body
 }
 
-/// What a transaction is for.
+/// Purpose of a transaction.
 #[derive(Clone, Copy, PartialEq)]
 enum Purpose {
     /// READ COMMITTED, so that a statement sees everything that was committed before it began.
@@ -268,7 +268,7 @@ pub(super) async fn optional(
     Ok(on.query_opt(&statement, params).await?)
 }
 
-/// How many rows a statement changed.
+/// Number of rows that a statement changed.
 pub(super) async fn execute(on: &Transaction<'_>, sql: &str, params: Params<'_>) -> Attempt<u64> {
     let statement = on.prepare_cached(sql).await?;
     Ok(on.execute(&statement, params).await?)

@@ -35,7 +35,7 @@ struct Unmerged<K, V> {
     cursor: Option<K>,
     /// Entries when this lap began.
     at_start: usize,
-    /// Whether this lap has merged everything.
+    /// True if this lap has merged everything.
     passed: bool,
 }
 
@@ -70,7 +70,7 @@ impl<K: Ord + Copy, V: Copy> Unmerged<K, V> {
     }
 }
 
-/// What is not in the tables yet.
+/// Entries that are not in the tables yet.
 #[derive(Default)]
 pub(super) struct WriteBehind {
     /// Entries in the journal before merging begins.
@@ -126,7 +126,7 @@ impl WriteBehind {
         self.next = number.saturating_add(1);
     }
 
-    /// Where the event of this id stands.
+    /// Place of the event of this id.
     pub(super) fn place(
         &self,
         ids: &impl ReadableTable<IdKey, Row>,
@@ -212,7 +212,7 @@ impl WriteBehind {
         self.ledger.begin_lap();
     }
 
-    /// Whether the journal is longer than laps let it grow, as it is after many restarts that each began a lap and ended none.
+    /// True if the journal is longer than laps let it grow, as it is after many restarts that each began a lap and ended none.
     pub(super) fn is_overlong(&self) -> bool {
         self.journalled > self.journal_entries.saturating_mul(3)
     }

@@ -14,9 +14,9 @@ use std::{
 use ::redb::Error;
 
 thread_local! {
-    /// Whether a panic of this thread is caught here.
+    /// True if a panic of this thread is caught here.
     static CAUGHT: Cell<bool> = const { Cell::new(false) };
-    /// Where the last one was.
+    /// Place of the last one.
     static PLACE: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
@@ -38,7 +38,7 @@ pub(super) fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     done.map_err(|_| PLACE.take())
 }
 
-/// Whether an error of redb says that the file is damaged. Every store has all tables, each with one type.
+/// True if an error of redb says that the file is damaged. Every store has all tables, each with one type.
 pub(super) fn is_damage(error: &Error) -> bool {
     match error {
         Error::Corrupted(_)
@@ -53,7 +53,7 @@ pub(super) fn is_damage(error: &Error) -> bool {
     }
 }
 
-/// What is said about a damaged file.
+/// Error of a damaged file.
 pub(super) fn message(path: &Path, what: &str) -> String {
     format!(
         "{} is damaged ({what}): nothing is read from it or written to it any more; stop the service and restore a backup (docs/reference/service.md, Restoring)",

@@ -86,7 +86,7 @@ async fn sound_files() -> ([Vec<u8>; 2], [Snapshot; 2]) {
     let store = file.open().unwrap();
     let life = store.begin_life(sample::life("home", 1)).await.unwrap().id;
     for id in 0..60 {
-        store.rank(vec![event_of(life, id, charge(id % 40))]).await.unwrap();
+        store.insert_events(vec![event_of(life, id, charge(id % 40))]).await.unwrap();
     }
     store.reward((0..30).map(|id| reward(life, id, 1, None)).collect()).await.unwrap();
     store.add_key(key("key")).await.unwrap();
@@ -101,7 +101,7 @@ async fn sound_files() -> ([Vec<u8>; 2], [Snapshot; 2]) {
     ([killed, file.within(|bytes| bytes.clone())], [before, contents])
 }
 
-/// What became of a file.
+/// Outcome of a file.
 #[derive(Default)]
 struct Told {
     errors: Vec<String>,
@@ -126,7 +126,7 @@ async fn use_all(file: Bytes, folder: &Path) -> Told {
         Ok(contents) => told.contents = Some(contents),
         Err(error) => note(Err(error)),
     }
-    note(store.rank(vec![event_of(1, 200, charge(2))]).await.map(drop));
+    note(store.insert_events(vec![event_of(1, 200, charge(2))]).await.map(drop));
     note(store.reward(vec![reward(1, 3, 1, None)]).await.map(drop));
     note(store.close(1, CLOSED + 2).await);
     note(store.closed_events(1, Place::default(), u64::MAX, 100).await.map(drop));
@@ -223,12 +223,12 @@ async fn after_a_panic_nothing_is_read_written_or_acknowledged() {
     let path = folder.path().join("store.redb");
     let store = RedbStore::open(&path).unwrap();
     let life = store.begin_life(sample::life("home", 1)).await.unwrap().id;
-    store.rank(vec![event_of(life, 1, charge(1))]).await.unwrap();
+    store.insert_events(vec![event_of(life, 1, charge(1))]).await.unwrap();
     let before = store.commits();
     store.fail_next(Some(Fault::Panic));
     let mut told = Vec::new();
     for id in 2..5 {
-        told.push(store.rank(vec![event_of(life, id, charge(1))]).await.err().unwrap());
+        told.push(store.insert_events(vec![event_of(life, id, charge(1))]).await.err().unwrap());
     }
     told.push(store.head(life).await.err().unwrap());
     told.push(store.backup(folder.path().join("copy")).await.err().unwrap());

@@ -13,23 +13,23 @@ use crate::store::{
     StoredEvent, refusal,
 };
 
-/// What a batch of events will change.
+/// Changes that a batch of events will make.
 #[derive(Default)]
 struct Plan {
     heads: BTreeMap<LifeId, HeadRow>,
     /// The lives that began the ledgers of these.
     ledgers: BTreeMap<LifeId, LifeId>,
-    /// Visits of everybody in the batch, with those that it grants: one condition and one write a person, in the order of their hashes.
+    /// Visits of every person in the batch, with those that it grants: one condition and one write a person, in the order of their hashes.
     counts: BTreeMap<LedgerKey, u32>,
     /// Events that are added to each slot.
     slots: BTreeMap<(LifeId, u64), u64>,
-    /// Where in `events` an id of this batch is.
+    /// Index in `events` of each id of this batch.
     ids: BTreeMap<(LifeId, EventHash), usize>,
     events: Vec<(JournalEntry, StoredEvent, Remembered)>,
 }
 
 /// Adds events, each with its charge.
-pub(super) fn rank(group: &mut Group<'_>, events: Vec<NewEvent>) -> Attempt<Vec<Ranked>> {
+pub(super) fn insert_events(group: &mut Group<'_>, events: Vec<NewEvent>) -> Attempt<Vec<Ranked>> {
     let mut plan = Plan::default();
     let mut ranked = Vec::with_capacity(events.len());
     for event in events {
@@ -47,7 +47,7 @@ pub(super) fn rank(group: &mut Group<'_>, events: Vec<NewEvent>) -> Attempt<Vec<
 }
 
 /// The same for events with a number, unless it is below the floor.
-pub(super) fn rank_above(
+pub(super) fn insert_events_above(
     group: &mut Group<'_>,
     name: &str,
     events: Vec<(u64, NewEvent)>,
@@ -59,12 +59,12 @@ pub(super) fn rank_above(
     }
     let above: Vec<bool> = events.iter().map(|(number, _)| *number >= floor).collect();
     let events = events.into_iter().filter(|(number, _)| *number >= floor);
-    let mut ranked = rank(group, events.map(|(_, event)| event).collect())?.into_iter();
+    let mut ranked = insert_events(group, events.map(|(_, event)| event).collect())?.into_iter();
     let answer = |above: bool| if above { ranked.next() } else { None };
     Ok(above.into_iter().map(answer).collect())
 }
 
-/// Where a floor is.
+/// Value of a floor.
 pub(super) fn floor(group: &Group<'_>, name: &str) -> Attempt<u64> {
     let setting: Option<SettingRow> = get(&group.tables.settings, name)?;
     Ok(refusal::floor_of(setting.as_ref().map(|SettingRow(value)| value.as_slice()))?)
@@ -190,7 +190,7 @@ impl Plan {
     }
 }
 
-/// What a change will be made to.
+/// Target of a change.
 enum Target {
     /// Nothing: the outcome is known.
     None(Outcome),

@@ -23,7 +23,7 @@ use crate::{
     store::disk::{make_folder, private, rename, sync_folder, unusable},
 };
 
-/// Memory for pages: the ids and counts of a million events, which every question is looked up in.
+/// Memory for pages: the ids and counts of a million events, in which every rank request is looked up.
 const CACHE: usize = 160 << 20;
 
 /// Opens a store, or makes it.

@@ -75,12 +75,12 @@ impl RedbStore {
         Ok(RedbStore { id, shared, queue, writer: Some(writer) })
     }
 
-    /// How many commits there were since it was opened. A group of transactions is one.
+    /// Number of commits since it was opened. A group of transactions is one.
     pub fn commits(&self) -> u64 {
         self.shared.commits.load(Ordering::Relaxed)
     }
 
-    /// Runs a read on a snapshot. A caller who goes away lets it finish for nobody.
+    /// Runs a read on a snapshot. A caller who goes away lets it finish without a receiver.
     fn read<T: Send + 'static>(
         &self,
         operation: impl FnOnce(&ReadTransaction) -> Attempt<T> + Send + 'static,
@@ -126,16 +126,16 @@ impl Store for RedbStore {
         self.id
     }
 
-    fn rank(&self, events: Vec<NewEvent>) -> Pending<Vec<Ranked>> {
-        self.queue.submit(move |group| events::rank(group, events))
+    fn insert_events(&self, events: Vec<NewEvent>) -> Pending<Vec<Ranked>> {
+        self.queue.submit(move |group| events::insert_events(group, events))
     }
 
-    fn rank_above(
+    fn insert_events_above(
         &self,
         floor: String,
         events: Vec<(u64, NewEvent)>,
     ) -> Pending<Vec<Option<Ranked>>> {
-        self.queue.submit(move |group| events::rank_above(group, &floor, events))
+        self.queue.submit(move |group| events::insert_events_above(group, &floor, events))
     }
 
     fn raise_floor(&self, name: String, floor: u64) -> Pending<u64> {

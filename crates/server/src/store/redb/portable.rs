@@ -72,7 +72,7 @@ impl Portable for RedbStore {
     }
 }
 
-/// Moves the right to release in every life to an epoch that nobody has.
+/// Moves the right to release in every generation to an epoch that no process has.
 fn move_epochs(tables: &mut Tables<'_>) -> Attempt<()> {
     let lives: Vec<LifeId> =
         tables.lives.iter()?.map(|row| Ok(row?.0.value())).collect::<Attempt<_>>()?;

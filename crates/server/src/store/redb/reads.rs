@@ -56,7 +56,7 @@ pub(super) fn whole_head(transaction: &ReadTransaction, life: LifeId) -> Attempt
     Ok(head.with_state(state(&transaction.open_table(STATES)?, life)?))
 }
 
-/// Releases from a number on, as many as have so many bytes together.
+/// Releases from a number on, as many as have `bytes` together.
 pub(super) fn releases(
     transaction: &ReadTransaction,
     life: LifeId,
@@ -78,7 +78,7 @@ pub(super) fn releases(
     Ok(releases)
 }
 
-/// How many people of a period have used up their visits: those of the table, and those that are only journalled.
+/// Number of people of a period, and of those who have used up their visits: those of the table, and those that are only journalled.
 pub(super) fn ledger(
     transaction: &ReadTransaction,
     life: LifeId,
@@ -107,7 +107,7 @@ pub(super) fn ledger(
     Ok(total)
 }
 
-/// Everybody who was erased.
+/// All erased people.
 pub(super) fn erased(transaction: &ReadTransaction) -> Attempt<Vec<PersonHash>> {
     let mut erased = Vec::new();
     for row in transaction.open_table(ERASED)?.range::<&PersonHash>(..)? {

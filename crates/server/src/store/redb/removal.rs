@@ -24,7 +24,7 @@ use crate::{
     },
 };
 
-/// What a collection will remove.
+/// Rows, ids and models that a collection will remove.
 pub(super) struct Garbage {
     life: LifeId,
     events: Vec<PlaceKey>,
@@ -33,13 +33,13 @@ pub(super) struct Garbage {
 }
 
 impl Garbage {
-    /// Whether there is nothing to remove.
+    /// True if there is nothing to remove.
     pub(super) fn is_empty(&self) -> bool {
         self.events.is_empty() && self.ids.is_empty() && self.releases.is_empty()
     }
 }
 
-/// Looks for rows that nobody needs.
+/// Looks for rows that are not needed.
 pub(super) fn find_garbage(
     transaction: &ReadTransaction,
     life: LifeId,
@@ -56,7 +56,7 @@ pub(super) fn find_garbage(
             break;
         }
         let (key, row) = row?;
-        // A row that cannot be read is of no use to anybody.
+        // A row that cannot be read is of no use.
         let prefix = row::decode_start::<StoredEvent, EventPrefix>(row.value());
         if prefix.map_or(true, |prefix| prefix.time < what.before) {
             garbage.events.push(key.value());
@@ -88,7 +88,7 @@ pub(super) fn find_garbage(
 /// Compacted releases that are put into pages together.
 const PACKED: u64 = 64;
 
-/// Puts compacted releases together whenever so many numbers are full: a model that is larger than a page had pages of its own, of which its hashes would keep one.
+/// Puts compacted releases together whenever a range of numbers is full: a model that is larger than a page had pages of its own, of which its hashes would keep one.
 pub(super) fn pack(
     releases: &mut Table<'_, (LifeId, u64), Row>,
     life: LifeId,
@@ -160,14 +160,14 @@ pub(super) fn find_person(
     let mut events = Vec::new();
     for row in transaction.open_table(EVENTS)?.range::<PlaceKey>(..)? {
         let (key, row) = row?;
-        // A row that cannot be read may be anybody's, so that it goes too: it would contribute nothing.
+        // A row that cannot be read may be any person's, so that it goes too: it would contribute nothing.
         let prefix = row::decode_start::<StoredEvent, EventPrefix>(row.value());
         let person = prefix.map(|prefix| prefix.person);
         if person.map_or(true, |person| person.is_some_and(|person| persons.contains(&person))) {
             events.push(key.value());
         }
     }
-    // Ids that an earlier version has written name nobody, and are found by the rows of their events.
+    // Ids that an earlier version has written name no person, and are found by the rows of their events.
     let mut ids: BTreeSet<PlaceKey> = events.iter().copied().collect();
     for row in transaction.open_table(REMEMBERED)?.range::<PlaceKey>(..)? {
         let (key, row) = row?;

@@ -71,7 +71,7 @@ pub(super) struct HeadRow {
     pub events: u64,
     /// Releases up to this number are kept as hashes only.
     pub stripped: u64,
-    /// Whether the next life of the loop has begun.
+    /// True if the next life of the loop has begun.
     pub ended: bool,
 }
 
@@ -83,7 +83,7 @@ impl HeadRow {
     }
 }
 
-/// What is remembered of an event id.
+/// Record of an event id.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Remembered {
     pub event: EventHash,
@@ -207,7 +207,7 @@ pub(super) struct StateRow(pub Vec<u8>);
 #[derive(PartialEq, Serialize, Deserialize)]
 pub(super) struct SettingRow(pub Vec<u8>);
 
-/// When somebody was erased.
+/// Time of an erasure.
 #[derive(PartialEq, Serialize, Deserialize)]
 pub(super) struct ErasedRow(pub Time);
 

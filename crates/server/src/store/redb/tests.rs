@@ -51,7 +51,7 @@ async fn a_row_of_another_version_is_refused() {
     let transaction = store.shared.begin_write().ok().unwrap();
     transaction.open_table(HEADS).unwrap().insert(life, [9, 0].as_slice()).unwrap();
     transaction.commit().unwrap();
-    let refused = store.rank(vec![event(life, 1)]).await.unwrap_err().to_string();
+    let refused = store.insert_events(vec![event(life, 1)]).await.unwrap_err().to_string();
     assert!(refused.contains("head has version 9"), "{refused}");
     assert!(store.head(life).await.is_err());
     store.begin_life(sample::life("other", 1)).await.unwrap();
@@ -71,7 +71,7 @@ async fn a_damaged_row_of_an_event_stops_nothing() {
         }
         transaction.commit().unwrap();
     };
-    store.rank((1..=4).map(|id| event_of(life, id, charge(id))).collect()).await.unwrap();
+    store.insert_events((1..=4).map(|id| event_of(life, id, charge(id))).collect()).await.unwrap();
     damage(2);
     let rows = store.kept_events(life, Place::default(), 9).await.unwrap();
     let lengths: Vec<usize> = rows.iter().map(|(_, row)| row.features.len()).collect();
@@ -97,7 +97,7 @@ async fn a_refused_transaction_does_not_spoil_its_group() {
     let life = store.begin_life(sample::life("home", 1)).await.unwrap().id;
     let commits = store.commits();
     let calls: Vec<_> = (0..100)
-        .map(|id| store.rank(vec![event(if id % 2 == 0 { life } else { 99 }, id)]))
+        .map(|id| store.insert_events(vec![event(if id % 2 == 0 { life } else { 99 }, id)]))
         .collect();
     let calls: Vec<_> = calls.into_iter().map(tokio::spawn).collect();
     for (id, call) in calls.into_iter().enumerate() {
@@ -122,9 +122,9 @@ async fn a_slot_closes_in_the_commit_of_its_events() {
             [Ranked::Added { slot }] => slot,
             _ => panic!("the event is not new"),
         };
-        let before = events::rank(&mut group, vec![event(life, 1)]).ok().unwrap();
+        let before = events::insert_events(&mut group, vec![event(life, 1)]).ok().unwrap();
         heads::close(&mut group, life, CLOSED + 1).ok().unwrap();
-        let after = events::rank(&mut group, vec![event(life, 2)]).ok().unwrap();
+        let after = events::insert_events(&mut group, vec![event(life, 2)]).ok().unwrap();
         assert_eq!((slots(before), slots(after)), (CLOSED + 1, CLOSED + 2));
         group.tables.flush().ok().unwrap();
     }
@@ -141,7 +141,7 @@ async fn a_caller_who_goes_away_cancels_nothing() {
     let path = folder.path().join("store");
     let store = RedbStore::open(&path).unwrap();
     let life = store.begin_life(sample::life("home", 1)).await.unwrap().id;
-    let mut call = store.rank(vec![event(life, 1)]);
+    let mut call = store.insert_events(vec![event(life, 1)]);
     assert!(futures_poll_once(&mut call).await.is_none());
     drop(call);
     drop(store);
@@ -171,13 +171,13 @@ async fn a_full_disk_is_an_error_until_there_is_room() {
         // The disk fills up at every point of a transaction, and stays full for a second one.
         disk.fail_after(i64::from(id % 20));
         for id in [id, id + 100] {
-            match store.rank(vec![event_of(life, id, charge(id))]).await {
+            match store.insert_events(vec![event_of(life, id, charge(id))]).await {
                 Ok(_) => acknowledged.push([id; 16]),
                 Err(error) => assert!(matches!(error, Error::Store(_)), "{error}"),
             }
         }
         disk.recover();
-        store.rank(vec![event(life, 255 - id)]).await.unwrap();
+        store.insert_events(vec![event(life, 255 - id)]).await.unwrap();
         acknowledged.push([255 - id; 16]);
     }
     assert!(acknowledged.len() < 170, "the disk was full at times");
@@ -199,13 +199,13 @@ async fn a_copy_made_while_running_is_a_store() {
     store.add_key(sample::key("a")).await.unwrap();
     store.keep_setting("a".into(), vec![1]).await.unwrap();
     for id in 0..50 {
-        store.rank(vec![event_of(life, id, charge(id % 7))]).await.unwrap();
+        store.insert_events(vec![event_of(life, id, charge(id % 7))]).await.unwrap();
     }
     store.erase(vec![person(3)], 5).await.unwrap();
     let before = Snapshot::of(&store).await.unwrap();
     let path = folder.path().join("backups/one");
     let (backup, rank) =
-        tokio::join!(store.backup(path.clone()), store.rank(vec![event(life, 200)]));
+        tokio::join!(store.backup(path.clone()), store.insert_events(vec![event(life, 200)]));
     backup.unwrap();
     rank.unwrap();
     assert!(store.backup(path.clone()).await.is_err(), "a copy is never overwritten");
@@ -218,7 +218,7 @@ async fn a_copy_made_while_running_is_a_store() {
     for id in 0..50 {
         assert!(
             matches!(
-                copy.rank(vec![event(life, id)]).await.unwrap()[..],
+                copy.insert_events(vec![event(life, id)]).await.unwrap()[..],
                 [Ranked::Repeated { .. }]
             ),
             "{id}"
@@ -248,7 +248,7 @@ async fn ids_and_counts_are_merged_behind_and_the_journal_stays_short() {
             event.event = wide(number);
             event
         };
-        store.rank((round * 10..round * 10 + 10).map(new).collect()).await.unwrap();
+        store.insert_events((round * 10..round * 10 + 10).map(new).collect()).await.unwrap();
         if round % 23 == 0 || round > 80 {
             drop(store);
             store = RedbStore::open_on(&Disk::new(), &path, 64).unwrap();
@@ -275,11 +275,11 @@ async fn the_journal_stays_short_when_groups_grow() {
     let store = RedbStore::open_on(&Disk::new(), &folder.path().join("store"), 16).unwrap();
     let life = store.begin_life(sample::life("home", 1)).await.unwrap().id;
     for id in 0..40 {
-        store.rank(vec![event(life, id)]).await.unwrap();
+        store.insert_events(vec![event(life, id)]).await.unwrap();
     }
     let mut longest = 0;
     for first in (40..240).step_by(8) {
-        store.rank((first..first + 8).map(|id| event(life, id)).collect()).await.unwrap();
+        store.insert_events((first..first + 8).map(|id| event(life, id)).collect()).await.unwrap();
         let journal = store.shared.begin_read().ok().unwrap().open_table(JOURNAL).unwrap();
         let rows = ::redb::ReadableTable::iter(&journal).unwrap();
         let entries =
@@ -301,7 +301,7 @@ async fn clients_who_repeat_after_failures_count_once() {
         let mut failures = 0;
         for number in 0..5 {
             let id = client * 5 + number;
-            while store.rank(vec![event_of(life, id, charge(client % 8))]).await.is_err() {
+            while store.insert_events(vec![event_of(life, id, charge(client % 8))]).await.is_err() {
                 failures += 1;
             }
             while store.reward(vec![reward(life, id, i64::from(id), Some(7))]).await.is_err() {

@@ -46,7 +46,7 @@ pub(super) enum Failure {
     Damaged(String),
 }
 
-/// What became of an operation.
+/// Outcome of an operation.
 pub(super) type Attempt<T> = std::result::Result<T, Failure>;
 
 impl From<Error> for Failure {
@@ -77,21 +77,21 @@ macro_rules! storage_failures {
 }
 storage_failures!(DatabaseError, StorageError, TableError, TransactionError, CommitError);
 
-/// How the file is opened, the first time and after a failure.
+/// Opens the file, the first time and after a failure.
 pub(super) type Opener = Box<dyn Fn() -> Attempt<Database> + Send + Sync>;
 
-/// What the writer and the readers share.
+/// State that the writer and the readers share.
 pub(super) struct Shared {
     /// None while the file could not be opened again.
     database: RwLock<Option<Database>>,
     path: PathBuf,
-    /// What is said to everybody from the moment on at which the file was found damaged.
+    /// Error of every call after the file was found damaged.
     damage: OnceLock<String>,
     opener: Opener,
     journal_entries: usize,
     /// Commits since the store was opened.
     pub(super) commits: AtomicU64,
-    /// How the next group fails.
+    /// Fault of the next group.
     #[cfg(test)]
     pub(super) fault: std::sync::Mutex<Option<crate::store::Fault>>,
 }

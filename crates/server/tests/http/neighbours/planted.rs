@@ -38,7 +38,7 @@ fn count_in_metrics(
             if !metrics {
                 return response;
             }
-            let count = count(&service.find("home").unwrap().counts).load(Ordering::Relaxed);
+            let count = count(&service.central("home").unwrap().counts).load(Ordering::Relaxed);
             append(response, &format!("reticent_planted_total{{loop=\"home\"}} {count}\n")).await
         }
     }))
@@ -90,7 +90,7 @@ pub fn ledger_in_headers(routes: Router, service: Arc<Service>) -> Router {
         let service = Arc::clone(&service);
         async move {
             let mut response = next.run(request).await;
-            let home = service.find("home").unwrap();
+            let home = service.central("home").unwrap();
             let count = service.ledger_count(home).await.unwrap().unwrap();
             response.headers_mut().insert("x-used-up", count.used_up.into());
             response

@@ -151,7 +151,7 @@ pub async fn transcript(script: &Script, serving: Serving) -> Vec<String> {
         // Before the slot ends and after it: a tick hides what happened to the slots that it closes.
         lines.extend(everything(&server, slot).await);
         clock.pass(TICK);
-        let home = server.service.find("home").unwrap();
+        let home = server.service.central("home").unwrap();
         let rewards = home.counts.rewards.load(std::sync::atomic::Ordering::Relaxed);
         let due = match serving.ticks {
             Ticks::ByClock => true,

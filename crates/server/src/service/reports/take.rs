@@ -5,13 +5,19 @@ use std::sync::{Arc, atomic::Ordering};
 use reticent::{randomize::Report, wire};
 use serde::Serialize;
 
-use super::{DeviceLoop, Devices, MOST_WAITING, replicas, row::Row};
+use super::{MOST_WAITING, Reports, row::Row};
 use crate::{
-    Error, Result, failpoint,
+    Error, Result,
+    clock::Clock,
+    failpoint,
+    service::{
+        Service,
+        open::{Slots, count_added},
+    },
     store::{Digest, EventHash, NewEvent, Payer, Ranked},
 };
 
-/// What became of a report or a batch. Who sent it need not send it again.
+/// Outcome of a report or a batch. Its sender need not send it again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Taken {
@@ -21,39 +27,39 @@ pub enum Taken {
     Duplicate,
 }
 
-impl Devices {
+impl Service {
     /// Takes reports as devices send them. All that can be used are one transaction; the answers are in their order.
     pub async fn take(
         &self,
-        each: &Arc<DeviceLoop>,
+        loop_: &Arc<Reports>,
         messages: &[&[u8]],
     ) -> Result<Vec<Result<Taken>>> {
-        if each.plan.shuffled().is_some() {
+        if loop_.plan.shuffled().is_some() {
             let remedy =
                 "reports of this loop go to its shuffler, which mixes them: send them there";
             return Err(Error::invalid("reports", "sent to the server", remedy));
         }
         let reports: Vec<Result<Report>> =
-            messages.iter().map(|message| each.read(message)).collect();
-        if reports.iter().flatten().any(|report| report.model() > each.served().number) {
+            messages.iter().map(|message| loop_.read(message)).collect();
+        if reports.iter().flatten().any(|report| report.model() > loop_.served().number) {
             // Another process may have published it.
-            replicas::follow(self.store.as_ref(), each).await?;
+            self.follow_reports(loop_).await?;
         }
-        let served = each.served().number;
+        let served = loop_.served().number;
         let mut answers = Vec::with_capacity(messages.len());
         let mut events = Vec::new();
         for report in reports {
-            answers.push(match report.and_then(|report| each.check(report, served)) {
+            answers.push(match report.and_then(|report| loop_.check(report, served)) {
                 Ok(report) => {
                     let (model, name) = (report.model(), name_of(&report));
                     let row = Row::Report(report).encode()?;
-                    events.push((model, each.event(name, Digest::default(), row, served)));
+                    events.push((model, loop_.event(name, Digest::default(), row, served)));
                     Ok(Taken::Taken)
                 }
                 Err(error) => {
                     let count = match error {
-                        Error::Late(_) => &each.counts.late,
-                        _ => &each.counts.refused,
+                        Error::Late(_) => &loop_.counts.late,
+                        _ => &loop_.counts.refused,
                     };
                     count.fetch_add(1, Ordering::Relaxed);
                     Err(error)
@@ -63,15 +69,21 @@ impl Devices {
         if events.is_empty() {
             return Ok(answers);
         }
-        each.expect_room(events.len())?;
-        let counted = Arc::clone(each);
-        let stored = self.store.rank_above(each.floor_name(), events);
-        let noted = async move {
-            let stored = stored.await?;
-            stored.iter().for_each(|one| counted.note(one.as_ref()));
-            Ok(stored)
-        };
-        let mut stored = self.tasks.carry_out(noted).await?.into_iter();
+        loop_.expect_room(events.len())?;
+        let inserted = self.store.insert_events_above(loop_.floor_name(), events);
+        let (counted, store) = (Arc::clone(loop_), Arc::clone(&self.store));
+        let stored = self.tasks.carry_out(async move {
+            let note = |slots: &mut Slots, stored: &Vec<Option<Ranked>>| {
+                for one in stored {
+                    count_added(slots, one.as_ref());
+                    counted.note(one.as_ref());
+                }
+            };
+            counted.insert(store.as_ref(), inserted, note).await
+        });
+        let stored = stored.await;
+        self.writing.note(&stored, self.clock.steady());
+        let mut stored = stored?.into_iter();
         failpoint::pass("report: committed");
         for answer in answers.iter_mut().filter(|answer| answer.is_ok()) {
             *answer = match stored.next().flatten() {
@@ -104,7 +116,7 @@ fn too_late(model: Option<(u64, u64)>) -> Error {
     Error::Late(format!("{which}: {remedy}"))
 }
 
-impl DeviceLoop {
+impl Reports {
     /// The report of a message.
     fn read(&self, message: &[u8]) -> Result<Report> {
         let report: Report = wire::from_json(message)?;
@@ -129,10 +141,7 @@ impl DeviceLoop {
     /// Counts what became of a report.
     fn note(&self, stored: Option<&Ranked>) {
         let count = match stored {
-            Some(Ranked::Added { .. }) => {
-                self.waiting.fetch_add(1, Ordering::Relaxed);
-                &self.counts.taken
-            }
+            Some(Ranked::Added { .. }) => &self.counts.taken,
             Some(Ranked::Repeated { .. }) => &self.counts.duplicates,
             None => &self.counts.late,
         };
@@ -164,7 +173,7 @@ impl DeviceLoop {
     }
 
     pub(super) fn expect_room(&self, more: usize) -> Result<()> {
-        if self.waiting.load(Ordering::Relaxed).saturating_add(more as u64) <= MOST_WAITING {
+        if self.open_events().saturating_add(more as u64) <= MOST_WAITING {
             return Ok(());
         }
         let message = format!("{MOST_WAITING} reports wait for the next model");

@@ -2,9 +2,17 @@
 
 mod replicas;
 
-use std::{sync::Arc, task::Poll};
+use std::{
+    sync::{Arc, atomic::Ordering},
+    task::Poll,
+};
 
-use reticent::{bandit::Guide, features::Value, noise::SecureNoise, randomize::Report};
+use reticent::{
+    bandit::{Guide, Model},
+    features::Value,
+    noise::SecureNoise,
+    randomize::Report,
+};
 use reticent_device::ProtocolPlan;
 
 use super::*;
@@ -12,6 +20,7 @@ use crate::{
     clock::ManualClock,
     config::{DeviceLearner, ServiceFile},
     loops::Enforcement,
+    service::Ticked,
     store::{Fault, MemoryStore},
 };
 
@@ -39,47 +48,51 @@ const TUNED: &str = r#"learner = { tick = "1 minute", rule = { tuned = { ridge =
         device = { late = "3 minutes" }"#;
 
 struct World {
-    devices: Devices,
+    service: Arc<Service>,
     store: Arc<MemoryStore>,
     clock: Arc<ManualClock>,
     text: String,
 }
 
-async fn open(text: &str, store: &Arc<MemoryStore>, clock: &Arc<ManualClock>) -> Result<Devices> {
+async fn open(
+    text: &str,
+    store: &Arc<MemoryStore>,
+    clock: &Arc<ManualClock>,
+) -> Result<Arc<Service>> {
     let plans = ServiceFile::parse(text)?.check_devices()?;
-    Devices::open(plans, store.clone(), clock.clone(), None).await
+    Service::of_devices(plans, store.clone(), clock.clone(), None).await
 }
 
 impl World {
     async fn new(text: String) -> Self {
         let store = Arc::new(MemoryStore::new([1; 16]));
         let clock = Arc::new(ManualClock::at(START));
-        let devices = open(&text, &store, &clock).await.unwrap();
-        World { devices, store, clock, text }
+        let service = open(&text, &store, &clock).await.unwrap();
+        World { service, store, clock, text }
     }
 
     /// The process dies and another one begins.
     async fn restart(&mut self) {
         loop {
             // The store may fail while it is opened, too.
-            if let Ok(devices) = open(&self.text, &self.store, &self.clock).await {
-                self.devices = devices;
+            if let Ok(service) = open(&self.text, &self.store, &self.clock).await {
+                self.service = service;
                 return;
             }
         }
     }
 
-    fn each(&self) -> &Arc<DeviceLoop> {
-        self.devices.find("news").unwrap()
+    fn loop_(&self) -> &Arc<Reports> {
+        self.service.reports("news").unwrap()
     }
 
     fn protocol(&self) -> ProtocolPlan {
-        let DeviceLearner::Local { protocol, .. } = &self.each().plan.learner else { panic!() };
+        let DeviceLearner::Local { protocol, .. } = &self.loop_().plan.learner else { panic!() };
         wire::from_json(wire::to_json(protocol.as_ref())).unwrap()
     }
 
     fn model(&self) -> Model {
-        wire::from_json(&self.each().served().message).unwrap()
+        wire::from_json(&self.loop_().served().message).unwrap()
     }
 
     /// The report of a new installation, whose reward is 1 for sport and 0 for news.
@@ -92,12 +105,19 @@ impl World {
     }
 
     async fn send_text(&self, text: &str) -> Result<Taken> {
-        self.devices.take(self.each(), &[text.as_bytes()]).await?.remove(0)
+        self.service.take(self.loop_(), &[text.as_bytes()]).await?.remove(0)
     }
 
     async fn tick(&self) -> Option<u64> {
         self.clock.pass(TICK);
-        self.devices.tick("news").await.unwrap()
+        self.tick_now().await
+    }
+
+    async fn tick_now(&self) -> Option<u64> {
+        match self.service.tick("news").await.unwrap() {
+            Ticked::Released(number) => Some(number),
+            _ => None,
+        }
     }
 }
 
@@ -116,7 +136,7 @@ fn report(protocol: &ProtocolPlan, model: &Model) -> Report {
 #[tokio::test]
 async fn what_is_deployed_is_what_is_simulated() {
     let mut world = World::new(file(PRIVACY, TUNED)).await;
-    let DeviceLearner::Local { plan, .. } = &world.each().plan.learner else { panic!() };
+    let DeviceLearner::Local { plan, .. } = &world.loop_().plan.learner else { panic!() };
     let mut simulated = plan.server();
     assert_eq!(simulated.publish().unwrap(), world.model());
     for round in 1..=20 {
@@ -130,7 +150,7 @@ async fn what_is_deployed_is_what_is_simulated() {
             world.restart().await;
         }
         assert_eq!(world.tick().await, Some(round));
-        assert_eq!(wire::to_json(&simulated.publish().unwrap()), world.each().served().message);
+        assert_eq!(wire::to_json(&simulated.publish().unwrap()), world.loop_().served().message);
     }
     assert_eq!(world.model().reports(), 2000);
     let Guide::Follow(policy) = world.model().guide().clone() else { panic!() };
@@ -139,11 +159,11 @@ async fn what_is_deployed_is_what_is_simulated() {
         |arm: usize| policy.theta().iter().zip(arms.arm(arm)).map(|(a, b)| a * b).sum::<f64>();
     assert!(mean(1) > mean(0) + 0.3, "{} {}", mean(0), mean(1));
     // Another slot of the clock is needed for another model, and nobody has to come.
-    assert_eq!(world.devices.tick("news").await.unwrap(), None);
+    assert_eq!(world.tick_now().await, None);
     assert_eq!(world.tick().await, Some(21));
     // A clock that is set back does not stop models.
     world.clock.jump(START - 1000 * TICK);
-    assert_eq!(world.devices.tick("news").await.unwrap(), Some(22));
+    assert_eq!(world.tick().await, Some(22));
 }
 
 #[tokio::test]
@@ -169,13 +189,13 @@ async fn a_report_is_counted_once_for_as_long_as_its_model_is_taken() {
     }
     assert_eq!(world.model().reports(), 2);
     assert!(matches!(world.send(&kept).await, Err(Error::Late(_))));
-    assert_eq!(world.each().counts.late.load(Ordering::Relaxed), 2);
+    assert_eq!(world.loop_().counts.late.load(Ordering::Relaxed), 2);
     // Nothing is left of either: no row and no id.
     world.tick().await;
     assert!(
         world
             .store
-            .kept_events(world.each().life, Default::default(), 10)
+            .kept_events(world.loop_().life, Default::default(), 10)
             .await
             .unwrap()
             .is_empty()
@@ -183,7 +203,7 @@ async fn a_report_is_counted_once_for_as_long_as_its_model_is_taken() {
     let same_batch = world.report();
     let text = wire::to_json(&same_batch);
     let twice =
-        world.devices.take(world.each(), &[text.as_bytes(), text.as_bytes()]).await.unwrap();
+        world.service.take(world.loop_(), &[text.as_bytes(), text.as_bytes()]).await.unwrap();
     let twice: Vec<Taken> = twice.into_iter().map(Result::unwrap).collect();
     assert_eq!(twice, [Taken::Taken, Taken::Duplicate]);
 }
@@ -199,9 +219,9 @@ async fn a_longer_time_for_late_reports_counts_none_again() {
     }
     world.text = file(PRIVACY, &TUNED.replace("3 minutes", "1 hour"));
     world.restart().await;
-    assert_eq!(world.each().plan.late_models, 60);
+    assert_eq!(world.loop_().plan.late_models, 60);
     assert!(matches!(world.send(&early).await, Err(Error::Late(_))));
-    assert_eq!(world.each().counts.late.load(Ordering::Relaxed), 1);
+    assert_eq!(world.loop_().counts.late.load(Ordering::Relaxed), 1);
     world.tick().await;
     assert_eq!(world.model().reports(), 1);
 }
@@ -213,27 +233,27 @@ async fn a_report_is_counted_when_its_sender_has_gone_away() {
     let store = Arc::new(crate::store::RedbStore::open(folder.path().join("store.redb")).unwrap());
     let clock = Arc::new(ManualClock::at(START));
     let plans = ServiceFile::parse(&file(PRIVACY, TUNED)).unwrap().check_devices().unwrap();
-    let devices = Devices::open(plans, store, clock, None).await.unwrap();
-    let each = devices.find("news").unwrap();
-    let DeviceLearner::Local { protocol, .. } = &each.plan.learner else { panic!() };
-    let model = wire::from_json(&each.served().message).unwrap();
+    let service = Service::of_devices(plans, store, clock, None).await.unwrap();
+    let loop_ = service.reports("news").unwrap();
+    let DeviceLearner::Local { protocol, .. } = &loop_.plan.learner else { panic!() };
+    let model = wire::from_json(&loop_.served().message).unwrap();
     let text = wire::to_json(&report(protocol, &model));
     {
         // It is looked at once, which queues the transaction, and never again.
         let messages = [text.as_bytes()];
-        let taking = devices.take(each, &messages);
+        let taking = service.take(loop_, &messages);
         tokio::pin!(taking);
         let once = std::future::poll_fn(|context| Poll::Ready(taking.as_mut().poll(context)));
         assert!(once.await.is_pending());
     }
     let mut looks = 0;
-    while each.counts.taken.load(Ordering::Relaxed) == 0 {
+    while loop_.counts.taken.load(Ordering::Relaxed) == 0 {
         looks += 1;
         assert!(looks < 1000, "the report was not counted");
         tokio::time::sleep(std::time::Duration::from_millis(10)).await;
     }
-    assert_eq!(each.waiting.load(Ordering::Relaxed), 1);
-    let again = devices.take(each, &[text.as_bytes()]).await.unwrap().remove(0);
+    assert_eq!(loop_.open_events(), 1);
+    let again = service.take(loop_, &[text.as_bytes()]).await.unwrap().remove(0);
     assert_eq!(again.unwrap(), Taken::Duplicate);
 }
 
@@ -258,11 +278,12 @@ async fn foreign_and_malformed_reports_are_refused_with_a_reason_and_change_noth
     let other =
         World::new(file(PRIVACY, TUNED).replace("news]", "shop]").replace("news.", "shop."));
     let other = other.await;
-    let DeviceLearner::Local { protocol, .. } = &other.devices.find("shop").unwrap().plan.learner
+    let DeviceLearner::Local { protocol, .. } =
+        &other.service.reports("shop").unwrap().plan.learner
     else {
         panic!()
     };
-    let foreign_model = other.devices.find("shop").unwrap().served();
+    let foreign_model = other.service.reports("shop").unwrap().served();
     let foreign = report(protocol, &wire::from_json(&foreign_model.message).unwrap());
     let values = text.find("\"values\":[").unwrap() + 10;
     for (bad, words) in [
@@ -281,9 +302,9 @@ async fn foreign_and_malformed_reports_are_refused_with_a_reason_and_change_noth
         let error = world.send_text(&bad).await.unwrap_err().to_string();
         assert!(error.starts_with(words) && error.contains(": "), "{error}");
     }
-    assert_eq!(world.each().counts.refused.load(Ordering::Relaxed), 10);
+    assert_eq!(world.loop_().counts.refused.load(Ordering::Relaxed), 10);
     // What is wrong with one does not touch the others.
-    let taken = world.devices.take(world.each(), &[b"{}", text.as_bytes()]).await.unwrap();
+    let taken = world.service.take(world.loop_(), &[b"{}", text.as_bytes()]).await.unwrap();
     assert!(taken[0].is_err() && taken[1].is_ok());
     world.tick().await;
     assert_eq!(world.model().reports(), 1);
@@ -312,21 +333,21 @@ async fn a_death_between_any_two_steps_loses_nothing_that_was_acknowledged_and_c
                         }
                     }
                 }
-                let before = world.each().served().number;
+                let before = world.loop_().served().number;
                 world.clock.pass(TICK);
-                while world.devices.tick("news").await.is_err() {
+                while world.service.tick("news").await.is_err() {
                     world.restart().await;
                 }
-                while world.each().served().number == before {
-                    world.devices.tick("news").await.unwrap();
+                while world.loop_().served().number == before {
+                    world.service.tick("news").await.unwrap();
                 }
             }
             let fired = !world.store.will_fail();
             deaths += u64::from(fired);
-            let served = world.each().served();
+            let served = world.loop_().served();
             assert_eq!((served.number, served.reports), (3, 6), "{fault:?} at {step}");
             world.restart().await;
-            assert_eq!(world.each().served().message, served.message);
+            assert_eq!(world.loop_().served().message, served.message);
             if !fired {
                 break;
             }
@@ -340,10 +361,10 @@ async fn a_death_between_any_two_steps_loses_nothing_that_was_acknowledged_and_c
 async fn models_of_thompson_sampling_keep_their_seed_over_a_restart_and_differ_by_number() {
     let learner = r#"learner = { tick = "1 minute", explore = "thompson" }"#;
     let mut world = World::new(file(PRIVACY, learner)).await;
-    let first = world.each().served().message.clone();
+    let first = world.loop_().served().message.clone();
     assert!(world.model().draws());
     world.restart().await;
-    assert_eq!(world.each().served().message, first);
+    assert_eq!(world.loop_().served().message, first);
     world.tick().await;
     let second = world.model();
     let arms = world.protocol().arms(&Value::Missing, &actions()).unwrap();
@@ -351,7 +372,7 @@ async fn models_of_thompson_sampling_keep_their_seed_over_a_restart_and_differ_b
     assert_ne!(before.guide(), second.guide());
     assert_eq!(second.probabilities(&arms).unwrap().len(), 2);
     let other = World::new(file(PRIVACY, learner)).await;
-    assert_ne!(other.each().served().message, first);
+    assert_ne!(other.loop_().served().message, first);
 }
 
 #[tokio::test]
@@ -361,12 +382,11 @@ async fn the_certificate_says_what_enforces_each_condition() {
         "device = { levels = [0.5, 1.0, 4.0] }",
     ))
     .await;
-    let each = world.each();
-    let certificate = world.devices.certificate(each).unwrap();
+    let certificate = world.service.certificate("news").await.unwrap();
     let epsilon = certificate.guarantee.epsilon();
     assert!((2.0..=4.0 + 1e-6).contains(&epsilon), "{epsilon}");
     let of = |words: &str| {
-        let found = certificate.conditions.iter().find(|each| each.text.contains(words));
+        let found = certificate.conditions.iter().find(|one| one.text.contains(words));
         found.unwrap_or_else(|| panic!("{words}")).enforcement
     };
     assert_eq!(of("randomised on the device"), Enforcement::Enforced);
@@ -444,15 +464,14 @@ async fn wait_until(holds: impl Fn() -> bool) {
 #[tokio::test]
 async fn a_tick_that_fails_or_panics_is_told_and_tried_again() {
     for (fault, words) in [(Fault::Before, "injected"), (Fault::Panic, "fault of the program")] {
-        let World { devices, store, clock, .. } = World::new(file(PRIVACY, TUNED)).await;
-        let devices = Arc::new(devices);
+        let World { service, store, clock, .. } = World::new(file(PRIVACY, TUNED)).await;
         clock.pass(TICK);
         store.fail_next(fault);
-        let ticker = tokio::spawn(Arc::clone(&devices).keep_ticking("news".into()));
-        wait_until(|| devices.troubles().any(|trouble| trouble.contains(words))).await;
-        let served = || devices.find("news").unwrap().served().number;
-        wait_until(|| served() == 1 && devices.troubles().next().is_none()).await;
-        devices.stop();
+        let ticker = tokio::spawn(Arc::clone(&service).keep_ticking("news".into()));
+        wait_until(|| service.troubles().iter().any(|trouble| trouble.contains(words))).await;
+        let served = || service.reports("news").unwrap().served().number;
+        wait_until(|| served() == 1 && service.troubles().is_empty()).await;
+        service.stop();
         ticker.await.unwrap();
     }
 }

@@ -1,4 +1,4 @@
-//! Ticks by the clock: one after the other, each in a task of its own, so that a panic ends nothing but it. A failure is told and tried again: nothing was
+//! Ticks by the clock: one after the other, each in a task of its own, so that a panic ends nothing but it. A failure is logged and tried again: nothing was
 //! consumed by it.
 
 use std::{
@@ -12,7 +12,7 @@ use std::{
 
 use crate::{Error, Result, clock::Clock, store::Store};
 
-/// What ticks a loop.
+/// The timer of a loop's ticks.
 pub(crate) struct Ticker {
     /// The loop.
     name: String,
@@ -23,7 +23,7 @@ pub(crate) struct Ticker {
 }
 
 impl Ticker {
-    /// Ticks of so many milliseconds for a loop of this name.
+    /// A ticker with this period, in milliseconds, for a loop of this name.
     pub(crate) fn new(name: &str, period: u64) -> Self {
         Ticker { name: name.into(), period, failure: Mutex::default() }
     }

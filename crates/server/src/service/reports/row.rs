@@ -7,7 +7,7 @@ use crate::{Error, Result};
 
 const VERSION: u8 = 1;
 
-/// What came in one call and is counted at once.
+/// A message of one call, which is counted at once.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Row {
     /// A report of a device.
@@ -16,7 +16,7 @@ pub(crate) enum Row {
     Opened {
         /// The number of the batch.
         number: u64,
-        /// What the devices made.
+        /// The randomised values that the devices made.
         reports: Vec<Vec<f64>>,
     },
     /// A shuffler's batch of which only the sum was seen here.
@@ -58,8 +58,8 @@ mod tests {
 
     #[test]
     fn stored_reports_and_batches_have_golden_bytes() {
-        let report = include_str!("../../../../vectors/wire/report.3.json");
-        let batch = include_str!("../../../../vectors/wire/batch.3.json");
+        let report = include_str!("../../../../../vectors/wire/report.3.json");
+        let batch = include_str!("../../../../../vectors/wire/batch.3.json");
         let opened = Row::Opened { number: 7, reports: vec![vec![0.5, -0.25], vec![1.0, 2.0]] };
         for (name, row) in [
             ("device_report", Row::Report(reticent::wire::from_json(report).unwrap())),

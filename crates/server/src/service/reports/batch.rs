@@ -8,11 +8,15 @@ use reticent::{
 };
 use zeroize::Zeroize;
 
-use super::{DeviceLoop, Devices, Taken, replicas, row::Row};
+use super::{Reports, Taken, row::Row};
 use crate::{
     Error, Result,
     sealed::{SealKey, SealedBatch},
     secret::{digest, hex},
+    service::{
+        Service,
+        open::{Slots, count_added},
+    },
     store::{Digest, EventHash, Ranked},
 };
 
@@ -27,14 +31,14 @@ struct Read {
     row: Vec<u8>,
 }
 
-impl Devices {
-    /// Takes a batch as a shuffler sends it. Reports that cannot be opened or that no device makes are left out: nobody could refuse them earlier.
+impl Service {
+    /// Takes a batch as a shuffler sends it. Reports that cannot be opened or that no device makes are left out: no party could refuse them earlier.
     pub async fn take_batch(
         &self,
-        each: &Arc<DeviceLoop>,
+        loop_: &Arc<Reports>,
         body: impl AsRef<[u8]> + Send + 'static,
     ) -> Result<Taken> {
-        let (taking, key) = (Arc::clone(each), self.seal_key.clone());
+        let (taking, key) = (Arc::clone(loop_), self.seal_key.clone());
         let store = Arc::clone(&self.store);
         let taken = self.tasks.carry_out(async move {
             taking.expect_room(1)?;
@@ -44,7 +48,9 @@ impl Devices {
             let Read { number, request, people, refused, row } =
                 tokio::task::spawn_blocking(read).await.map_err(Error::store)??;
             let event = taking.event(name_of(number), request, row, taking.served().number);
-            let stored = store.rank(vec![event]).await?.pop();
+            let inserting = store.insert_events(vec![event]);
+            let note = |slots: &mut Slots, stored: &Vec<Ranked>| count_added(slots, stored.first());
+            let stored = taking.insert(store.as_ref(), inserting, note).await?.pop();
             let counts = &taking.counts;
             let taken = match stored {
                 Some(Ranked::Repeated { request: before, .. }) if before != request => {
@@ -59,33 +65,32 @@ impl Devices {
                 _ => {
                     counts.taken.fetch_add(people - refused, Ordering::Relaxed);
                     counts.refused.fetch_add(refused, Ordering::Relaxed);
-                    taking.waiting.fetch_add(1, Ordering::Relaxed);
                     Taken::Taken
                 }
             };
             // Other processes take batches too.
-            replicas::follow(store.as_ref(), &taking).await?;
+            taking.follow(store.as_ref()).await?;
             taking.note_batch(number);
             Ok(taken)
         });
         let taken = taken.await;
         if let Err(error @ (Error::Invalid { .. } | Error::Conflict(_) | Error::Core(_))) = &taken {
             // It holds nothing that a person's report says.
-            tracing::warn!(r#loop = %each.plan.name, "a batch of the shuffler is refused: {error}");
-            each.counts.refused_batches.fetch_add(1, Ordering::Relaxed);
+            tracing::warn!(r#loop = %loop_.plan.name, "a batch of the shuffler is refused: {error}");
+            loop_.counts.refused_batches.fetch_add(1, Ordering::Relaxed);
         }
         taken
     }
 }
 
-/// What a batch is recognised by.
+/// The id of a batch in the store.
 fn name_of(number: u64) -> EventHash {
     let mut name = EventHash::default();
     name.copy_from_slice(&digest(&[b"batch", &number.to_le_bytes()])[..16]);
     name
 }
 
-impl DeviceLoop {
+impl Reports {
     /// A batch of these bytes, opened if it is sealed.
     fn read_batch(&self, key: Option<&SealKey>, body: &[u8]) -> Result<Read> {
         let Some((subject, plan)) = self.sealed_form() else {

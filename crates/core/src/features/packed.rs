@@ -1,0 +1,164 @@
+//! The two forms of a rule outside of memory: a text that people read, and packed bytes, which hashes are made of.
+//!
+//! Both leave newer keys out where they are not used, so that a rule without them keeps its text, its bytes and its hash. Packed bytes have no names: there the
+//! last field, an optional projection (0: none, 1: given), has a third case that holds the newer keys, which is read back.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+
+use super::{
+    Cross, Encoding, FeaturesParams, Fourier, Map, Products, Projection, Value, table::encodings,
+};
+
+/// The text as it is written.
+#[derive(Serialize)]
+struct Written<'a> {
+    context: &'a Map<Encoding>,
+    action: &'a Map<Encoding>,
+    cross: &'a Cross,
+    constant: bool,
+    projection: Option<Projection>,
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    weight: &'a Map<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    products: &'a Option<Products>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fourier: &'a Option<Fourier>,
+}
+
+/// The text as it is read.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Read {
+    #[serde(default = "nothing")]
+    context: Value,
+    #[serde(default = "nothing")]
+    action: Value,
+    #[serde(default)]
+    cross: Cross,
+    #[serde(default = "yes")]
+    constant: bool,
+    #[serde(default)]
+    projection: Option<Projection>,
+    #[serde(default)]
+    weight: Map<f64>,
+    #[serde(default)]
+    products: Option<Products>,
+    #[serde(default)]
+    fourier: Option<Fourier>,
+}
+
+fn nothing() -> Value {
+    Value::Record(Map::new())
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// The bytes.
+#[derive(Serialize, Deserialize)]
+struct Packed {
+    context: Map<Encoding>,
+    action: Map<Encoding>,
+    with: Vec<Vec<String>>,
+    constant: bool,
+    last: Last,
+}
+
+/// An optional projection, or what is newer than it.
+#[derive(Serialize, Deserialize)]
+enum Last {
+    Nothing,
+    Projection(Projection),
+    More {
+        projection: Option<Projection>,
+        matches: Vec<Vec<String>>,
+        weight: Map<f64>,
+        products: Option<Products>,
+        fourier: Option<Fourier>,
+    },
+}
+
+impl Serialize for FeaturesParams {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let FeaturesParams {
+            context,
+            action,
+            cross,
+            constant,
+            projection,
+            weight,
+            products,
+            fourier,
+        } = self;
+        let (constant, projection) = (*constant, *projection);
+        if serializer.is_human_readable() {
+            let written =
+                Written { context, action, cross, constant, projection, weight, products, fourier };
+            return written.serialize(serializer);
+        }
+        let more = !cross.matches.is_empty()
+            || !weight.is_empty()
+            || products.is_some()
+            || fourier.is_some();
+        let last = match (more, projection) {
+            (false, None) => Last::Nothing,
+            (false, Some(projection)) => Last::Projection(projection),
+            (true, projection) => Last::More {
+                projection,
+                matches: cross.matches.clone(),
+                weight: weight.clone(),
+                products: products.clone(),
+                fourier: fourier.clone(),
+            },
+        };
+        let (context, action) = (context.clone(), action.clone());
+        let packed = Packed { context, action, with: cross.with.clone(), constant, last };
+        packed.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for FeaturesParams {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        if deserializer.is_human_readable() {
+            let read = Read::deserialize(deserializer)?;
+            return FeaturesParams::try_from(read).map_err(D::Error::custom);
+        }
+        Packed::deserialize(deserializer).map(FeaturesParams::from)
+    }
+}
+
+impl TryFrom<Read> for FeaturesParams {
+    type Error = String;
+
+    fn try_from(read: Read) -> Result<Self, String> {
+        let Read { cross, constant, projection, mut weight, products, fourier, .. } = read;
+        let context = encodings("context", read.context, &mut weight)?;
+        let action = encodings("action", read.action, &mut weight)?;
+        Ok(FeaturesParams {
+            context,
+            action,
+            cross,
+            constant,
+            projection,
+            weight,
+            products,
+            fourier,
+        })
+    }
+}
+
+impl From<Packed> for FeaturesParams {
+    fn from(packed: Packed) -> Self {
+        let Packed { context, action, with, constant, last } = packed;
+        let (projection, matches, weight, products, fourier) = match last {
+            Last::Nothing => (None, Vec::new(), Map::new(), None, None),
+            Last::Projection(projection) => (Some(projection), Vec::new(), Map::new(), None, None),
+            Last::More { projection, matches, weight, products, fourier } => {
+                (projection, matches, weight, products, fourier)
+            }
+        };
+        let cross = Cross { with, matches };
+        FeaturesParams { context, action, cross, constant, projection, weight, products, fourier }
+    }
+}

@@ -1,0 +1,174 @@
+//! A central loop: the service decides and learns, and releases privately.
+
+use std::{
+    ops::Deref,
+    sync::{
+        Arc, PoisonError, RwLock,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use reticent::{bandit::Curator, noise::SecureNoise, release::ContributionSums};
+
+use super::{
+    Answering, Counts, generations,
+    life_cycle::{Begun, LifeCycle},
+    tick::{Progress, settled},
+    time::{BelievedClock, end_of_slot},
+};
+use crate::{
+    Error, Result,
+    clock::{Clock, Time},
+    config::LoopPlan,
+    loops::{self, Earlier, Folded, Stepped, contribute},
+    secret::Secret,
+    store::{Head, NewLife, Place, Store, StoredEvent},
+};
+
+/// Milliseconds for which slots that have passed stay open after the service was away, or less where the reward window is shorter: rewards can be sent again.
+const GRACE: u64 = 60_000;
+
+/// A central loop as it is served.
+pub struct Central {
+    /// Its checked file.
+    pub plan: LoopPlan,
+    cycle: LifeCycle,
+    /// The generations before the present one.
+    pub(super) earlier: Earlier,
+    served: RwLock<Arc<Answering>>,
+    pub(super) clock: Arc<BelievedClock>,
+    /// End of the last closed slot.
+    pub(super) closed_until: AtomicU64,
+    /// Moment of the steady clock from which a rank request without a person is warned of again.
+    pub(super) next_warning: AtomicU64,
+    /// Counts since the process began.
+    pub counts: Counts,
+}
+
+impl Deref for Central {
+    type Target = LifeCycle;
+
+    fn deref(&self) -> &LifeCycle {
+        &self.cycle
+    }
+}
+
+/// The generation of a loop before any event.
+pub(super) fn new_life(plan: &LoopPlan, began: Time) -> Result<NewLife> {
+    let curator = plan.begin()?;
+    Ok(NewLife {
+        name: plan.name.clone(),
+        generation: plan.generation(),
+        params: serde_json::to_vec(&plan.params).map_err(Error::store)?,
+        state: curator.save(),
+        event: serde_json::to_vec(&curator.event()).map_err(Error::store)?,
+        closed: plan.slot(began).saturating_sub(1),
+        time: began,
+        counts_with: None,
+    })
+}
+
+impl Central {
+    pub(super) async fn open(
+        plan: LoopPlan,
+        store: &dyn Store,
+        clock: &Arc<BelievedClock>,
+        tokens: &Secret,
+        is_whole: bool,
+    ) -> Result<Self> {
+        let now = clock.now();
+        let new = new_life(&plan, now)?;
+        if !is_whole {
+            generations::charge_noted(store, &new).await?;
+        }
+        let begun = LifeCycle::begin(store, new, is_whole, plan.tick).await?;
+        let Begun { mut cycle, life, head, released } = begun;
+        let earlier = generations::earlier(store, &life).await?;
+        let served = loops::served(&head, released, &earlier)?;
+        let answering = Answering::new(served, tokens, life.id);
+        let closed_until = AtomicU64::new(end_of_slot(&plan, head.closed));
+        let progress = cycle.ticking.get_mut();
+        *progress = Progress::new(settled(&plan, now));
+        if plan.slot(now) > head.closed.saturating_add(2) {
+            progress.wait(clock.steady().saturating_add(grace(&plan)));
+        }
+        Ok(Central {
+            plan,
+            cycle,
+            earlier,
+            served: RwLock::new(Arc::new(answering)),
+            clock: Arc::clone(clock),
+            closed_until,
+            next_warning: AtomicU64::new(0),
+            counts: Counts::default(),
+        })
+    }
+
+    /// The release that answers people at this moment.
+    pub fn answering(&self) -> Arc<Answering> {
+        self.served.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) fn serve(&self, answering: Answering) {
+        *self.served.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(answering);
+    }
+
+    /// Serves a committed head.
+    pub(super) fn serve_head(
+        &self,
+        head: &Head,
+        time: Option<Time>,
+        tokens: &Secret,
+    ) -> Result<()> {
+        let served = loops::served(head, time, &self.earlier)?;
+        self.serve(Answering::new(served, tokens, self.life));
+        Ok(())
+    }
+
+    /// Reason for which nothing is released at present.
+    pub fn halted(&self) -> Option<String> {
+        let halted = self.halt_state().as_ref().map(|halt| halt.why.clone());
+        halted.or_else(|| self.clock.doubt()).or_else(|| self.closed_ahead())
+    }
+
+    /// Milliseconds for which passed slots stay open after time away.
+    pub(super) fn grace(&self) -> u64 {
+        grace(&self.plan)
+    }
+
+    /// Reason for which nothing is released, where slots that lie in the future are closed: an earlier process believed a clock that was ahead at its start.
+    pub(super) fn closed_ahead(&self) -> Option<String> {
+        let until = self.closed_until.load(Ordering::SeqCst);
+        super::time::closed_ahead(until, self.clock.now())
+    }
+}
+
+fn grace(plan: &LoopPlan) -> u64 {
+    GRACE.min(plan.params.reward.window.as_milliseconds())
+}
+
+/// A step of the private sum, on a copy of the stored learner.
+pub(super) struct CentralStep {
+    curator: Curator<SecureNoise>,
+    sums: ContributionSums,
+}
+
+impl CentralStep {
+    pub(super) fn new(head: &Head) -> Result<Self> {
+        let curator = loops::learner(head)?;
+        let sums = curator.no_sums();
+        Ok(CentralStep { curator, sums })
+    }
+
+    pub(super) fn fold(&mut self, events: &[(Place, StoredEvent)]) -> u64 {
+        let mut folded = Folded::default();
+        for (_, event) in events {
+            contribute(&self.curator, event, &mut self.sums, &mut folded);
+        }
+        folded.unusable
+    }
+
+    pub(super) fn finish(self, head: &Head, now: Time) -> Result<Stepped> {
+        loops::step(head, self.curator, self.sums, now)
+    }
+}

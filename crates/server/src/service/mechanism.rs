@@ -1,0 +1,176 @@
+//! A served loop by its mechanism, and the steps that differ between mechanisms.
+//!
+//! | step | central | reports: local, or behind a shuffler |
+//! | --- | --- | --- |
+//! | comes in | rank requests, rewards, activations | reports, batches |
+//! | slot | interval of the clock | number of the next model |
+//! | closes | slots that the clock has passed, reward window included | the next model's slot, when the clock has entered another tick |
+//! | folds | clipped contributions into sums for a private release | noised reports into the report server |
+//! | serves | a policy, with a token of its head | a model for devices |
+//! | rollback | noticed by tokens and the witness, accepted and charged | costs no privacy: devices release by themselves |
+//!
+//! Two aggregators with secret shares will be a third variant: it answers the same steps, and everything else of the life cycle stays as it is.
+
+use std::{ops::Deref, sync::Arc};
+
+use super::{
+    central::{Central, CentralStep},
+    life_cycle::LifeCycle,
+    reports::{ReportStep, Reports},
+    tick::settled,
+};
+use crate::{
+    Error, Result,
+    clock::Time,
+    loops::Stepped,
+    secret::Secret,
+    store::{Head, Place, StoredEvent},
+};
+
+/// A served loop. It dereferences to its life cycle.
+#[derive(Clone)]
+pub enum Loop {
+    /// The service decides, and sums clipped contributions under a private release.
+    Central(Arc<Central>),
+    /// Devices decide and add the noise, and the service sums their reports.
+    Reports(Arc<Reports>),
+}
+
+impl Deref for Loop {
+    type Target = LifeCycle;
+
+    fn deref(&self) -> &LifeCycle {
+        match self {
+            Loop::Central(central) => central,
+            Loop::Reports(reports) => reports,
+        }
+    }
+}
+
+impl Loop {
+    /// The loop, if it is central.
+    pub fn central(&self) -> Option<&Arc<Central>> {
+        match self {
+            Loop::Central(central) => Some(central),
+            Loop::Reports(_) => None,
+        }
+    }
+
+    /// The loop, if devices report to it.
+    pub fn reports(&self) -> Option<&Arc<Reports>> {
+        match self {
+            Loop::Central(_) => None,
+            Loop::Reports(reports) => Some(reports),
+        }
+    }
+
+    /// Number of the last served release, and its time.
+    pub fn released(&self) -> (u64, Option<Time>) {
+        match self {
+            Loop::Central(central) => {
+                let answering = central.answering();
+                (answering.served.number, answering.served.time)
+            }
+            Loop::Reports(reports) => {
+                let served = reports.served();
+                (served.number, served.time)
+            }
+        }
+    }
+
+    /// Reason for which nothing is released at present.
+    pub fn halted(&self) -> Option<String> {
+        match self {
+            Loop::Central(central) => central.halted(),
+            Loop::Reports(reports) => reports.halted(),
+        }
+    }
+
+    /// True if the last release has been made.
+    pub fn is_over(&self) -> bool {
+        self.central().is_some_and(|central| central.answering().served.over)
+    }
+
+    /// Milliseconds for which passed slots stay open after time away, so that rewards can be sent again.
+    pub(super) fn grace(&self) -> u64 {
+        self.central().map_or(0, |central| central.grace())
+    }
+
+    /// The last slot to which no event is added any more.
+    pub(super) fn settled(&self, head: &Head, now: Time) -> u64 {
+        self.central().map_or(head.closed, |central| settled(&central.plan, now))
+    }
+
+    /// The slot up to which the next release folds, if the clock says that it is due.
+    pub(super) fn due(&self, head: &Head, now: Time) -> Result<Option<u64>> {
+        match self {
+            Loop::Central(central) => {
+                Ok(central.plan.slot(now).checked_sub(1).filter(|due| *due > head.folded))
+            }
+            Loop::Reports(reports) => {
+                // Another slot, not a later one: a clock that was set back must not stop models until it is where it was.
+                let last = reports.slot(reports.served().time.unwrap_or(reports.began));
+                if last == reports.slot(now) {
+                    return Ok(None);
+                }
+                let next = head.number.checked_add(1).ok_or_else(|| {
+                    Error::Unavailable(
+                        "models: all numbers are used; give the loop another name".into(),
+                    )
+                });
+                next.map(Some)
+            }
+        }
+    }
+
+    /// Begins a step on a copy of the stored state.
+    pub(super) fn begin_step(&self, head: &Head) -> Result<LoopStep> {
+        Ok(match self {
+            Loop::Central(_) => LoopStep::Central(CentralStep::new(head)?.into()),
+            Loop::Reports(reports) => LoopStep::Reports(ReportStep::new(&reports.plan, head)?),
+        })
+    }
+
+    /// Serves a committed head.
+    pub(super) fn serve(&self, head: &Head, time: Option<Time>, tokens: &Secret) -> Result<()> {
+        match self {
+            Loop::Central(central) => central.serve_head(head, time, tokens),
+            Loop::Reports(reports) => reports.serve_head(head, time),
+        }
+    }
+
+    /// Counts stored rows that could not be used: each is a fault.
+    pub(super) fn count_unusable(&self, rows: u64) {
+        if rows > 0 {
+            tracing::error!(r#loop = %self.name, "{rows} rows could not be used and contribute nothing");
+        }
+        match self {
+            Loop::Central(central) => super::Counts::add(&central.counts.unusable, rows),
+            Loop::Reports(reports) => super::Counts::add(&reports.counts.unusable, rows),
+        }
+    }
+}
+
+/// A step under way: closed events are folded into it, and it ends with a record to commit.
+pub(super) enum LoopStep {
+    Central(Box<CentralStep>),
+    Reports(ReportStep),
+}
+
+impl LoopStep {
+    /// Folds events of closed slots, and returns the number of those that cannot be used.
+    pub(super) fn fold(&mut self, events: &[(Place, StoredEvent)]) -> u64 {
+        match self {
+            LoopStep::Central(step) => step.fold(events),
+            LoopStep::Reports(step) => step.fold(events),
+        }
+    }
+
+    /// Makes the release of everything that was folded after this head.
+    pub(super) fn finish(self, head: &Head, now: Time) -> Result<Stepped> {
+        match self {
+            LoopStep::Central(step) => step.finish(head, now),
+            LoopStep::Reports(step) => step.finish(head, now),
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! The report server of core's protocol, behind a shuffler or not: what is simulated is what is deployed.
+
+use reticent::{
+    bandit::{Absorbed, Model, Server, ShuffleServer},
+    wire,
+};
+
+use super::{Batches, row::Row};
+use crate::{
+    Result,
+    clock::Time,
+    config::{DeviceLearner, DevicePlan, StorageOutlook},
+    loops::{Stepped, release_record},
+    secret::random,
+    store::{Head, Place, StoredEvent},
+};
+
+/// The sums of reports, which publish models.
+pub(crate) enum ReportServer {
+    Local(Box<Server>),
+    Shuffled(Box<ShuffleServer>),
+}
+
+/// Outcome of counting a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Counted {
+    Yes,
+    /// It was counted before, or is not needed.
+    No,
+    Unusable,
+}
+
+/// Storage of the list of a loop's models, estimated from the first one.
+pub fn storage(plan: &DevicePlan) -> Result<StorageOutlook> {
+    let model = wire::to_json(&ReportServer::new(plan)?.publish()?);
+    Ok(StorageOutlook::new(&plan.params, plan.tick, model.as_bytes()))
+}
+
+impl ReportServer {
+    /// Before any report. The public randomness of models comes from the system.
+    pub(super) fn new(plan: &DevicePlan) -> Result<Self> {
+        let seed = u64::from_le_bytes(random()?);
+        Ok(match &plan.learner {
+            DeviceLearner::Local { plan, .. } => {
+                ReportServer::Local(plan.server().seeded(seed).into())
+            }
+            DeviceLearner::Shuffled(plan) => {
+                ReportServer::Shuffled(plan.server().seeded(seed).into())
+            }
+        })
+    }
+
+    /// As it was saved.
+    pub(crate) fn load(plan: &DevicePlan, state: &[u8]) -> Result<Self> {
+        Ok(match &plan.learner {
+            DeviceLearner::Local { protocol, .. } => {
+                ReportServer::Local(protocol.load_server(state)?.into())
+            }
+            DeviceLearner::Shuffled(_) => {
+                ReportServer::Shuffled(ShuffleServer::load(state)?.into())
+            }
+        })
+    }
+
+    pub(super) fn save(&self) -> Vec<u8> {
+        match self {
+            ReportServer::Local(server) => server.save(),
+            ReportServer::Shuffled(server) => server.save(),
+        }
+    }
+
+    pub(crate) fn publish(&mut self) -> Result<Model> {
+        Ok(match self {
+            ReportServer::Local(server) => server.publish()?,
+            ReportServer::Shuffled(server) => server.publish()?,
+        })
+    }
+
+    /// Numbers of the batches that were counted.
+    pub(super) fn batches(&self) -> Batches {
+        match self {
+            ReportServer::Local(_) => Batches::default(),
+            ReportServer::Shuffled(server) => {
+                let (floor, above) = server.batches();
+                Batches { floor, above: above.clone() }
+            }
+        }
+    }
+
+    /// Counts what a row holds. A row that cannot be used is left out: counting never fails.
+    fn count(&mut self, bytes: &[u8]) -> Counted {
+        let absorbed = match (self, Row::decode(bytes)) {
+            (ReportServer::Local(server), Ok(Row::Report(report))) => {
+                server.absorb_new(&report).ok()
+            }
+            (ReportServer::Shuffled(server), Ok(Row::Opened { number, reports })) => {
+                Some(server.absorb_opened(number, &reports).0)
+            }
+            (ReportServer::Shuffled(server), Ok(Row::Sum(batch))) => server.absorb(&batch).ok(),
+            _ => None,
+        };
+        match absorbed {
+            Some(Absorbed::Counted) => Counted::Yes,
+            Some(_) => Counted::No,
+            None => Counted::Unusable,
+        }
+    }
+}
+
+/// A step of the sums, on a copy of the stored report server.
+pub(in crate::service) struct ReportStep(ReportServer);
+
+impl ReportStep {
+    pub(in crate::service) fn new(plan: &DevicePlan, head: &Head) -> Result<Self> {
+        let mut server = ReportServer::load(plan, &head.state)?;
+        // The model that is served already.
+        server.publish()?;
+        Ok(ReportStep(server))
+    }
+
+    pub(in crate::service) fn fold(&mut self, rows: &[(Place, StoredEvent)]) -> u64 {
+        let unusable = rows.iter().filter(|(_, row)| self.0.count(&row.raw) == Counted::Unusable);
+        unusable.count() as u64
+    }
+
+    pub(in crate::service) fn finish(mut self, head: &Head, now: Time) -> Result<Stepped> {
+        let state = self.0.save();
+        let model = self.0.publish()?;
+        let release = wire::to_json(&model).into_bytes();
+        Ok(Stepped { state, record: release_record(head, model.sequence(), now, release) })
+    }
+}
