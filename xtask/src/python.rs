@@ -58,8 +58,14 @@ pub fn promtool() -> Result<PathBuf, String> {
     debian_file("prometheus", "usr/bin/promtool")
 }
 
-/// Installs the Python package as a user would, but in the profile of the tests, and tests it.
+/// Installs the Python package and tests it.
 pub fn package() -> Result<(), String> {
+    install()?;
+    test()
+}
+
+/// Installs the Python package as a user would, but in the profile of the tests.
+pub fn install() -> Result<(), String> {
     let python = python_with(PACKAGE)?;
     step(
         "pip install .",
@@ -69,7 +75,12 @@ pub fn package() -> Result<(), String> {
             .env("MATURIN_PEP517_ARGS", "--profile dev --features shared-builds")
             // The build backend calls `maturin` by name.
             .env("PATH", path_with(PACKAGE)),
-    )?;
+    )
+}
+
+/// Tests the Python package that is installed.
+pub fn test() -> Result<(), String> {
+    let python = python_with(PACKAGE)?;
     let tests = |name: &str, arguments: &[&str]| {
         let mut command = root_command(&python);
         command.args(["-m", "pytest", "-q", "-rs"]).args(arguments);
