@@ -43,7 +43,7 @@ pub fn run() -> Result<(), String> {
             "--workspace",
             "--all-targets",
             "--features",
-            "reticent-lab/clarabel,reticent-cli/failpoints",
+            "reticent-lab/clarabel,reticent-trials/failpoints",
             "--quiet",
             "--",
             "--deny",
