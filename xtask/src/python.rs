@@ -164,4 +164,21 @@ mod tests {
         }
         assert!(seen >= 4, "core, durable, loops and lab are parts of the wheel:\n{wheel}");
     }
+
+    /// A crate that is not listed could change without a mark on the commit that results name.
+    #[test]
+    fn the_commit_is_that_of_all_crates_that_are_built() {
+        let script = std::fs::read_to_string(root().join("crates/cli/build.rs")).unwrap();
+        for name in ["cli", "python"] {
+            let listed = script.split(&format!("(\"{name}\", &[")).nth(1).expect(name);
+            let listed = listed.split(']').next().unwrap().split('"').skip(1).step_by(2);
+            let package = format!("reticent-{name}");
+            let built = tree(&["--package", &package, "--edges", "normal"]);
+            let folder =
+                |line: &str| Some(line.split_once("/crates/")?.1.split(')').next()?.to_string());
+            let mut built: BTreeSet<String> = built.lines().filter_map(folder).collect();
+            assert!(built.remove(name), "{built:?}");
+            assert_eq!(listed.map(String::from).collect::<BTreeSet<_>>(), built, "{name}");
+        }
+    }
 }
