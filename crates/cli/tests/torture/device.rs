@@ -13,8 +13,8 @@ use reticent::features::Value;
 use reticent_server::{
     Error, Result,
     client::{Body, Device, Endpoint},
-    service::Taken,
     history::{Attempt, DeviceHistory, Reply},
+    service::Taken,
 };
 
 use super::{

@@ -4,12 +4,12 @@ use std::path::Path;
 
 use reticent_server::{
     config::{DevicePlan, LoopPlan, ServiceFile},
-    service::Taken,
     history::{
         Attempt, Contents, DeviceContents, DeviceHistory, EventHistory, History, Keys, Reply,
         Violation, check, check_devices,
     },
     secret::secret_in_file,
+    service::Taken,
     store::Store,
 };
 

@@ -3,7 +3,7 @@
 //! | file | what it is |
 //! | --- | --- |
 //! | `checks` | the suite: one property a check |
-//! | `erasure`, `generations` | its checks of erasure, and of lives with their ledger |
+//! | `erasure`, `generations` | its checks of erasure, and of generations with their ledger |
 //! | `releases` | its checks of the list of releases |
 //! | `planted` | stores with a mistake, each of which the suite must find |
 //! | `snapshot` | everything readable of a store, to compare |
