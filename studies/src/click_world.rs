@@ -11,12 +11,12 @@ use reticent_lab::{FastNoise, Result, algorithm::bandit::Setting, environment::E
 /// Features of an arm, the constant one included.
 pub(super) const DIMENSION: usize = 5;
 const ARMS: usize = 10;
-/// How many arms the intercept is fitted on.
+/// Number of arms that the intercept is fitted on.
 const SAMPLE: usize = 2000;
 /// The last feature, the same for all arms.
 const CONSTANT: f64 = std::f64::consts::FRAC_1_SQRT_2;
 
-/// What arms are like.
+/// Law of the arms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Features {
     /// A direction of the sphere; its effect on the log-odds is at most 3.
@@ -88,7 +88,7 @@ pub(super) fn dot(one: &[f64], two: &[f64]) -> f64 {
     one.iter().zip(two).map(|(a, b)| a * b).sum()
 }
 
-/// What algorithms are told of people who click.
+/// Setting of people who click.
 pub(super) fn setting(features: Features, rate: f64, rounds: u64) -> Result<Setting> {
     Setting::of(features.bounds(), ARMS, rounds, move |seed| {
         Ok(Box::new(ClickWorld::new(features, rate, seed)?))

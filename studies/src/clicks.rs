@@ -2,7 +2,7 @@
 //!
 //! Rewards are 0 or 1, with random arms clicked at .5, .05 and .005. Under joint privacy: the linear default, [`linearised`](super::linearised) working
 //! responses, and the [`published_glm`](super::published_glm); under local privacy: the linear default and linearised responses. The logistic
-//! learners are told the nominal rate, as an operator would know it; the linear ones have no use for it. Regret is in expected clicks.
+//! learners know the nominal rate, as an operator would; the linear ones have no use for it. Regret is in expected clicks.
 
 use reticent::{
     bandit::{Arms, Rule},
@@ -18,7 +18,7 @@ use super::{
 use reticent_lab::{
     Experiment, FastNoise, Result,
     algorithm::{
-        Contestant,
+        RunnableAlgorithm,
         bandit::{Algorithm, Budget, JointToml, LinUcbToml, LocalToml, Setting, Stepped},
     },
     environment::blocks::Player,
@@ -36,7 +36,7 @@ const KINDS: [Features; 2] = [Features::Sphere, Features::Categories];
 const JOINT: Budget = Budget { epsilon: 1.0, delta: 1e-6 };
 /// A curator with less noise; nothing is tuned anew.
 const JOINT_AT_8: Budget = Budget { epsilon: 8.0, delta: 1e-6 };
-/// At a smaller epsilon nobody learns from so few people when nobody is trusted.
+/// At a smaller epsilon no learner under local privacy learns from so few people.
 const LOCAL: Budget = Budget { epsilon: 8.0, delta: 1e-6 };
 /// As good as no noise.
 const NO_NOISE: Budget = Budget { epsilon: 1e5, delta: 1e-6 };
@@ -71,7 +71,7 @@ const COLUMNS: [&str; 13] = [
     LOCAL_LINEARISED,
 ];
 
-/// Where people click.
+/// Places of clicks: a law of people and a click rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Place {
     features: Features,
@@ -129,14 +129,14 @@ fn joint(
     name: String,
     privacy: Budget,
     rule: Option<Rule>,
-) -> Result<Box<dyn Contestant>> {
+) -> Result<Box<dyn RunnableAlgorithm>> {
     let lines = JointToml { name: Some(name), rule, ..JointToml::new(privacy) };
-    Algorithm::Joint(lines).contestant(setting)
+    Algorithm::Joint(lines).prepare(setting)
 }
 
-fn local(setting: &Setting, name: String, rule: Rule) -> Result<Box<dyn Contestant>> {
+fn local(setting: &Setting, name: String, rule: Rule) -> Result<Box<dyn RunnableAlgorithm>> {
     let lines = LocalToml { name: Some(name), rule, ..LocalToml::new(LOCAL) };
-    Algorithm::Local(lines).contestant(setting)
+    Algorithm::Local(lines).prepare(setting)
 }
 
 fn linearised(
@@ -145,7 +145,7 @@ fn linearised(
     name: String,
     privacy: Budget,
     (bound, cap, width): Linearisation,
-) -> Result<Box<dyn Contestant>> {
+) -> Result<Box<dyn RunnableAlgorithm>> {
     let params = LinearisedParams { rounds, privacy, rate: place.rate, bound, cap, width };
     let plan = params.check()?;
     let guarantee = plan.guarantee.clone();
@@ -158,7 +158,7 @@ fn published(
     rounds: u64,
     name: String,
     (steps, step, width): Descent,
-) -> Result<Box<dyn Contestant>> {
+) -> Result<Box<dyn RunnableAlgorithm>> {
     let rate = place.rate;
     let params = PublishedGlmParams { rounds, privacy: JOINT, rate, steps, step, width };
     let plan = params.check()?;
@@ -172,7 +172,7 @@ fn local_linearised(
     rounds: u64,
     name: String,
     (curvature, bonus): LocalLinearisation,
-) -> Result<Box<dyn Contestant>> {
+) -> Result<Box<dyn RunnableAlgorithm>> {
     let (bounds, rate, rule) = (place.features.bounds(), place.rate, rule(bonus));
     let params = LinearisedLocalParams { bounds, privacy: LOCAL, rate, curvature, rule };
     let plan = params.check()?;
@@ -181,7 +181,7 @@ fn local_linearised(
     Ok(Box::new(Stepped::new(name, &place.setting(rounds)?, start).promising(guarantee)))
 }
 
-/// What the learners were tuned to.
+/// Parameters found on other seeds.
 #[derive(Debug)]
 struct Tuned {
     joint: f64,
@@ -211,7 +211,7 @@ fn tuned(places: &[Place]) -> Result<Tuned> {
 }
 
 /// The curators with sums.
-fn curators(place: &Place, rounds: u64, tuned: &Tuned) -> Result<Vec<Box<dyn Contestant>>> {
+fn curators(place: &Place, rounds: u64, tuned: &Tuned) -> Result<Vec<Box<dyn RunnableAlgorithm>>> {
     let setting = place.setting(rounds)?;
     // At this epsilon the default randomises contributions one by one; linearised ones are summed.
     let in_sums = JointToml {
@@ -224,20 +224,24 @@ fn curators(place: &Place, rounds: u64, tuned: &Tuned) -> Result<Vec<Box<dyn Con
         joint(&setting, JOINT_LINEAR.into(), JOINT, Some(rule(tuned.joint)))?,
         linearised(place, rounds, JOINT_LINEARISED.into(), JOINT, tuned.linearised)?,
         joint(&setting, AT_8_DEFAULT.into(), JOINT_AT_8, None)?,
-        Algorithm::Joint(in_sums).contestant(&setting)?,
+        Algorithm::Joint(in_sums).prepare(&setting)?,
         linearised(place, rounds, AT_8_LINEARISED.into(), JOINT_AT_8, tuned.linearised)?,
     ])
 }
 
 /// Everybody.
-fn contestants(place: &Place, rounds: u64, tuned: &Tuned) -> Result<Vec<Box<dyn Contestant>>> {
+fn algorithms(
+    place: &Place,
+    rounds: u64,
+    tuned: &Tuned,
+) -> Result<Vec<Box<dyn RunnableAlgorithm>>> {
     let setting = place.setting(rounds)?;
     let any = Stepped::new(ANY.into(), &setting, |_| {
         Ok(Box::new(|arms: &Arms, round: u64| round as usize % arms.count()) as Box<dyn Player>)
     });
-    let mut all: Vec<Box<dyn Contestant>> = vec![
+    let mut all: Vec<Box<dyn RunnableAlgorithm>> = vec![
         Box::new(any),
-        Algorithm::Linucb(LinUcbToml::named(NONE_LINEAR)).contestant(&setting)?,
+        Algorithm::Linucb(LinUcbToml::named(NONE_LINEAR)).prepare(&setting)?,
         linearised(place, rounds, NONE_LOGISTIC.into(), NO_NOISE, tuned.linearised)?,
         published(place, rounds, JOINT_PUBLISHED.into(), tuned.published)?,
         local(&setting, LOCAL_DEFAULT.into(), Rule::default())?,
@@ -260,7 +264,7 @@ impl Measured {
         stage: &Stage,
         place: Place,
         (rounds, trials): (u64, u64),
-        entrants: Vec<Box<dyn Contestant>>,
+        entrants: Vec<Box<dyn RunnableAlgorithm>>,
     ) -> Result<Self> {
         let name = format!("{}, T = {rounds:e}", place.name());
         (stage.progress)(&name);
@@ -293,7 +297,7 @@ pub fn clicks(stage: &Stage) -> Result<Vec<Claim>> {
     let tuned = tuned(&places)?;
     let mut all = Vec::new();
     for place in &places {
-        all.push(Measured::new(stage, *place, size, contestants(place, size.0, &tuned)?)?);
+        all.push(Measured::new(stage, *place, size, algorithms(place, size.0, &tuned)?)?);
     }
     if stage.extent == Extent::Full {
         // Curators only, where a linear model fits worst.

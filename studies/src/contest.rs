@@ -2,7 +2,7 @@
 
 use reticent_lab::{
     Experiment, Result,
-    algorithm::Contestant,
+    algorithm::RunnableAlgorithm,
     papers::{Claim, Judgement},
     report::summary::Estimate,
 };
@@ -16,15 +16,15 @@ pub(super) fn tune<C: Copy, S>(
     grid: &[C],
     settings: &[(S, u64)],
     trials: u64,
-    enter: impl Fn(&S, u64, String, C) -> Result<Box<dyn Contestant>>,
+    enter: impl Fn(&S, u64, String, C) -> Result<Box<dyn RunnableAlgorithm>>,
 ) -> Result<C> {
     let mut scores = vec![0.0; grid.len()];
     for (setting, rounds) in settings {
         let entries = grid.iter().enumerate();
-        let contestants = entries
+        let algorithms = entries
             .map(|(index, choice)| enter(setting, *rounds, index.to_string(), *choice))
             .collect::<Result<Vec<_>>>()?;
-        let experiment = Experiment::of("tuning", *rounds, trials, TUNING_SEED, contestants)?;
+        let experiment = Experiment::of("tuning", *rounds, trials, TUNING_SEED, algorithms)?;
         let summary = experiment.simulate(|_, _| ())?;
         for (score, algorithm) in scores.iter_mut().zip(&summary.algorithms) {
             *score += algorithm.final_regret.mean.max(1.0).ln();
@@ -41,7 +41,7 @@ pub(super) fn cell(regret: &Estimate) -> String {
     format!("{mean:.0} +- {standard_error:.0}; {median:.0}; {percentile_95:.0}")
 }
 
-/// Whether the first loses less in the median and in the tail.
+/// Tells whether the first loses less in the median and in the tail.
 pub(super) fn beats(one: &Estimate, two: &Estimate) -> bool {
     one.median < two.median && one.percentile_95 < two.percentile_95
 }

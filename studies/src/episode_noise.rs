@@ -20,7 +20,7 @@ use reticent_lab::{FastNoise, Result, algorithm::bandit::Budget, environment::bl
 
 /// Steps of the grid on which rewards are summed.
 const GRID: u64 = 1 << 20;
-/// An episode with a shuffler has at least so many people.
+/// Least number of people of an episode with a shuffler.
 const LEAST_BATCH: u64 = 16;
 /// The largest variance of a reward, in units of its squared range.
 const VARIANCE: f64 = 0.25;
@@ -34,7 +34,7 @@ pub(super) struct Size {
     protection: Protection,
 }
 
-/// How a sum is protected.
+/// Protection of a sum.
 #[derive(Debug, Clone, Copy)]
 enum Protection {
     Curator(DiscreteLaplace),
@@ -54,7 +54,7 @@ pub(super) struct EpisodeNoise {
 }
 
 impl EpisodeNoise {
-    /// Calibrated for a curator ([`TrustModel::Joint`]) or a shuffler, for episodes of at most so many people.
+    /// Calibrated for a curator ([`TrustModel::Joint`]) or a shuffler, for episodes of at most this number of people.
     pub(super) fn new(trust: TrustModel, privacy: Budget, most: u64) -> Result<Self> {
         let people = (0..).flat_map(|octave| [2_u64 << octave, 3 << octave]);
         let people = std::iter::once(1).chain(people).take_while(|people| *people < most);
@@ -99,7 +99,7 @@ impl EpisodeNoise {
     }
 }
 
-/// The largest local epsilon within the budget for so many people.
+/// Largest local epsilon within the budget for this number of people.
 fn batch(people: u64, Budget { epsilon, delta }: Budget) -> Result<Size> {
     let (mut low, mut high) = (epsilon, epsilon + 5.0 + (people as f64).ln());
     while high - low > 1e-3 {
@@ -151,7 +151,7 @@ impl EpisodeSum {
         };
     }
 
-    /// Adds many simulated people at once, of whom so many have the highest reward and the others the lowest.
+    /// Adds many simulated people at once, of whom `highest` have the highest reward and the others the lowest.
     pub(super) fn add_simulated(
         &mut self,
         size: &Size,

@@ -14,7 +14,7 @@
 //! | `Elimination` | the same with all sums pooled, a tuned w, and the deviation of the difference | |
 //! | `Optimism` | the arm with the largest `<theta, x> + w deviation(x)`, until det V has grown by a factor | rarely switching OFUL (Abbasi-Yadkori et al. 2011), with the episodes of AdaP-UCB (Azize and Basu 2022) |
 //!
-//! What is released is means of episodes only, so privacy does not depend on the strategy; no width is certified.
+//! Releases are means of episodes only, so privacy does not depend on the strategy; no width is certified.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -28,7 +28,7 @@ use reticent_lab::{
     FastNoise, Result, algorithm::bandit::BlockLearner, environment::blocks::Player,
 };
 
-/// How the next episode is chosen.
+/// Choice of the next episode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Strategy {
     /// Phased elimination as published.
@@ -39,7 +39,7 @@ pub(super) enum Strategy {
     Optimism,
 }
 
-/// What an [`Episodes`] is told beforehand.
+/// Parameters of a [`Episodes`].
 #[derive(Debug, Clone, Copy)]
 pub(super) struct EpisodesParams {
     pub(super) strategy: Strategy,
@@ -74,7 +74,7 @@ pub(super) struct Episodes<N> {
     phase: u32,
     /// The present episode first.
     queue: VecDeque<Episode>,
-    /// What the people of the present episode have given.
+    /// Sums of the present episode.
     sum: EpisodeSum,
 }
 

@@ -38,7 +38,7 @@ fn epsilon_of_interest() -> Result<f64> {
 /// A design with what was measured of it.
 struct Row {
     name: String,
-    /// What the server and everybody else learn of a person is priced for these.
+    /// Data of a person that the guarantee covers.
     covers: &'static str,
     design: Design,
     days: Vec<Day>,
@@ -59,7 +59,7 @@ impl Row {
         self.days.iter().map(of).sum::<f64>() / self.days.len() as f64
     }
 
-    /// How much less it loses than the other, trial by trial: the mean, and its standard error.
+    /// Gain over the other, trial by trial: the mean, and its standard error.
     fn gain_over(&self, other: &Row) -> Estimate {
         let pairs = self.regrets().into_iter().zip(other.regrets());
         Estimate::of(&pairs.map(|(own, other)| other - own).collect::<Vec<_>>())
@@ -86,12 +86,12 @@ impl Row {
     }
 }
 
-/// The least epsilon of so many of these events.
+/// Least epsilon of this number of these events.
 fn epsilon_of(event: Event, times: u64, trust: TrustModel) -> Result<f64> {
     Ok(Guarantee::of_person(&event, times, trust, DELTA)?.epsilon())
 }
 
-/// What a design promises of one, six and thirty refreshes, if anything.
+/// Epsilons of a design for one, six and thirty refreshes, if it has any.
 fn epsilons(design: Design, people: u64) -> Result<Option<[f64; 3]>> {
     let mut found = [0.0; 3];
     for (epsilon, refreshes) in found.iter_mut().zip(REFRESHES) {
@@ -184,7 +184,7 @@ pub fn firefox(stage: &Stage) -> Result<Vec<Claim>> {
     Ok(claims)
 }
 
-/// What the accountant says of the encoding.
+/// Claims on the certificate of the encoding.
 fn price(interest: f64, server: &Row) -> Claim {
     let [refresh, six, thirty] = server.epsilons.unwrap_or([f64::NAN; 3]);
     let whole = INTERESTS as f64 * interest;
@@ -203,7 +203,7 @@ fn price(interest: f64, server: &Row) -> Claim {
     }
 }
 
-/// Whether a design loses no more than what runs today.
+/// Claims that a design loses no more than the one that runs today.
 fn compare(what: &str, how: &str, row: &Row, today: &Row) -> Claim {
     let gain = row.gain_over(today);
     let (own, other) = (row.regret(), today.regret());

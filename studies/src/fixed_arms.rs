@@ -19,7 +19,7 @@ use super::{
 use reticent_lab::{
     Experiment, FastNoise, Result,
     algorithm::{
-        Contestant,
+        RunnableAlgorithm,
         bandit::{Algorithm, Budget, InBlocks, JointToml, LinUcbToml, ShuffleToml},
     },
     papers::{Claim, Extent, Judgement, Stage},
@@ -33,9 +33,9 @@ use reticent_lab::{
 const DELTA: f64 = 1e-6;
 /// Learners are tuned at this epsilon.
 const EPSILON: f64 = 1.0;
-/// What was tuned at 1 is also measured here.
+/// Epsilons at which parameters that were tuned at 1 are measured too.
 const OTHER_EPSILONS: [f64; 2] = [0.1, 8.0];
-/// Episodes have at most so many people.
+/// Largest number of people of an episode.
 const MOST_PEOPLE: u64 = 1 << 24;
 
 const NONE: &str = "no privacy";
@@ -49,7 +49,7 @@ const SHUFFLE: &str = "shuffle, default";
 const SHUFFLE_ELIMINATION: &str = "shuffle, elimination";
 const SHUFFLE_OPTIMISM: &str = "shuffle, optimism in episodes";
 
-/// So many people in a place, at this epsilon.
+/// A number of people in a place, at this epsilon.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Problem {
     place: Place,
@@ -71,7 +71,7 @@ impl Problem {
 /// Width and growth of a learner in episodes.
 type Pace = (f64, f64);
 
-/// What the learners were tuned to.
+/// Parameters found on other seeds.
 struct Tuned {
     joint: Rule,
     elimination: Pace,
@@ -125,13 +125,17 @@ impl Noises {
     }
 }
 
-fn joint(problem: &Problem, name: String, rule: Option<Rule>) -> Result<Box<dyn Contestant>> {
+fn joint(
+    problem: &Problem,
+    name: String,
+    rule: Option<Rule>,
+) -> Result<Box<dyn RunnableAlgorithm>> {
     let setting = problem.place.setting(problem.rounds)?;
     let lines = JointToml { rule, name: Some(name.clone()), ..JointToml::new(problem.privacy()) };
     let plan = lines.params(&setting)?.check()?;
     if plan.sums().mechanism == Mechanism::Reports {
         // Reports are made person by person.
-        return Algorithm::Joint(lines).contestant(&setting);
+        return Algorithm::Joint(lines).prepare(&setting);
     }
     Ok(Box::new(InBlocks::joint(name, plan, &problem.place.world())?))
 }
@@ -142,7 +146,7 @@ fn episodes(
     noise: &Arc<EpisodeNoise>,
     strategy: Strategy,
     (width, growth): Pace,
-) -> Box<dyn Contestant> {
+) -> Box<dyn RunnableAlgorithm> {
     let rounds = problem.rounds;
     let params = EpisodesParams { strategy, rewards: (0.0, 1.0), rounds, width, growth };
     let (world, sizes) = (problem.place.dense_world(), noise.clone());
@@ -174,12 +178,12 @@ fn tuned(places: &[Place]) -> Result<Tuned> {
     })
 }
 
-/// All contestants; with those that are stepped person by person if asked for.
-fn contestants(
+/// All algorithms; with those that are stepped person by person if asked for.
+fn algorithms(
     problem: &Problem,
     stepped: bool,
     tuned: &Tuned,
-) -> Result<Vec<Box<dyn Contestant>>> {
+) -> Result<Vec<Box<dyn RunnableAlgorithm>>> {
     let in_episodes =
         |name: &str, noise, strategy, pace| episodes(problem, name.into(), noise, strategy, pace);
     let Noises { curator, shuffler } = &Noises::new(problem.epsilon)?;
@@ -202,8 +206,8 @@ fn contestants(
         let setting = problem.place.setting(problem.rounds)?;
         let privacy = problem.privacy();
         let shuffle = ShuffleToml { name: Some(SHUFFLE.into()), ..ShuffleToml::new(privacy) };
-        all.push(Algorithm::Linucb(LinUcbToml::named(NONE)).contestant(&setting)?);
-        all.push(Algorithm::Shuffle(shuffle).contestant(&setting)?);
+        all.push(Algorithm::Linucb(LinUcbToml::named(NONE)).prepare(&setting)?);
+        all.push(Algorithm::Shuffle(shuffle).prepare(&setting)?);
     }
     Ok(all)
 }
@@ -253,7 +257,7 @@ pub fn fixed_arms(stage: &Stage) -> Result<Vec<Claim>> {
             let name = problem.name();
             (stage.progress)(&name);
             let stepped = rounds <= most_stepped && epsilon == EPSILON;
-            let entrants = contestants(&problem, stepped, &tuned)?;
+            let entrants = algorithms(&problem, stepped, &tuned)?;
             let experiment = Experiment::of(&name, rounds, trials, SEED, entrants)?;
             let summary = experiment.simulate(|_, _| ())?;
             let folder = name.replace(", ", "-").replace(" = ", "").replace(' ', "-");
@@ -382,7 +386,7 @@ mod tests {
             let stepped = JointToml { name: Some("stepped".into()), ..JointToml::new(privacy) };
             let entrants = vec![
                 joint(&problem, "blocks".into(), None).unwrap(),
-                Algorithm::Joint(stepped).contestant(&setting).unwrap(),
+                Algorithm::Joint(stepped).prepare(&setting).unwrap(),
             ];
             let experiment = Experiment::of("both", problem.rounds, 60, 5, entrants).unwrap();
             let summary = experiment.simulate(|_, _| ()).unwrap();
@@ -394,7 +398,7 @@ mod tests {
         }
     }
 
-    /// Every contestant of both trust models may be entered at every epsilon, with a certificate that is within it.
+    /// Every algorithm of both trust models may be entered at every epsilon, with a certificate that is within it.
     #[test]
     fn everybody_is_certified_within_the_budget() {
         let tuned = Tuned {
@@ -406,13 +410,13 @@ mod tests {
         };
         for epsilon in [EPSILON, OTHER_EPSILONS[1]] {
             let problem = Problem { place: Place::Separate(3), rounds: 2000, epsilon };
-            for contestant in contestants(&problem, true, &tuned).unwrap() {
-                let Some(guarantee) = contestant.guarantee() else {
-                    assert_eq!(contestant.name(), NONE);
+            for algorithm in algorithms(&problem, true, &tuned).unwrap() {
+                let Some(guarantee) = algorithm.guarantee() else {
+                    assert_eq!(algorithm.name(), NONE);
                     continue;
                 };
                 let share = guarantee.epsilon() / epsilon;
-                assert!((0.99..=1.0).contains(&share), "{}: {share}", contestant.name());
+                assert!((0.99..=1.0).contains(&share), "{}: {share}", algorithm.name());
             }
         }
     }

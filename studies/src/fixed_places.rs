@@ -10,12 +10,12 @@ use reticent_lab::{
     environment::{Environment, SphereParams},
 };
 
-/// Where arms are.
+/// Places of arms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
-    /// So many arms on the sphere.
+    /// A number of arms on the sphere.
     Sphere(usize),
-    /// So many arms without common features.
+    /// A number of arms without common features.
     Separate(usize),
 }
 

@@ -14,7 +14,7 @@
 //! release them; mu^2 is divided between the two, and their events compose. The noise of running sums covers contributions that are chosen after
 //! earlier releases were seen (`Event::GridGaussian`).
 //!
-//! **Privacy, with nobody trusted.** The person's device makes `x'' = 2 sqrt(c) x` and `y'' = 2 sqrt(c) (z - o + (y - mu) / c)` with a constant curvature c,
+//! **Privacy, local.** The person's device makes `x'' = 2 sqrt(c) x` and `y'' = 2 sqrt(c) (z - o + (y - mu) / c)` with a constant curvature c,
 //! which is public, and core's local protocol randomises them as it does any features and rewards within these bounds.
 
 use std::sync::Arc;
@@ -44,7 +44,7 @@ const LEAST_SHARE: f64 = 1.0 / 16.0;
 /// The share of mu^2 that the vector part has.
 const VECTOR_SHARE: f64 = 0.7;
 
-/// What a [`Linearised`] is told beforehand.
+/// Parameters of a [`Linearised`].
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LinearisedParams {
     pub(super) rounds: u64,
@@ -167,7 +167,7 @@ fn log_odds(rate: f64) -> f64 {
     (rate / (1.0 - rate)).ln()
 }
 
-/// Where the loss is linearised for somebody of these log-odds, less the offset: z - o, mu and w, which is at most `largest`.
+/// Linearisation of the loss at these log-odds, less the offset: z - o, mu and w, which is at most `largest`.
 fn tangent(rate: f64, product: f64, largest: f64) -> (f64, f64, f64) {
     // The smaller root of mu (1 - mu) = w.
     let root = |w: f64| 0.5 * (1.0 - (1.0 - 4.0 * w).max(0.0).sqrt());
@@ -211,10 +211,10 @@ impl<N: Noise> Player for Linearised<N> {
     }
 }
 
-/// What a [`LinearisedLocal`] is told beforehand.
+/// Parameters of a [`LinearisedLocal`].
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LinearisedLocalParams {
-    /// What arms are like.
+    /// Law of the arms.
     pub(super) bounds: Bounds,
     pub(super) privacy: Budget,
     /// The nominal click rate.
@@ -266,7 +266,7 @@ pub(super) struct LinearisedLocal {
     server: Server,
     model: Arc<Model>,
     noise: FastNoise,
-    /// Who has chosen and not reported yet.
+    /// People who have chosen and not reported yet.
     person: Option<Person<FastNoise>>,
 }
 
@@ -325,7 +325,7 @@ mod tests {
         }
     }
 
-    /// Without noise to speak of, people who always click on one feature and never on another are told apart.
+    /// Without noise to speak of, people who always click on one feature and never on another are distinguished.
     #[test]
     fn a_clear_preference_is_learnt() {
         let privacy = Budget { epsilon: 1000.0, delta: 1e-6 };

@@ -31,7 +31,7 @@ const GRID: f64 = (1_u64 << 20) as f64;
 /// People before the first fit.
 const FIRST: u64 = 256;
 
-/// What a [`PublishedGlm`] is told beforehand.
+/// Parameters of a [`PublishedGlm`].
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PublishedGlmParams {
     pub(super) rounds: u64,

@@ -38,7 +38,7 @@ use super::contest::{SEED, cell, certified, compared, tune};
 use reticent_lab::{
     Experiment, Result,
     algorithm::{
-        Contestant,
+        RunnableAlgorithm,
         bandit::{Algorithm, Budget, LinUcbToml, LocalToml, Stepped},
     },
     environment::blocks::Player,
@@ -71,7 +71,7 @@ struct Problem {
     epsilon: f64,
 }
 
-/// What was found on other seeds.
+/// Parameters found on other seeds.
 #[derive(Debug, Clone, Copy)]
 struct Tuned {
     one_cap: f64,
@@ -129,7 +129,7 @@ fn rule(bonus: f64) -> Rule {
 }
 
 impl Problem {
-    /// What it shares with other worlds.
+    /// Problem that it shares with other environments.
     fn kind(&self, rounds: u64) -> String {
         format!("d = {}, epsilon = {}, T = {rounds:e}", self.dimension, self.epsilon)
     }
@@ -144,14 +144,14 @@ impl Problem {
         name: String,
         method: Option<Method>,
         rule: Rule,
-    ) -> Result<Box<dyn Contestant>> {
+    ) -> Result<Box<dyn RunnableAlgorithm>> {
         let setting = self.world.setting(self.dimension, rounds)?;
         let lines = LocalToml { name: Some(name), method, rule, ..LocalToml::new(self.privacy()) };
-        Algorithm::Local(lines).contestant(&setting)
+        Algorithm::Local(lines).prepare(&setting)
     }
 
     /// The default before both caps were among its choices: the randomiser with the least noise.
-    fn one_cap(&self, rounds: u64, name: String, bonus: f64) -> Result<Box<dyn Contestant>> {
+    fn one_cap(&self, rounds: u64, name: String, bonus: f64) -> Result<Box<dyn RunnableAlgorithm>> {
         let bounds = self.world.setting(self.dimension, rounds)?.bounds;
         let noise = |method: &Method| -> Result<f64> {
             let report = ReportParams::new(bounds, self.epsilon, DELTA);
@@ -170,7 +170,7 @@ impl Problem {
         self.deployed(rounds, name, Some(best.1), rule(bonus))
     }
 
-    fn axis(&self, rounds: u64, name: String, bonus: f64) -> Result<Box<dyn Contestant>> {
+    fn axis(&self, rounds: u64, name: String, bonus: f64) -> Result<Box<dyn RunnableAlgorithm>> {
         self.deployed(rounds, name, Some(Method::UnitAxis), rule(bonus))
     }
 
@@ -181,7 +181,7 @@ impl Problem {
         map: Map,
         width: Width,
         asking: Option<Asking>,
-    ) -> Result<Box<dyn Contestant>> {
+    ) -> Result<Box<dyn RunnableAlgorithm>> {
         let (dimension, epsilon) = (self.dimension, self.epsilon);
         let setting = self.world.setting(dimension, rounds)?;
         let bounds = setting.bounds;
@@ -215,7 +215,7 @@ impl Problem {
         rounds: u64,
         name: String,
         (reach, width): (f64, Width),
-    ) -> Result<Box<dyn Contestant>> {
+    ) -> Result<Box<dyn RunnableAlgorithm>> {
         let sizes = self.world.sizes(self.dimension)?;
         self.mapped(rounds, name, Map::Public { sizes, reach }, width, None)
     }
@@ -225,7 +225,7 @@ impl Problem {
         rounds: u64,
         name: String,
         (whitening, width): (Whitening, Width),
-    ) -> Result<Box<dyn Contestant>> {
+    ) -> Result<Box<dyn RunnableAlgorithm>> {
         self.mapped(rounds, name, Map::Learnt(whitening), width, None)
     }
 
@@ -234,17 +234,17 @@ impl Problem {
         rounds: u64,
         name: String,
         (asking, width): (Asking, Width),
-    ) -> Result<Box<dyn Contestant>> {
+    ) -> Result<Box<dyn RunnableAlgorithm>> {
         let never = Map::Learnt(whitening(1.0, f64::INFINITY, 0.0));
         self.mapped(rounds, name, never, width, Some(asking))
     }
 
-    fn contestants(&self, rounds: u64, tuned: &Tuned) -> Result<Vec<Box<dyn Contestant>>> {
+    fn algorithms(&self, rounds: u64, tuned: &Tuned) -> Result<Vec<Box<dyn RunnableAlgorithm>>> {
         let setting = self.world.setting(self.dimension, rounds)?;
         let (whitening, width) = tuned.whitened;
         let never = Whitening { gate: f64::INFINITY, ..whitening };
         Ok(vec![
-            Algorithm::Linucb(LinUcbToml::named(NONE)).contestant(&setting)?,
+            Algorithm::Linucb(LinUcbToml::named(NONE)).prepare(&setting)?,
             self.one_cap(rounds, ONE_CAP.into(), tuned.one_cap)?,
             self.axis(rounds, AXIS.into(), tuned.axis)?,
             self.public(rounds, PUBLIC.into(), tuned.public)?,
@@ -279,7 +279,7 @@ fn file_name(text: &str) -> String {
     text.replace(", ", "-").replace(" = ", "").replace(' ', "-")
 }
 
-/// One problem with so many people.
+/// One problem with a number of people.
 struct Measured {
     problem: Problem,
     rounds: u64,
@@ -292,7 +292,7 @@ impl Measured {
         trusted: &str,
         problem: Problem,
         (rounds, trials): (u64, u64),
-        entrants: Vec<Box<dyn Contestant>>,
+        entrants: Vec<Box<dyn RunnableAlgorithm>>,
     ) -> Result<Self> {
         let name = format!("{trusted} trusted, {}, {}", problem.world.name(), problem.kind(rounds));
         (stage.progress)(&name);
@@ -336,7 +336,7 @@ pub fn whitening_of_features(stage: &Stage) -> Result<Vec<Claim>> {
     for &(dimension, epsilon, rounds, trials) in sizes {
         for world in World::ALL {
             let problem = Problem { world, dimension, epsilon };
-            let entrants = problem.contestants(rounds, &tuned)?;
+            let entrants = problem.algorithms(rounds, &tuned)?;
             all.push(Measured::new(stage, "nobody", problem, (rounds, trials), entrants)?);
         }
         report::write(stage.folder, "whitening.md", table(&all, &COLUMNS, &format!("{tuned:?}")))?;

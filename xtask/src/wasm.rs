@@ -1,10 +1,10 @@
-//! Core as WebAssembly, with the toolchain's own target if it is installed and else with Debian's.
+//! Core as WebAssembly, with the target of the toolchain, which rustup adds, and else with Debian's.
 //!
 //! Debian ships the standard library for WebAssembly as source (`rust-web-src`), which only its own compiler accepts.
 
 use std::{path::Path, process::Command};
 
-use crate::tools::{debian_packages, root, root_command, skip, step};
+use crate::tools::{debian_packages, on_path, root, root_command, skip, step};
 
 /// The target's name.
 pub const TARGET: &str = "wasm32-unknown-unknown";
@@ -14,8 +14,13 @@ const DEBIAN: [&str; 3] = ["/usr/bin/cargo", "/usr/bin/rustc", "/usr/bin/wasm-ld
 
 /// Installs a compiler for WebAssembly, if there is none. It comes over the network.
 pub fn fetch() -> Result<(), String> {
-    let complete = DEBIAN.iter().all(|tool| Path::new(tool).exists());
-    if installed_target() || complete {
+    if installed_target() {
+        return Ok(());
+    }
+    if on_path("rustup") {
+        return step("rustup", root_command("rustup").args(["target", "add", TARGET]));
+    }
+    if DEBIAN.iter().all(|tool| Path::new(tool).exists()) {
         return Ok(());
     }
     debian_packages(&["rustc-web", "cargo-web", "rust-web-src", "lld"])

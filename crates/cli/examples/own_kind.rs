@@ -11,7 +11,7 @@ use reticent::{
 use reticent_lab::{
     FastNoise, Kinds, Result,
     algorithm::{
-        Contestant,
+        RunnableAlgorithm,
         bandit::{Budget, Setting, Stepped},
     },
     environment::Environment,
@@ -81,7 +81,11 @@ fn one() -> f64 {
 }
 
 /// The offer that the noisy sums favour, without exploration. The rule sees releases only, so the accountant certifies it.
-fn greedy(keys: &GreedyKeys, name: String, setting: &Setting) -> Result<Box<dyn Contestant>> {
+fn greedy(
+    keys: &GreedyKeys,
+    name: String,
+    setting: &Setting,
+) -> Result<Box<dyn RunnableAlgorithm>> {
     let Budget { epsilon, delta } = keys.privacy;
     let dimension = setting.bounds.dimension;
     let domain = Domain::regression(dimension, setting.bounds.feature_bound, 1.0);

@@ -1,4 +1,4 @@
-//! What was chosen: kept on the device from the choice to its reward, which may come on another page or after a restart.
+//! A choice: kept on the device until its reward, which may come on another page or after a restart.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ pub struct Choice {
     pub(crate) features: Vec<f64>,
 }
 
-/// Without the features: what is printed may leave the device.
+/// Without the features: printed text may leave the device.
 impl fmt::Debug for Choice {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = formatter.debug_struct("Choice");
@@ -29,15 +29,15 @@ impl Drop for Choice {
     }
 }
 
-/// Writes over numbers that nobody will read again.
+/// Writes over numbers that are no longer needed.
 fn forget(numbers: &mut [f64]) {
     numbers.fill(0.0);
-    // Otherwise a compiler may leave out what nobody reads.
+    // Otherwise a compiler may leave out writes that are never read.
     std::hint::black_box(numbers);
 }
 
 impl Choice {
-    /// Which of the actions was chosen, counted from 0.
+    /// Index of the chosen action, counted from 0.
     pub fn index(&self) -> usize {
         self.index as usize
     }

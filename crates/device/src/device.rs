@@ -1,4 +1,4 @@
-//! One person's half on a device: a [`Person`] with the rule for features before it and a ledger behind it.
+//! A device: a [`Person`] with the rule for features before it and a ledger behind it.
 
 use crate::{Choice, Ledger, Limits, ProtocolPlan};
 use reticent::{
@@ -10,7 +10,7 @@ use reticent::{
     refuse_if,
 };
 
-/// The half of one installation under one protocol. It counts by the ledger that it is given, and stores nothing.
+/// The device of one installation under one protocol. It counts by the ledger that it is given, and stores nothing.
 ///
 /// ```
 /// use reticent::{features::{Encoding, FeaturesParams, Value}, noise::SecureNoise};
@@ -43,7 +43,7 @@ pub struct Device<N> {
 }
 
 impl<N: Noise> Device<N> {
-    /// The half of a person who brings this level. A protocol or a level beyond their limits is refused.
+    /// The device of a person who brings this level. A protocol or a level beyond their limits is refused.
     pub fn new(protocol: ProtocolPlan, limits: Limits, level: usize, noise: N) -> Result<Self> {
         limits.check(&protocol)?;
         limits.check_level(&protocol, level)?;
@@ -63,7 +63,7 @@ impl<N: Noise> Device<N> {
         Ok(Device { protocol, limits, person, agreed, model: None })
     }
 
-    /// What was agreed on.
+    /// The protocol that it was made from.
     pub fn protocol(&self) -> &ProtocolPlan {
         &self.protocol
     }

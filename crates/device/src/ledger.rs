@@ -1,11 +1,11 @@
-//! How many reports an installation has made in the present period: at most k, whatever happens in between.
+//! Number of reports that an installation has made in the present period: at most k, whatever happens in between.
 //!
 //! A device reads the ledger, makes a report, stores the ledger that comes with it, and only then lets the report go; all of that in one transaction
 //! of its storage, so that two programs that share the storage share one count.
 //!
 //! - **Another protocol of the same loop** counts on: reports made earlier in the period under other parameters use up the new protocol's k, of which
 //!   the smallest of the period counts, and a period ends no earlier than it would have. A server that changes its protocol gets no new reports by it.
-//!   [`Limits`](crate::Limits) says what all of them together cost at most.
+//!   [`Limits`](crate::Limits) bounds the cost of all of them together.
 //! - **A protocol with the other kind of noise** (Gaussian, or one whose guarantee needs no delta) gets no report in a period with reports of the first
 //!   kind: each kind by itself could use up the person's limits.
 //! - **A clock that is set back** changes nothing: a period ends when its end has come, and not before.
@@ -19,13 +19,13 @@ use reticent::{Error, Result, randomize::Spent, wire};
 pub struct Ledger {
     /// The loop's name.
     name: String,
-    /// When the period ends, in seconds after the beginning of 1970.
+    /// End of the period, in seconds after the beginning of 1970.
     end: u64,
     /// The smallest k of the protocols of this period.
     most: u64,
     /// Reports of this period under earlier protocols of the loop.
     earlier: u64,
-    /// Whether the noise of this period's reports is of the kind that needs no delta.
+    /// True if the noise of this period's reports is of the kind that needs no delta.
     pure: bool,
     /// Reports of this period under the present one, by level.
     spent: Spent,
@@ -67,7 +67,7 @@ impl Ledger {
         Ok(Ledger { earlier: self.reports(), most, end, pure, ..new })
     }
 
-    /// The same where a period that begins with the next report lasts for so many seconds at least. Periods end at multiples of their length, which the server
+    /// The same where a period that begins with the next report lasts for `least` seconds or more. Periods end at multiples of their length, which the server
     /// chooses: one that begins anew might end at once.
     pub(crate) fn lasting(self, seconds: u64, least: u64) -> Self {
         match self.reports() {
@@ -91,12 +91,12 @@ impl Ledger {
         self.most
     }
 
-    /// When the period ends, in seconds after the beginning of 1970; `u64::MAX` if it never does.
+    /// End of the period, in seconds after the beginning of 1970; `u64::MAX` if it never does.
     pub fn end(&self) -> u64 {
         self.end
     }
 
-    /// What was spent under the present protocol.
+    /// Reports by level under the present protocol.
     pub(crate) fn spent(&self) -> &Spent {
         &self.spent
     }

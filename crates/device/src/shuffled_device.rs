@@ -1,4 +1,4 @@
-//! One person's half of a loop with a shuffler: a [`Device`] whose protocol is priced by what a batch hides.
+//! A device of a loop with a shuffler: a [`Device`] whose protocol is priced by the noise of a batch.
 //!
 //! Its reports carry little noise and are for the shuffler's batches alone. They must be sealed before they leave: [`sealed`](crate::sealed) does that.
 
@@ -12,14 +12,14 @@ use reticent::{
     randomize::Report,
 };
 
-/// The half of one installation. It counts by the ledger that it is given, and stores nothing.
+/// The device of one installation. It counts by the ledger that it is given, and stores nothing.
 #[derive(Debug)]
 pub struct ShuffledDevice<N> {
     device: Device<N>,
 }
 
 impl<N: Noise> ShuffledDevice<N> {
-    /// The half of a person. A protocol beyond their limits is refused, by this device's own accountant.
+    /// The device of a person. A protocol beyond their limits is refused, by this device's own accountant.
     pub fn new(protocol: &ShuffledProtocol<'_>, limits: Limits, noise: N) -> Result<Self> {
         limits.check_shuffled(protocol)?;
         let (plan, agreed) = (ProtocolPlan::shuffled(protocol)?, hash::of_bytes(&protocol.bytes()));
@@ -46,7 +46,7 @@ impl<N: Noise> ShuffledDevice<N> {
         self.device.choose(context, actions)
     }
 
-    /// The ledger of this installation at a time; `stored` is what it stored last, if anything.
+    /// The ledger of this installation at a time; `stored` is the one that it stored last, if there is one.
     pub fn ledger(&self, stored: Option<&Ledger>, seconds: u64) -> Result<Ledger> {
         self.device.ledger(stored, seconds)
     }

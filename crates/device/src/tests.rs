@@ -33,7 +33,7 @@ fn actions() -> Vec<Value> {
     ["news", "sport"].iter().map(|topic| Value::from_iter([("topic", *topic)])).collect()
 }
 
-/// The half of somebody who asked for this very loop.
+/// The device of a person who asked for this very loop.
 fn device(protocol: &ProtocolPlan) -> Result<Device<Seeded>> {
     let limits = Limits::of(&protocol.params().name);
     Device::new(protocol.clone(), limits, 0, Seeded(1))
@@ -152,7 +152,7 @@ fn errors_count_nothing_and_damaged_states_are_refused() -> Result<()> {
     Ok(())
 }
 
-/// What little code accepts of a damaged message is what the other reader makes of it, and every message that is written is accepted.
+/// Little code accepts of damaged messages only those that the other reader reads as the same value, and every message that is written.
 #[test]
 fn little_code_reads_the_same_messages() -> Result<()> {
     let methods = [Method::GramGaussian { split: 0.5 }, Method::UnitGram, Method::UnitPair];
@@ -229,7 +229,7 @@ fn protocols_that_would_show_features_are_refused() -> Result<()> {
     Ok(())
 }
 
-/// A server that names another loop, or asks for more than the person accepts, gets no half.
+/// A server that names another loop, or asks for more than the person accepts, gets no device.
 #[test]
 fn protocols_and_levels_beyond_the_persons_limits_are_refused() -> Result<()> {
     let protocol = params().check()?;

@@ -113,7 +113,7 @@ fn model(protocol: &ProtocolPlan) -> String {
     to_json(&server.publish().expect("a model"))
 }
 
-/// The limits of somebody who asked for the loop of the case.
+/// The limits of a person who asked for the loop of the case.
 fn home() -> Limits {
     Limits::of("home")
 }

@@ -91,7 +91,7 @@ fn model(plan: &ShufflePlan) -> String {
     let mut features = vec![0.0; rule().check().expect("a rule").dimension()];
     features[0] = 0.5;
     let mut report = |_| {
-        let mut person = plan.person(noise.split().expect("a key")).expect("a half");
+        let mut person = plan.person(noise.split().expect("a key")).expect("a device");
         person.report(&first, &features, 1.0).expect("reported").values().to_vec()
     };
     let reports = (0..BATCH).map(&mut report).collect();
@@ -165,8 +165,8 @@ fn a_sealed_report_of_the_case_is_the_golden_one() {
         let limits = Limits { epsilon: 4.0, delta: 1e-3, ..Limits::of("mixed") };
         let answers = [&sealing, &own].map(|answer| answer.to_string().into_bytes());
         let answers = answers.each_ref().map(Vec::as_slice);
-        let mut device =
-            SealedDevice::new(plan_text.as_bytes(), answers, limits, Keys::new()).expect("a half");
+        let mut device = SealedDevice::new(plan_text.as_bytes(), answers, limits, Keys::new())
+            .expect("a device");
         device.set_model(little::model(model_text.as_bytes()).expect("a model")).expect("its own");
         let record = |value: &Json| {
             Value::from_json("record", value.to_string().as_bytes()).expect("a record")

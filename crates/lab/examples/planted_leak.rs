@@ -80,8 +80,8 @@ fn main() -> Result<()> {
     };
     let right = Stepped::curated("behind an aggregator".into(), &shop, sums, 1e-6, greedy)?;
 
-    let contestants = vec![Box::new(leak) as _, Box::new(right) as _];
-    let experiment = Experiment::of("a planted leak", rounds, 1, 7, contestants)?;
+    let algorithms = vec![Box::new(leak) as _, Box::new(right) as _];
+    let experiment = Experiment::of("a planted leak", rounds, 1, 7, algorithms)?;
     println!("{}", certify(&experiment).table());
     let findings = audit(&experiment, &AuditOptions::default(), |_, _| ())?;
     println!("{}", findings.table());

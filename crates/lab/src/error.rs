@@ -55,7 +55,7 @@ pub enum Error {
     Stopped {
         /// For each algorithm: its name, finished trials, all trials.
         finished: Vec<(String, usize, usize)>,
-        /// Where they are kept.
+        /// Folder in which they are kept.
         folder: PathBuf,
     },
     /// A trial was stopped before its last round.
@@ -74,7 +74,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether the caller's input is at fault, rather than the machine or this program.
+    /// Tells whether the caller's input is at fault, rather than the machine or this program.
     pub fn is_bad_input(&self) -> bool {
         match self {
             Error::Core(_) | Error::Experiment { .. } | Error::Unreadable { .. } => true,

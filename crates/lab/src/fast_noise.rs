@@ -132,7 +132,7 @@ impl Noise for FastNoise {
     }
 }
 
-/// Where the tail begins, and the area of each strip, for 256 strips (Doornik 2005, for `exp(-x^2/2)`).
+/// Beginning of the tail, and the area of each strip, for 256 strips (Doornik 2005, for `exp(-x^2/2)`).
 const LAST_EDGE: f64 = 3.654_152_885_361_008_8;
 const STRIP_AREA: f64 = 0.004_928_673_233_992_336;
 

@@ -1,4 +1,4 @@
-//! Which code made a result.
+//! The version of the code that made a result.
 
 use std::sync::OnceLock;
 

@@ -150,8 +150,8 @@ pub(crate) fn certify(
 ) -> Answer<Vec<Promise>> {
     let experiment = experiment(py, text, overrides, base)?;
     let one = |cell: &reticent_lab::algorithm::Cell| {
-        let guarantee = cell.contestant.guarantee().cloned().map(Guarantee::from);
-        (cell.name.clone(), guarantee, cell.contestant.remarks())
+        let guarantee = cell.algorithm.guarantee().cloned().map(Guarantee::from);
+        (cell.name.clone(), guarantee, cell.algorithm.remarks())
     };
     Ok(experiment.cells().iter().map(one).collect())
 }

@@ -28,12 +28,12 @@ use reticent_lab::{FastNoise, Result, play::trial::mix};
 pub(super) const RELEASES: u64 = 144;
 /// delta of everything that is stated.
 pub(super) const DELTA: f64 = 1e-6;
-/// How common the levels of an interest are.
+/// Shares of the levels of an interest.
 const SHARES: [f64; STRENGTHS.len()] = [0.55, 0.2, 0.15, 0.1];
 const DIMENSION: usize = 2 * INTERESTS + 1;
 const RULE: Rule = Rule::Thompson { ridge: 3.0, width: 0.5, members: 64, minimum_probability: 0.0 };
 
-/// What is sent, and who chooses.
+/// Message of a design, and the party that chooses.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Design {
     /// Interests and clicks as they are.
@@ -48,7 +48,7 @@ pub(super) enum Design {
     Shuffled(f64),
 }
 
-/// What a day came to.
+/// Result of a day.
 pub(super) struct Day {
     /// Clicks that the best section would have had more, in expectation, after each release.
     pub(super) regret: Vec<f64>,
@@ -255,7 +255,7 @@ impl Visits {
         })
     }
 
-    /// The levels of the next person, or nobody at the end of the day.
+    /// The levels of the next person; none at the end of the day.
     fn next(&mut self) -> Result<Option<[usize; INTERESTS]>> {
         if self.seen == self.people {
             return Ok(None);
@@ -291,7 +291,7 @@ impl Visits {
         f64::from(u8::from(self.noise.uniform() < self.means[section]))
     }
 
-    /// Whether ten minutes end with the present person.
+    /// Tells whether ten minutes end with the present person.
     fn is_release(&self) -> bool {
         self.seen.is_multiple_of(self.people / RELEASES)
     }

@@ -18,7 +18,7 @@ use reticent::{noise::Noise, privacy::Event};
 pub(super) const KEPT: f64 = 0.92;
 /// The probability that a 0 becomes 1.
 pub(super) const FLIPPED: f64 = 0.0288;
-/// What a level stands for: the lower end of its range, as the server decodes it.
+/// Strength of a level: the lower end of its range, as the server decodes it.
 pub(super) const STRENGTHS: [f64; 4] = [0.0, 0.25, 0.46, 0.8];
 /// Interests that are sent.
 pub(super) const INTERESTS: usize = 8;
@@ -26,12 +26,12 @@ pub(super) const INTERESTS: usize = 8;
 /// Levels of an interest.
 pub(super) type Bits = [bool; STRENGTHS.len()];
 
-/// What a device sends of one interest.
+/// Bits that a device sends of one interest.
 pub(super) fn encode<N: Noise>(level: usize, noise: &mut N) -> Bits {
     std::array::from_fn(|bit| noise.uniform() < if bit == level { KEPT } else { FLIPPED })
 }
 
-/// What the server makes of it: the level of the only 1, the mean of two, and no interest where there are none or more.
+/// Level that the server decodes: that of the only 1, the mean of two, and no interest where there are none or more.
 pub(super) fn decode(bits: &Bits) -> f64 {
     let ones = bits.iter().zip(STRENGTHS).filter(|(bit, _)| **bit).map(|(_, strength)| strength);
     let (count, sum) = ones.fold((0, 0.0), |(count, sum), strength| (count + 1, sum + strength));
@@ -41,14 +41,14 @@ pub(super) fn decode(bits: &Bits) -> f64 {
     }
 }
 
-/// What the bits of one interest tell the accountant.
+/// Event of the bits of one interest.
 pub(super) fn event() -> Event {
     let (truth, lie) = (KEPT * (1.0 - FLIPPED), (1.0 - KEPT) * FLIPPED);
     // cap/(1-cap) (1-inside) = lie.
     Event::PrivUnit { cap: lie / (1.0 - truth + lie), inside: truth }
 }
 
-/// What all interests of so many refreshes tell the accountant.
+/// Event of all interests over this number of refreshes.
 pub(super) fn event_of_refreshes(refreshes: u64) -> Event {
     Event::Repeated { event: Box::new(event()), times: INTERESTS as u64 * refreshes }
 }

@@ -19,7 +19,7 @@ use super::{
 use reticent_lab::{
     Result,
     algorithm::{
-        Contestant,
+        RunnableAlgorithm,
         bandit::{Algorithm, JointToml, LinUcbToml, Stepped},
     },
     papers::{Claim, Extent, Stage},
@@ -35,7 +35,7 @@ const QUICK: &[Size] = &[(5, 1.0, 20_000, 8)];
 const FULL: &[Size] =
     &[(5, 1.0, 20_000, 32), (5, 8.0, 20_000, 32), (5, 1.0, 100_000, 12), (20, 1.0, 100_000, 6)];
 
-/// What was found on other seeds.
+/// Parameters found on other seeds.
 #[derive(Debug, Clone, Copy)]
 struct Tuned {
     bonus: f64,
@@ -48,11 +48,11 @@ fn default(
     rounds: u64,
     name: String,
     bonus: f64,
-) -> Result<Box<dyn Contestant>> {
+) -> Result<Box<dyn RunnableAlgorithm>> {
     let setting = problem.world.setting(problem.dimension, rounds)?;
     let rule = Some(Rule::Tuned { ridge: 3.0, bonus, width: 2.5 });
     let lines = JointToml { name: Some(name), rule, ..JointToml::new(problem.privacy()) };
-    Algorithm::Joint(lines).contestant(&setting)
+    Algorithm::Joint(lines).prepare(&setting)
 }
 
 fn mapped(
@@ -61,7 +61,7 @@ fn mapped(
     name: String,
     map: Map,
     width: Width,
-) -> Result<Box<dyn Contestant>> {
+) -> Result<Box<dyn RunnableAlgorithm>> {
     let setting = problem.world.setting(problem.dimension, rounds)?;
     let bounds = setting.bounds;
     let domain = Domain::regression(problem.dimension, 1.0, 1.0);
@@ -83,7 +83,7 @@ fn public(
     rounds: u64,
     name: String,
     (reach, width): (f64, Width),
-) -> Result<Box<dyn Contestant>> {
+) -> Result<Box<dyn RunnableAlgorithm>> {
     let sizes = problem.world.sizes(problem.dimension)?;
     mapped(problem, rounds, name, Map::Public { sizes, reach }, width)
 }
@@ -93,7 +93,7 @@ fn whitened(
     rounds: u64,
     name: String,
     (whitening, width): (Whitening, Width),
-) -> Result<Box<dyn Contestant>> {
+) -> Result<Box<dyn RunnableAlgorithm>> {
     mapped(problem, rounds, name, Map::Learnt(whitening), width)
 }
 
@@ -122,7 +122,7 @@ pub(super) fn with_a_curator(stage: &Stage) -> Result<Vec<Claim>> {
             let problem = Problem { world, dimension, epsilon };
             let setting = world.setting(dimension, rounds)?;
             let entrants = vec![
-                Algorithm::Linucb(LinUcbToml::named(NONE)).contestant(&setting)?,
+                Algorithm::Linucb(LinUcbToml::named(NONE)).prepare(&setting)?,
                 default(&problem, rounds, DEFAULT.into(), tuned.bonus)?,
                 public(&problem, rounds, PUBLIC.into(), tuned.public)?,
                 whitened(&problem, rounds, WHITENED.into(), tuned.whitened)?,

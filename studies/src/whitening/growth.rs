@@ -1,4 +1,4 @@
-//! How regret grows with the number of people: slopes on logarithmic scales over the last tenfold, with intervals over trials.
+//! Growth of regret with the number of people: slopes on logarithmic scales over the last tenfold, with intervals over trials.
 
 use super::{
     AXIS, Measured, ONE_CAP, ONLINE, PUBLIC, Problem, SURVEYED, Tuned, WHITENED, worlds::World,
@@ -13,7 +13,7 @@ use reticent_lab::{
     },
 };
 
-/// How regret grows with the number of people.
+/// Growth of regret with the number of people.
 pub(super) fn growth(stage: &Stage, tuned: &Tuned) -> Result<Vec<Claim>> {
     let size = match stage.extent {
         Extent::Quick => (100_000, 4),
@@ -30,7 +30,7 @@ pub(super) fn growth(stage: &Stage, tuned: &Tuned) -> Result<Vec<Claim>> {
             problem.public(size.0, PUBLIC.into(), tuned.public)?,
             problem.whitened(size.0, WHITENED.into(), tuned.whitened)?,
             problem.surveyed(size.0, SURVEYED.into(), tuned.surveyed)?,
-            Algorithm::OnlineUcb(online).contestant(&setting)?,
+            Algorithm::OnlineUcb(online).prepare(&setting)?,
         ];
         let measured = Measured::new(stage, "nobody", problem, size, entrants)?;
         let from = size.0 / 10;

@@ -34,7 +34,7 @@ const RIDGE: f64 = 3.0;
 const FIRST: u64 = 500;
 const GROWTH: u64 = 2;
 
-/// How M is found.
+/// Origin of M.
 #[derive(Debug, Clone)]
 pub(super) enum Map {
     /// Features are divided by sizes that are known, and by reach sqrt d.
@@ -45,17 +45,17 @@ pub(super) enum Map {
     Learnt(Whitening),
 }
 
-/// How M is learnt from reports.
+/// Parameters of learning M from reports.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Whitening {
     pub(super) reach: f64,
-    /// M = I until `tr S^-1` exceeds so many `(reach d)^2`: the noise of an estimate as it is, by that after whitening.
+    /// M = I until `tr S^-1` exceeds this number times `(reach d)^2`: the noise of an estimate as it is, by that after whitening.
     pub(super) gate: f64,
     /// No eigenvalue of S is taken to be below this share of the largest: directions that are offered and not played look empty.
     pub(super) least: f64,
 }
 
-/// How much is explored: both numbers of the default rule.
+/// Width of exploration: both numbers of the default rule.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Width {
     pub(super) bonus: f64,

@@ -18,7 +18,7 @@ pub(super) struct Sums {
     pub(super) entries: Vec<f64>,
     /// The variance of the noise on the matrix.
     pub(super) variance: f64,
-    /// How many people they are worth.
+    /// Number of people behind them.
     pub(super) weight: f64,
 }
 
@@ -46,7 +46,7 @@ impl Sums {
     }
 }
 
-/// Who adds noise.
+/// Party that adds noise.
 pub(super) enum Source {
     /// Every person: the randomiser of what is mapped, and that of features as they are, which may be known to have norm 1.
     Reports { padded: UnitPair, plain: UnitPair, noise: FastNoise, sent: Option<Vec<f64>> },
@@ -64,7 +64,7 @@ impl Source {
         Source::Curator { plan, sum, seed }
     }
 
-    /// What is known since M was changed, where a person's data lead to a release.
+    /// Sums since M was changed, if a person's data lead to a release.
     pub(super) fn absorb(
         &mut self,
         bounds: &Bounds,
@@ -110,7 +110,7 @@ impl Source {
     }
 }
 
-/// What a release adds to what is known, or has in place of all that was released since M was changed.
+/// Part of a release that is added to the sums, or replaces all releases since M was changed.
 pub(super) enum Learnt {
     More(Sums),
     Whole(Sums),

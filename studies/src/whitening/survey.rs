@@ -23,12 +23,12 @@ const ERRORS: f64 = 3.0;
 /// Features are divided by their sizes only where one of them gains this factor.
 const LEAST_GAIN: f64 = 3.0;
 
-/// How people are asked.
+/// Protocol of the survey.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Asking {
     /// A share is known to within a deviation of `0.5 / sqrt(precision)`.
     pub(super) precision: f64,
-    /// Every so many people one is asked, until all questions are answered; the others report features and reward meanwhile.
+    /// Number of people of whom one is asked, until all questions are answered; the others report features and reward meanwhile.
     pub(super) every: u64,
 }
 
@@ -114,7 +114,7 @@ impl Survey {
         }
     }
 
-    /// What one answer tells the accountant.
+    /// Event of one answer.
     pub(super) fn event(epsilon: f64) -> Event {
         Event::RandomizedResponse { categories: OCTAVES as u64, epsilon }
     }
@@ -144,7 +144,7 @@ impl Survey {
         (answer, if is_last { self.found(root) } else { Progress::GoesOn })
     }
 
-    /// What all answers say.
+    /// Sizes estimated from all answers.
     fn found(&self, root: f64) -> Progress {
         let length = self.response.largest(&self.lengths).unwrap_or(0);
         let length = root * 0.5_f64.powf(0.5 * length as f64);
@@ -274,7 +274,7 @@ mod tests {
         assert_eq!(response.largest(&answers), Some(0));
     }
 
-    /// Whether all answers to two truths have the probabilities of randomised response, to within six deviations: 26 shares, false alarms in less than a millionth of all seeds.
+    /// Tells whether all answers to two truths have the probabilities of randomised response, to within six deviations: 26 shares, false alarms in less than a millionth of all seeds.
     fn is_response(answer: impl Fn(usize, &mut FastNoise) -> usize) -> bool {
         let response = Response::new(2.0);
         let mut noise = FastNoise::seeded(8);

@@ -1,4 +1,4 @@
-//! Where features are well or badly conditioned: fresh arms in every round, rewards -1 and 1 with a mean z that is linear in the features, and one real table.
+//! Environments with well and badly conditioned features: fresh arms in every round, rewards -1 and 1 with a mean z that is linear in the features, and one real table.
 //!
 //! | world | an arm's features |
 //! | --- | --- |
@@ -25,7 +25,7 @@ pub(super) const ARMS: usize = 10;
 const SMALLEST: f64 = 0.01;
 const TABLE: &str = include_str!("../../../crates/lab/data/diabetes.csv");
 
-/// What arms are like.
+/// Law of the arms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum World {
     Isotropic,
@@ -60,7 +60,7 @@ impl World {
         }
     }
 
-    /// What algorithms are told: the present default knows the table's constant and that arms of the sphere are of norm 1.
+    /// Setting of algorithms: the present default knows the table's constant and that arms of the sphere are of norm 1.
     pub(super) fn setting(self, dimension: usize, rounds: u64) -> Result<Setting> {
         let constant = 1.0 / (dimension as f64).sqrt();
         let bounds = Bounds {
@@ -92,7 +92,7 @@ struct Place {
     world: World,
     /// Sizes of coordinates.
     sizes: Vec<f64>,
-    /// What coordinates are worth, before their size.
+    /// Weights of coordinates, before their size.
     worth: Vec<f64>,
     /// The direction that is common.
     common: Vec<f64>,

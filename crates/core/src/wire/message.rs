@@ -133,7 +133,7 @@ fn header<'de, A: MapAccess<'de>>(
             None => format!("a message without {expected:?}"),
         };
         let remedy = format!(
-            r#"it begins with {{"kind":"{name}","version":{version}: give a message of this kind, or update the older half"#
+            r#"it begins with {{"kind":"{name}","version":{version}: give a message of this kind, or update the older program"#
         );
         Ok(Err(Error::Invalid { field: name, value, remedy }))
     };
@@ -153,7 +153,7 @@ fn header<'de, A: MapAccess<'de>>(
     let found: u64 = map.next_value()?;
     if found != u64::from(version) {
         let remedy =
-            format!("this library reads version {version} of {name:?}: update the older half");
+            format!("this library reads version {version} of {name:?}: update the older program");
         return Ok(Err(Error::invalid("version", found, remedy)));
     }
     Ok(Ok(()))
@@ -197,7 +197,10 @@ mod tests {
             ("{", r#"arms is a message with "dimension" in place of "kind""#),
         ] {
             let error = refused(&format!("{start}{fields}"));
-            assert!(error.starts_with(words) && error.contains("update the older half"), "{error}");
+            assert!(
+                error.starts_with(words) && error.contains("update the older program"),
+                "{error}"
+            );
         }
         assert!(refused("{}").starts_with("arms is a message without \"kind\""));
         assert!(refused(r#"{"kind":"arms"}"#).starts_with("arms is a message without \"version\""));

@@ -1,5 +1,4 @@
-import { Choice, Features, Half, Person, PersonOptions, ReticentError } from "./index.js";
-import type { SealedOptions, SealedPerson } from "./sealed.js";
+import { BaseDevice, Choice, Features, Person, PersonOptions, ReticentError, SealedOptions, SealedPerson } from "./index.js";
 
 export { ReticentError };
 
@@ -72,9 +71,9 @@ export class Client {
   reward(eventId: string, value: number, options?: { idempotencyKey?: string }): Promise<boolean>;
   /** A deferred event was shown; whether that was sent. */
   activate(eventId: string): Promise<boolean>;
-  /** A person's half of this loop, whose reports go to a shuffler, sealed and without the key of this client. */
+  /** A device of this loop, whose reports go to a shuffler, sealed and without the key of this client. */
   device(options: SealedOptions & { /** The address of the loop's shuffler. */ shuffler: string | URL }): Promise<Device<SealedPerson>>;
-  /** A person's half of this loop, with the protocol and the model of the service. */
+  /** A device of this loop, with the protocol and the model of the service. */
   device(options?: PersonOptions): Promise<Device<Person>>;
 }
 
@@ -88,13 +87,13 @@ export interface Reported {
   reason: ReticentError | undefined;
 }
 
-/** A person's half with the service behind it. Nothing raw leaves it. */
-export class Device<H extends Half = Half> {
+/** A person's device with the service behind it. Nothing raw leaves it. */
+export class Device<H extends BaseDevice = BaseDevice> {
   private constructor();
   readonly person: H;
   /** Fetches the newest model. */
   refresh(): Promise<void>;
-  /** Which action to take, by the model; the first one, which is said, if there is no model yet. Nobody learns which. */
+  /** The action to take, by the model; the first one, marked `fallback`, if there is no model yet. The choice does not leave the device. */
   choose<A extends Features | Action>(
     context: Features,
     actions: A[],

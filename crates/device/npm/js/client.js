@@ -1,8 +1,9 @@
-// A client of the service: questions and rewards, and a person's half that talks to it.
+// A client of the service: rank requests and rewards, and a device that talks to it.
 
 import { ReticentError } from "./error.js";
 import { send, ServiceError, UnreachableError } from "./http.js";
 import { Person } from "./person.js";
+import { SealedPerson } from "./sealed.js";
 import { toBase64, toText } from "./text.js";
 
 export { ReticentError, ServiceError, UnreachableError };
@@ -12,9 +13,9 @@ const BATCH = 100;
 const BATCH_BYTES = 1 << 20;
 /** The service takes no request of this size. */
 const TOO_LARGE = 413;
-/** What a shuffler says about a report that it will never take: a model that is too old, and bytes of another form or protocol. */
+/** Statuses by which a shuffler refuses a report for good: a model that is too old, and bytes of another form or protocol. */
 const NEVER = [410, 422];
-/** A shuffler cannot take this report yet; it may take others. */
+/** Status by which a shuffler takes this report later; it may take others. */
 const NOT_YET = 503;
 /** Addresses of this machine, as `URL` writes them. */
 const LOOPBACK = /^(127\.\d+\.\d+\.\d+|\[::1\]|localhost|.*\.localhost)$/;
@@ -83,7 +84,7 @@ export class Client {
   }
 
   /**
-   * A person's half of this loop, with the protocol and the model of the service. The options are those of `Person.fromProtocol`.
+   * A device of this loop, with the protocol and the model of the service. The options are those of `Person.fromProtocol`.
    *
    * `shuffler` is the address of the loop's shuffler, where it has one (`trust = "shuffler"`): reports are sealed and sent there, without the key of this client.
    * They are priced by the device's own accountant, and there is no level to choose.
@@ -157,7 +158,7 @@ function parsed(address) {
   }
 }
 
-/** A person's half whose reports go to the server, and how they go there. */
+/** A device whose reports go to the server, and the way they go there. */
 async function direct(server, options) {
   const { bytes, address } = await server("GET", "/protocol");
   if (parse(bytes, address).kind === "report_plan") {
@@ -166,16 +167,15 @@ async function direct(server, options) {
   return [await Person.fromProtocol(bytes, options), (reports) => toServer(server, reports)];
 }
 
-/** A person's half whose reports go to a shuffler, and how they go there. Its module is another one, which nobody else downloads. */
+/** A device whose reports go to a shuffler, and the way they go there. */
 async function shuffled(server, mixer, options) {
-  const { SealedPerson } = await import("./sealed.js");
-  // Both are asked, so that a server cannot tell its devices anything else than its shuffler.
+  // Both are asked, so that a server cannot send its devices another protocol than its shuffler has.
   const asked = await Promise.all([server("GET", "/protocol"), server("GET", "/sealing"), mixer("GET", "/sealing")]);
   const person = await SealedPerson.fromSealing(...asked.map(({ bytes }) => bytes), options);
   return [person, (reports) => toShuffler(mixer, reports)];
 }
 
-/** A person's half with the service behind it. Nothing raw leaves it. */
+/** A person's device with the service behind it. Nothing raw leaves it. */
 export class Device {
   #server;
   #post;
@@ -193,7 +193,7 @@ export class Device {
     this.person.setModel(bytes);
   }
 
-  /** Which action to take, by the model; the first one, with `fallback: true`, if there is no model yet. Nobody learns which. */
+  /** The action to take, by the model; the first one, with `fallback: true`, if there is no model yet. The choice does not leave the device. */
   choose(context, actions) {
     if (actions.length > 0 && this.person.model === undefined) {
       return { index: 0, action: actions[0], choice: undefined, fallback: true };

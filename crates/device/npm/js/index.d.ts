@@ -4,10 +4,10 @@ export class ReticentError extends Error {}
 /** The bytes of a message, or its text. */
 export type Message = Uint8Array | ArrayBuffer | string;
 
-/** What is known of a context or an action: numbers, words, lists, and objects of them. */
+/** Known features of a context or an action: numbers, words, lists, and objects of them. */
 export type Features = null | boolean | number | bigint | string | Features[] | { [name: string]: Features | undefined };
 
-/** Where an installation keeps its count and the reports that have not arrived yet. */
+/** Storage of an installation's count and of the reports that have not arrived yet. */
 export interface Storage {
   /** The text under a key. */
   read(key: string): Promise<string | undefined>;
@@ -27,7 +27,7 @@ export function memoryStorage(): Storage;
 /** A choice that waits for its reward. It holds raw features and stays on the device. */
 export class Choice {
   private constructor();
-  /** Which of the actions was chosen. */
+  /** Index of the chosen action. */
   readonly index: number;
   /** As text, for a reward that comes on another page. */
   toString(): string;
@@ -35,7 +35,7 @@ export class Choice {
   static parse(text: string): Choice;
 }
 
-/** What a person accepts, whatever a protocol says. */
+/** Limits of a person, whatever a protocol says. */
 export interface Limits {
   /** Epsilon of all reports of a period together, at most. */
   epsilon?: number;
@@ -47,11 +47,11 @@ export interface Limits {
   period?: number;
 }
 
-/** What a person accepts unless they say otherwise. */
+/** Limits of a person who gives no others. */
 export const LIMITS: Readonly<Required<Limits>>;
 
 export interface PersonOptions {
-  /** What the person accepts, whatever the protocol says; by default `LIMITS`. */
+  /** Limits of the person, whatever the protocol says; by default `LIMITS`. */
   limits?: Limits;
   /** Keeps how many reports were made; by default the browser's database. */
   storage?: Storage;
@@ -65,19 +65,19 @@ export interface PersonOptions {
   now?: () => number;
 }
 
-/** What halves of all loops do: they choose by the loop's model, and only randomised reports leave them. */
-export interface Half {
+/** The base of all devices: they choose by the loop's model, and only randomised reports leave them. */
+export interface BaseDevice {
   /** The loop's name. */
   readonly loop: string;
   /** The hash of the protocol, which reports carry. */
   readonly protocol: string;
-  /** How many reports at most leave this installation in a period. */
+  /** The most reports that leave this installation in a period. */
   readonly reportsPerPeriod: number;
   /** The number of the model that choices follow, if there is one. */
   readonly model: number | undefined;
   /** Choices from now on follow this model. */
   setModel(model: Message): void;
-  /** Which of the actions to take. What the loop's rule does not list is not looked at, and no record is refused. */
+  /** A choice among the actions. What the loop's rule does not list is not looked at, and no record is refused. */
   choose(context: Features, actions: Features[]): Choice;
   /** The report of a choice, by default the last one: counted and stored before it is returned, and refused beyond the period's count. */
   report(reward: number, choice?: Choice): Promise<Uint8Array>;
@@ -87,16 +87,16 @@ export interface Half {
   settled(reports: Message | Message[]): Promise<void>;
   /** Reports that may still be made, when the period ends (`undefined`: never), reports that wait to be sent, and those dropped unsent so far. */
   status(): Promise<{ left: number; ends: Date | undefined; waiting: number; dropped: number }>;
-  /** Gives the memory of this half back. */
+  /** Gives the memory of this device back. */
   close(): void;
 }
 
-export interface Person extends Half {}
+export interface Person extends BaseDevice {}
 
-/** One person's half of one loop whose devices report to the server. */
+/** One person's device in one loop whose devices report to the server. */
 export class Person {
   private constructor();
-  /** A person's half from the loop's protocol. */
+  /** A device from the loop's protocol. */
   static fromProtocol(protocol: Message, options: PersonOptions & { /** The name that was asked for. */ loop: string }): Promise<Person>;
   /** The levels of epsilon that the person chooses from. */
   readonly levels: number[];
@@ -105,3 +105,23 @@ export class Person {
   /** Reports from now on are made at this level, if the limits allow it. The choice of a level must not depend on what the reports would say. */
   setLevel(level: number): void;
 }
+
+/** Options of a device in a loop with a shuffler, whose batches have one level of noise. */
+export type SealedOptions = Omit<PersonOptions, "level">;
+
+export interface SealedPerson extends BaseDevice {}
+
+/** One person's device in one loop with a shuffler: its reports are priced by the device's own accountant, counted, and sealed once. */
+export class SealedPerson {
+  private constructor();
+  /** A device from the loop's plan of reports (`protocol`) and the answers of the server and the shuffler about sealing (`sealing`). */
+  static fromSealing(
+    plan: Message,
+    server: Message,
+    shuffler: Message,
+    options: SealedOptions & { /** The name that was asked for. */ loop: string },
+  ): Promise<SealedPerson>;
+}
+
+/** @deprecated Now `BaseDevice`; gone in the next version. */
+export type Half = BaseDevice;

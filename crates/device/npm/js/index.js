@@ -1,6 +1,7 @@
-// A person's half on their own device: it chooses by a public model, and only randomised reports leave it.
+// A person's device: it chooses by a public model, and only randomised reports leave it.
 
 export { ReticentError } from "./error.js";
-export { Choice, LIMITS } from "./half.js";
+export { Choice, LIMITS } from "./base.js";
 export { Person } from "./person.js";
+export { SealedPerson } from "./sealed.js";
 export { indexedDbStorage, memoryStorage } from "./storage.js";

@@ -30,7 +30,7 @@ function requireCrypto() {
   }
 }
 
-/** The module and its present instance. Halves that were opened in an earlier one are gone with it. */
+/** The module and its present instance. Devices that were opened in an earlier one are gone with it. */
 class Engine {
   #module;
   /** Which instance it is. */
@@ -59,7 +59,7 @@ class Engine {
 
   /**
    * Calls an exported function with byte arguments, whose lengths come after `before` and before `after`.
-   * Returns its code and what it has to say; throws what it refuses.
+   * Returns its code and its answer; throws its refusal.
    */
   call(name, before, parts, after = []) {
     let code, bytes;
@@ -87,9 +87,9 @@ class Engine {
     return { code, bytes };
   }
 
-  /** Forgets a half of this instance. */
-  close(half, generation) {
-    if (generation === this.generation) this.exports.close(half);
+  /** Drops a device of this instance. */
+  close(number, generation) {
+    if (generation === this.generation) this.exports.close(number);
   }
 }
 

@@ -3,7 +3,7 @@
 // A state is a file `key.number.json`. An update makes the file of the next number by a hard link, which fails if another process has made it: then it
 // begins again from what the other has stored. A process that was stopped for long may link a number whose file is gone already, because states
 // with higher numbers exist; so it looks for these after the link. Each state names the updates that it was made by, the newest first, which tells
-// an update that others have built on from one that nobody will ever read.
+// an update that others have built on from one that will never be read.
 
 import { createHash, randomUUID } from "node:crypto";
 import { link, mkdir, open, readdir, readFile, unlink } from "node:fs/promises";

@@ -1,17 +1,17 @@
-// A person's half of a loop whose devices report to the server.
+// A device of a loop whose devices report to the server.
 
 import { ReticentError } from "./error.js";
-import { call, checkLimits, checkLoop, Half } from "./half.js";
+import { BaseDevice, call, checkLimits, checkLoop } from "./base.js";
 import { load } from "./module.js";
 import { toBytes, toText } from "./text.js";
 
-/** One person's half of one loop. */
-export class Person extends Half {
+/** One person's device in one loop. */
+export class Person extends BaseDevice {
   #protocol;
   #level;
 
   /**
-   * A person's half from the bytes of the loop's protocol.
+   * A device from the bytes of the loop's protocol.
    *
    * `loop` is the name that was asked for: a protocol of another is refused. `limits` is the most that the person accepts, whatever the protocol says:
    * `epsilon`, `delta` and `reports` of a period, and the seconds of a `period`, at least. `level` is the index of the person's level among `levels`;
@@ -56,7 +56,7 @@ export class Person extends Half {
     this.#level.level = level;
   }
 
-  /** How many reports at most leave this installation in a period. */
+  /** The most reports that leave this installation in a period. */
   get reportsPerPeriod() {
     return Number(this.#protocol.report.contributions_per_person);
   }
@@ -68,7 +68,7 @@ function levelsOf(protocol) {
   return levels.public ?? levels.hidden.epsilons;
 }
 
-/** The levels of a message that nobody has checked yet; the module says what is wrong with it. */
+/** The levels of a message that is not checked yet; the module refuses a wrong one. */
 function readLevels(bytes) {
   try {
     const levels = levelsOf(JSON.parse(toText(bytes)));

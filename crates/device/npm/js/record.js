@@ -73,7 +73,7 @@ function property(value, name, nesting, budget) {
   return plain(member, nesting, budget);
 }
 
-/** Half of a pair of surrogates by itself is no character: U+FFFD stands for it. */
+/** One of a pair of surrogates by itself is no character: U+FFFD stands for it. */
 function text(value, budget) {
   budget.characters -= value.length;
   if (budget.characters < 0) return null;

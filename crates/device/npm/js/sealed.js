@@ -1,18 +1,17 @@
 // A device of a loop with a shuffler: reports are priced by the device's own accountant, counted, and sealed once to their reader.
 
 import { ReticentError } from "./error.js";
-import { checkLimits, checkLoop, Half } from "./half.js";
+import { BaseDevice, checkLimits, checkLoop } from "./base.js";
 import { load } from "./module.js";
 import { toBytes, toText } from "./text.js";
 
-/** One person's half of one loop with a shuffler. */
-export class SealedPerson extends Half {
+/** One person's device in one loop with a shuffler. */
+export class SealedPerson extends BaseDevice {
   #plan;
   #sealing;
 
   /**
-   * A person's half from the message of the loop's plan of reports (`protocol`) and what the server and the shuffler answer about sealing
-   * (`sealing`). A server that tells its devices another protocol or key than its shuffler is refused.
+   * A device from the message of the loop's plan of reports (`protocol`) and the answers of the server and the shuffler about sealing (`sealing`). A server that tells its devices another protocol or key than its shuffler is refused.
    *
    * The options are those of `Person.fromProtocol`, without a level: a batch has one level of noise.
    */
@@ -28,12 +27,12 @@ export class SealedPerson extends Half {
     return person;
   }
 
-  /** The hash of what devices, shuffler and server agree on, which reports carry. */
+  /** The hash of the protocol that devices, shuffler and server agree on, which reports carry. */
   get protocol() {
     return this.#sealing.protocol;
   }
 
-  /** How many reports at most leave this installation, ever. */
+  /** The most reports that leave this installation, ever. */
   get reportsPerPeriod() {
     return Number(this.#plan.contributions_per_person);
   }

@@ -21,18 +21,18 @@ const pages = {
     `import { visitUntilRefused } from "./visits.js";
      onmessage = async ({ data }) => postMessage(await visitUntilRefused(data));`,
   ],
-  // Visits by a half on the browser's database, until there are `most` reports or one is refused.
+  // Visits by a device on the browser's database, until there are `most` reports or one is refused.
   "/visits.js": [
     "text/javascript",
     `import { Person } from "./js/index.js";
-     export async function half() {
+     export async function device() {
        const bytes = (name) => fetch(name).then((response) => response.arrayBuffer());
        const person = await Person.fromProtocol(await bytes("/protocol.json"), { loop: "home" });
        person.setModel(await bytes("/model.json"));
        return person;
      }
      export async function visitUntilRefused(most) {
-       const person = await half();
+       const person = await device();
        const ids = [];
        while (ids.length < most) {
          person.choose(${JSON.stringify(golden.context)}, ${JSON.stringify(golden.actions)});
@@ -109,7 +109,7 @@ test("two tabs and a worker that report at once share one count", options, async
   await Promise.all([one.close(), two.close()]);
   const again = await tab(context);
   const found = await again.evaluate(async () => {
-    const person = await (await import("/visits.js")).half();
+    const person = await (await import("/visits.js")).device();
     const unsent = (await person.unsent()).map((bytes) => JSON.parse(new TextDecoder().decode(bytes)).id);
     return { left: (await person.status()).left, unsent };
   });
@@ -130,7 +130,7 @@ test("a database that the browser closes is opened again, and keeps its count", 
       request.addEventListener("success", () => opened.push(request.result));
       return request;
     };
-    const person = await (await import("/visits.js")).half();
+    const person = await (await import("/visits.js")).device();
     const visit = () => {
       person.choose({}, [{ topic: "news" }, { topic: "sport" }]);
       return person.report(1);
@@ -184,8 +184,8 @@ test("a page that is closed in the middle of reports loses none that it gave out
     const given = [];
     await page.exposeFunction("given", (id) => given.push(id));
     page.evaluate(async () => {
-      const { half } = await import("/visits.js");
-      const person = await half();
+      const { device } = await import("/visits.js");
+      const person = await device();
       for (;;) {
         person.choose({}, [{ topic: "news" }, { topic: "sport" }]);
         const report = await person.report(1);
@@ -196,7 +196,7 @@ test("a page that is closed in the middle of reports loses none that it gave out
     await page.close();
     const checked = await tab(context);
     const { left, unsent } = await checked.evaluate(async () => {
-      const person = await (await import("/visits.js")).half();
+      const person = await (await import("/visits.js")).device();
       const unsent = (await person.unsent()).map((bytes) => JSON.parse(new TextDecoder().decode(bytes)).id);
       return { left: (await person.status()).left, unsent };
     });

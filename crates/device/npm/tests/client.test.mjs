@@ -101,7 +101,7 @@ test("the first action that is not excluded is the fallback, which says so, and 
     await assert.rejects(client.rank(actions, { exclude: ["a", "b"] }));
     assert.equal(ranked.reason.temporary, true);
   }
-  // Nobody listens there.
+  // No server listens there.
   const away = await new Client("http://127.0.0.1:1", "home", { timeout: 300 }).rank(actions);
   assert.equal(away.fallback, true);
 });
@@ -184,7 +184,7 @@ test("offline, then online: the same bytes arrive, once", async () => {
   online = false;
   const first = await device.report(1, device.choose(golden.context, golden.actions).choice);
   const second = await device.report(0, device.choose(golden.context, golden.actions).choice);
-  // The bytes have left, and the page is told so.
+  // The bytes have left, and the page knows it.
   assert.deepEqual([first.outcome, first.reason.status, second.outcome], ["waiting", 503, "waiting"]);
   assert.equal((await device.person.unsent()).length, 2);
   assert.equal(taken.size, 0);
@@ -233,7 +233,7 @@ test("a service that answers with the protocol of another loop gets no report", 
   await assert.rejects(new Client(address, "home").device({ ...options(), limits: { epsilon: 0.1 } }), /epsilon is 1: at most 0.1/);
 });
 
-/** A storage with so many copies of the golden report that wait, each under an id of its own and followed by this much space. */
+/** A storage with this many copies of the golden report that wait, each under an id of its own and followed by this much space. */
 async function waiting(count, space) {
   const storage = memoryStorage();
   const { address } = await deviceService(({ method }) => (method === "POST" ? problem(503) : undefined));

@@ -21,13 +21,13 @@ test("an installed package makes a report to a server", async () => {
   const { context, actions, reward, seconds } = JSON.parse(inputs);
   const folder = await mkdtemp(join(tmpdir(), "reticent-installed-"));
   try {
-    const half = await Person.fromProtocol(protocol, { loop: "home", storage: fileStorage(folder), now: () => seconds * 1000 });
-    half.setModel(model);
-    const choice = half.choose(context, actions);
+    const device = await Person.fromProtocol(protocol, { loop: "home", storage: fileStorage(folder), now: () => seconds * 1000 });
+    device.setModel(model);
+    const choice = device.choose(context, actions);
     assert.ok(choice.index < actions.length);
-    const report = JSON.parse(new TextDecoder().decode(await half.report(reward, choice)));
+    const report = JSON.parse(new TextDecoder().decode(await device.report(reward, choice)));
     assert.ok(report !== null && typeof report === "object");
-    assert.equal((await half.status()).left, half.reportsPerPeriod - 1);
+    assert.equal((await device.status()).left, device.reportsPerPeriod - 1);
   } finally {
     await rm(folder, { recursive: true });
   }
@@ -37,9 +37,9 @@ test("an installed package seals a report for a shuffler", async () => {
   const names = ["plan.json", "sealing.json", "shuffler.json", "model.json", "report.bin", "case.json"];
   const [plan, sealing, shuffler, model, report, inputs] = await messages("sealed/sum", names);
   const { context, actions, reward, limits, seconds } = JSON.parse(inputs);
-  const half = await SealedPerson.fromSealing(plan, sealing, shuffler, { loop: "mixed", limits, storage: memoryStorage(), now: () => seconds * 1000 });
-  half.setModel(model);
-  const sealed = await half.report(reward, half.choose(context, actions));
+  const device = await SealedPerson.fromSealing(plan, sealing, shuffler, { loop: "mixed", limits, storage: memoryStorage(), now: () => seconds * 1000 });
+  device.setModel(model);
+  const sealed = await device.report(reward, device.choose(context, actions));
   assert.deepEqual([sealed.length, sealed.slice(0, 73)], [report.length, new Uint8Array(report.subarray(0, 73))]);
 });
 

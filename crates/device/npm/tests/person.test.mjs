@@ -1,4 +1,4 @@
-// A person's half in Node: the golden visit, the count, the storage.
+// A device in Node: the golden visit, the count, the storage.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -16,18 +16,18 @@ async function person(options = {}) {
   return made;
 }
 
-async function visitOnce(half) {
-  half.choose(golden.context, golden.actions);
-  return half.report(1);
+async function visitOnce(device) {
+  device.choose(golden.context, golden.actions);
+  return device.report(1);
 }
 
 test("the golden visit gives the bytes that Rust gives", async () => {
-  // The module may be loaded already: keys are asked for when a half is made and before and after a report.
+  // The module may be loaded already: keys are asked for when a device is made and before and after a report.
   const storage = memoryStorage();
   const { index, report } = await withKeys(async () => {
-    const half = await person({ storage, level: golden.level });
-    const choice = half.choose(golden.context, golden.actions);
-    return { index: choice.index, report: await half.report(golden.reward) };
+    const device = await person({ storage, level: golden.level });
+    const choice = device.choose(golden.context, golden.actions);
+    return { index: choice.index, report: await device.report(golden.reward) };
   });
   assert.equal(index, golden.index);
   assert.equal(new TextDecoder().decode(report), new TextDecoder().decode(golden.report));
@@ -35,9 +35,9 @@ test("the golden visit gives the bytes that Rust gives", async () => {
 });
 
 test("the same visit with the system's keys gives other bytes every time", async () => {
-  const half = await person({ level: golden.level });
+  const device = await person({ level: golden.level });
   const reports = new Set();
-  for (let i = 0; i < 3; i += 1) reports.add(new TextDecoder().decode(await visitOnce(half)));
+  for (let i = 0; i < 3; i += 1) reports.add(new TextDecoder().decode(await visitOnce(device)));
   assert.equal(reports.size, 3);
   assert.ok(!reports.has(await text("report.json")));
 });
@@ -45,30 +45,30 @@ test("the same visit with the system's keys gives other bytes every time", async
 test("beyond k reports nothing leaves, and a new period begins when the old one ends", async () => {
   let now = golden.seconds * 1000;
   const storage = memoryStorage();
-  const half = await person({ storage, now: () => now });
-  assert.equal(half.reportsPerPeriod, 3);
+  const device = await person({ storage, now: () => now });
+  assert.equal(device.reportsPerPeriod, 3);
   for (let left = 2; left >= 0; left -= 1) {
-    await visitOnce(half);
-    assert.equal((await half.status()).left, left);
+    await visitOnce(device);
+    assert.equal((await device.status()).left, left);
   }
   const stored = await storage.read('["","home"]');
-  await assert.rejects(visitOnce(half), /^ReticentError: reports left is 0: at most 3/);
-  // Another half on the same storage, and a clock that is set back.
+  await assert.rejects(visitOnce(device), /^ReticentError: reports left is 0: at most 3/);
+  // Another device on the same storage, and a clock that is set back.
   await assert.rejects(visitOnce(await person({ storage, level: 2 })), /reports left is 0/);
   now -= 90 * DAY;
-  await assert.rejects(visitOnce(half), /reports left is 0/);
+  await assert.rejects(visitOnce(device), /reports left is 0/);
   assert.equal(await storage.read('["","home"]'), stored, "a refusal stores nothing");
-  now = (await half.status()).ends.getTime();
-  await visitOnce(half);
-  assert.equal((await half.status()).left, 2);
+  now = (await device.status()).ends.getTime();
+  await visitOnce(device);
+  assert.equal((await device.status()).left, 2);
 });
 
-test("two halves that report at once share one count", async () => {
+test("two devices that report at once share one count", async () => {
   const storage = memoryStorage();
-  const halves = await Promise.all([0, 1, 2, 0, 1, 2].map((level) => person({ storage, level })));
-  const results = await Promise.allSettled(halves.map(visitOnce));
+  const devices = await Promise.all([0, 1, 2, 0, 1, 2].map((level) => person({ storage, level })));
+  const results = await Promise.allSettled(devices.map(visitOnce));
   assert.equal(results.filter((result) => result.status === "fulfilled").length, 3);
-  assert.equal((await halves[0].unsent()).length, 3);
+  assert.equal((await devices[0].unsent()).length, 3);
 });
 
 test("a report is counted and stored before it is given out, and kept until it is settled", async () => {
@@ -82,15 +82,15 @@ test("a report is counted and stored before it is given out, and kept until it i
       return value;
     },
   };
-  const half = await person({ storage });
-  const report = await visitOnce(half);
+  const device = await person({ storage });
+  const report = await visitOnce(device);
   assert.deepEqual(log, [1]);
   // Another page finds the same bytes.
   const [kept] = await (await person({ storage })).unsent();
   assert.deepEqual(kept, report);
-  await half.settled(report);
-  assert.deepEqual(await half.unsent(), []);
-  assert.equal((await half.status()).left, 2, "it stays counted");
+  await device.settled(report);
+  assert.deepEqual(await device.unsent(), []);
+  assert.equal((await device.status()).left, 2, "it stays counted");
   // Storage that cannot store: nothing leaves, and the choice is not lost.
   const broken = { read: inner.read, update: () => Promise.reject(new Error("disk full")) };
   const other = await person({ storage: broken });
@@ -100,12 +100,12 @@ test("a report is counted and stored before it is given out, and kept until it i
 });
 
 test("a choice is reported once, also on another page", async () => {
-  const half = await person();
-  await assert.rejects(half.report(1), /choice is missing/);
-  const choice = half.choose(golden.context, golden.actions);
-  await assert.rejects(half.report(Number.NaN), /reward is not a number/);
-  await half.report(1);
-  await assert.rejects(half.report(1), /choice is missing/);
+  const device = await person();
+  await assert.rejects(device.report(1), /choice is missing/);
+  const choice = device.choose(golden.context, golden.actions);
+  await assert.rejects(device.report(Number.NaN), /reward is not a number/);
+  await device.report(1);
+  await assert.rejects(device.report(1), /choice is missing/);
   const there = await person();
   await there.report(1, Choice.parse(String(choice)));
   assert.throws(() => Choice.parse("nonsense"), ReticentError);
@@ -114,14 +114,14 @@ test("a choice is reported once, also on another page", async () => {
 });
 
 test("levels are chosen by the person, the strictest first", async () => {
-  const half = await person();
-  assert.deepEqual([half.levels, half.level], [[1, 4, 8], 0]);
-  const level = async () => JSON.parse(new TextDecoder().decode(await visitOnce(half))).level;
+  const device = await person();
+  assert.deepEqual([device.levels, device.level], [[1, 4, 8], 0]);
+  const level = async () => JSON.parse(new TextDecoder().decode(await visitOnce(device))).level;
   assert.equal(await level(), 0);
-  half.setLevel(2);
+  device.setLevel(2);
   assert.equal(await level(), 2);
-  for (const bad of [3, -1, 1.5, "1", 2 ** 32, 2 ** 32 + 1, Number.NaN]) assert.throws(() => half.setLevel(bad), /level is/);
-  assert.equal(half.level, 2);
+  for (const bad of [3, -1, 1.5, "1", 2 ** 32, 2 ** 32 + 1, Number.NaN]) assert.throws(() => device.setLevel(bad), /level is/);
+  assert.equal(device.level, 2);
 });
 
 test("a protocol beyond the person's limits is refused, whatever it calls itself", async () => {
@@ -141,10 +141,10 @@ test("a protocol beyond the person's limits is refused, whatever it calls itself
   ]) {
     await assert.rejects(refused(options), words);
   }
-  const half = await refused({ limits: { epsilon: 4 } });
-  half.setLevel(1);
-  assert.throws(() => half.setLevel(2), /epsilon is 8: at most 4/);
-  assert.equal(half.level, 1);
+  const device = await refused({ limits: { epsilon: 4 } });
+  device.setLevel(1);
+  assert.throws(() => device.setLevel(2), /epsilon is 8: at most 4/);
+  assert.equal(device.level, 1);
   // The count is kept under the name that was asked for, at the service that was asked.
   const storage = memoryStorage();
   await visitOnce(await person({ storage, scope: "https://one" }));
@@ -153,9 +153,9 @@ test("a protocol beyond the person's limits is refused, whatever it calls itself
 });
 
 test("no value of a person's record makes a choice fail", async () => {
-  const half = await person();
+  const device = await person();
   // Without the index, which is drawn; one action has no other.
-  const saved = (context, action = { topic: "news" }) => String(half.choose(context, [action]));
+  const saved = (context, action = { topic: "news" }) => String(device.choose(context, [action]));
   const plain = saved({});
   const cycle = {};
   cycle.age = cycle;
@@ -175,78 +175,78 @@ test("no value of a person's record makes a choice fail", async () => {
   for (const low of [-(10n ** 30n), -Infinity]) assert.equal(saved({ age: low }), saved({ age: 18 }));
   assert.equal(saved({ age: 31n }), saved({ age: 31 }));
   assert.equal(saved({ age: Number.NaN }), plain);
-  // Half a pair of surrogates is one unknown character; a pair is one that is known.
+  // One of a pair of surrogates is one unknown character; a pair is one that is known.
   const of = (country) => saved({ place: { country } });
   assert.equal(of("a\ud800"), of("a\ufffd"));
   assert.equal(of("\udc00b"), of("\ufffdb"));
   assert.equal(saved({ device: "\ud83d" }), plain);
   assert.notEqual(of("\ud83d\ude00"), plain);
-  for (const wrong of [undefined, {}, "x"]) assert.throws(() => half.choose({}, wrong), /actions is no list/);
+  for (const wrong of [undefined, {}, "x"]) assert.throws(() => device.choose({}, wrong), /actions is no list/);
 });
 
 test("records are read as Rust and Python read them", async () => {
-  const half = await person({ level: golden.level });
+  const device = await person({ level: golden.level });
   const records = JSON.parse(await text("records.json"));
   assert.ok(records.length > 10);
   for (const { context, action, choice } of records) {
-    assert.equal(Buffer.from(half.choose(context, [action]).saved).toString("hex"), choice, JSON.stringify({ context, action }));
+    assert.equal(Buffer.from(device.choose(context, [action]).saved).toString("hex"), choice, JSON.stringify({ context, action }));
   }
 });
 
 test("reports that wait too long, or are too many, are dropped and stay counted", async () => {
   let now = golden.seconds * 1000;
   const storage = memoryStorage();
-  const half = await person({ storage, now: () => now });
-  await visitOnce(half);
+  const device = await person({ storage, now: () => now });
+  await visitOnce(device);
   now += 3 * DAY;
-  assert.equal((await half.status()).left, 2);
-  const kept = await visitOnce(half);
-  assert.equal((await half.unsent()).length, 2);
-  assert.equal((await half.status()).left, 1, "what waits is counted");
+  assert.equal((await device.status()).left, 2);
+  const kept = await visitOnce(device);
+  assert.equal((await device.unsent()).length, 2);
+  assert.equal((await device.status()).left, 1, "what waits is counted");
   now += 4 * DAY;
-  assert.deepEqual(await half.unsent(), [kept]);
-  const { waiting, dropped } = await half.status();
+  assert.deepEqual(await device.unsent(), [kept]);
+  const { waiting, dropped } = await device.status();
   assert.deepEqual([waiting, dropped], [1, 1]);
-  await half.settled(kept);
-  assert.equal((await half.status()).dropped, 1);
+  await device.settled(kept);
+  assert.equal((await device.status()).dropped, 1);
   // Each in a period of its own: the oldest go first.
   for (let i = 0; i < 103; i += 1) {
     const text = JSON.parse(await storage.read('["","home"]'));
     now += 30 * DAY;
     const since = Math.floor(now / 1000);
     await storage.update('["","home"]', () => ({ text: JSON.stringify({ ...text, unsent: text.unsent.map((each) => ({ ...each, since })) }) }));
-    await visitOnce(half);
+    await visitOnce(device);
   }
-  const status = await half.status();
+  const status = await device.status();
   assert.deepEqual([status.waiting, status.dropped], [100, 4]);
 });
 
-test("a module that failed in the middle of a call is started again, with its halves", async () => {
+test("a module that failed in the middle of a call is started again, with its devices", async () => {
   const planted = await changedPackage("trap", (source) =>
     source.replace("crypto.getRandomValues(new Uint8Array(memory.buffer, start, length));\n        return 0;\n      } catch {", `$&
         if (globalThis.plantedTrap) throw new Error("planted");`),
   );
   const storage = planted.memoryStorage();
   const options = { loop: "home", storage, level: 1, now: () => golden.seconds * 1000 };
-  const half = await planted.Person.fromProtocol(golden.protocol, options);
+  const device = await planted.Person.fromProtocol(golden.protocol, options);
   const other = await planted.Person.fromProtocol(golden.protocol, options);
-  for (const each of [half, other]) each.setModel(golden.model);
+  for (const each of [device, other]) each.setModel(golden.model);
   const real = globalThis.crypto;
   globalThis.plantedTrap = true;
   Object.defineProperty(globalThis, "crypto", { value: { getRandomValues() { throw new Error("none"); } }, configurable: true, writable: true });
   try {
-    half.choose(golden.context, golden.actions);
-    await assert.rejects(half.report(1), /report failed inside the module/);
+    device.choose(golden.context, golden.actions);
+    await assert.rejects(device.report(1), /report failed inside the module/);
   } finally {
     delete globalThis.plantedTrap;
     Object.defineProperty(globalThis, "crypto", { value: real, configurable: true, writable: true });
   }
   assert.equal(await storage.read('["","home"]'), undefined, "nothing was counted");
-  for (const each of [half, other]) {
+  for (const each of [device, other]) {
     const report = JSON.parse(new TextDecoder().decode(await visitOnce(each)));
     assert.equal(report.level, 1);
   }
-  half.close();
+  device.close();
   assert.equal((await other.status()).left, 1);
 });
 
@@ -257,26 +257,26 @@ test("foreign, damaged and missing messages are refused by name", async () => {
   const changed = new TextDecoder().decode(golden.protocol).replace('"home"', '"shop"');
   await assert.rejects(refused(changed), /hash is/);
   await assert.rejects(Person.fromProtocol(golden.protocol, { loop: "home" }), /indexedDB is missing/);
-  const half = await Person.fromProtocol(golden.protocol, { loop: "home", storage });
-  assert.throws(() => half.choose(golden.context, golden.actions), /model is missing/);
-  assert.throws(() => half.setModel(golden.protocol), /kind is "protocol"/);
+  const device = await Person.fromProtocol(golden.protocol, { loop: "home", storage });
+  assert.throws(() => device.choose(golden.context, golden.actions), /model is missing/);
+  assert.throws(() => device.setModel(golden.protocol), /kind is "protocol"/);
   const foreign = new TextDecoder().decode(golden.model).replace(/"protocol":"(.)/, (_, digit) => `"protocol":"${digit === "0" ? 1 : 0}`);
-  assert.throws(() => half.setModel(foreign), /other parameters/);
-  half.setModel(golden.model);
-  assert.throws(() => half.choose(golden.context, []), /actions is \[\]/);
+  assert.throws(() => device.setModel(foreign), /other parameters/);
+  device.setModel(golden.model);
+  assert.throws(() => device.choose(golden.context, []), /actions is \[\]/);
   await storage.update('["","home"]', () => ({ text: "{}" }));
-  half.choose(golden.context, golden.actions);
-  await assert.rejects(half.report(1), /the stored count is not readable/);
-  half.close();
-  half.close();
-  assert.throws(() => half.choose(golden.context, golden.actions), /person is closed/);
+  device.choose(golden.context, golden.actions);
+  await assert.rejects(device.report(1), /the stored count is not readable/);
+  device.close();
+  device.close();
+  assert.throws(() => device.choose(golden.context, golden.actions), /person is closed/);
 });
 
-test("halves that are closed give their place back", async () => {
+test("devices that are closed give their place back", async () => {
   const storage = memoryStorage();
   for (let i = 0; i < 2000; i += 1) {
-    const half = await person({ storage, scope: String(i) });
-    await visitOnce(half);
-    half.close();
+    const device = await person({ storage, scope: String(i) });
+    await visitOnce(device);
+    device.close();
   }
 });

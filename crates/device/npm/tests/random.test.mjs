@@ -10,12 +10,12 @@ const golden = await visit();
 async function complaints({ Person, memoryStorage }) {
   const wrong = [];
   const { secure, weak, value } = await watched(async () => {
-    const half = await Person.fromProtocol(golden.protocol, { loop: "home", storage: memoryStorage() });
-    half.setModel(golden.model);
+    const device = await Person.fromProtocol(golden.protocol, { loop: "home", storage: memoryStorage() });
+    device.setModel(golden.model);
     const reports = [];
     for (let i = 0; i < 3; i += 1) {
-      half.choose(golden.context, golden.actions);
-      reports.push(JSON.parse(new TextDecoder().decode(await half.report(1))).values.join());
+      device.choose(golden.context, golden.actions);
+      reports.push(JSON.parse(new TextDecoder().decode(await device.report(1))).values.join());
     }
     return reports;
   });
@@ -54,14 +54,14 @@ test("without crypto nothing starts, and when it fails nothing leaves", async ()
     }
     replace(real);
     const storage = memoryStorage();
-    const half = await Person.fromProtocol(golden.protocol, { loop: "home", storage });
-    half.setModel(golden.model);
-    half.choose(golden.context, golden.actions);
+    const device = await Person.fromProtocol(golden.protocol, { loop: "home", storage });
+    device.setModel(golden.model);
+    device.choose(golden.context, golden.actions);
     replace({ getRandomValues: () => { throw new Error("no entropy"); } });
-    await assert.rejects(half.report(1), /no entropy/);
+    await assert.rejects(device.report(1), /no entropy/);
     assert.equal(await storage.read('["","home"]'), undefined, "nothing was counted");
     replace(real);
-    await half.report(1);
+    await device.report(1);
   } finally {
     replace(real);
   }

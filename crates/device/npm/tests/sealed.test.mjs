@@ -1,4 +1,4 @@
-// A person's half of a loop with a shuffler in Node: the golden visits, the count, and what a shuffler may answer.
+// A device of a loop with a shuffler in Node: the golden visits, the count, and what a shuffler may answer.
 
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
@@ -17,14 +17,14 @@ const DAY = 86_400_000;
 async function person(mode, options = {}, made = SealedPerson) {
   const { plan, sealing, shuffler, model, limits, seconds } = golden[mode];
   const given = { loop: "mixed", limits, storage: memoryStorage(), now: () => seconds * 1000, ...options };
-  const half = await made.fromSealing(plan, sealing, shuffler, given);
-  half.setModel(model);
-  return half;
+  const device = await made.fromSealing(plan, sealing, shuffler, given);
+  device.setModel(model);
+  return device;
 }
 
-async function visitOnce(half, mode) {
-  half.choose(golden[mode].context, golden[mode].actions);
-  return half.report(1);
+async function visitOnce(device, mode) {
+  device.choose(golden[mode].context, golden[mode].actions);
+  return device.report(1);
 }
 
 const most = { sealed: 1, sum: 3 };
@@ -34,9 +34,9 @@ for (const mode of MODES) {
     const storage = memoryStorage();
     const { context, actions, reward, index, report, left, values } = golden[mode];
     const made = await withKeys(async () => {
-      const half = await person(mode, { storage });
-      const choice = half.choose(context, actions);
-      return { index: choice.index, report: await half.report(reward) };
+      const device = await person(mode, { storage });
+      const choice = device.choose(context, actions);
+      return { index: choice.index, report: await device.report(reward) };
     });
     assert.equal(made.index, index);
     assert.deepEqual(made.report, report);
@@ -48,21 +48,21 @@ for (const mode of MODES) {
     assert.notDeepEqual(other.slice(73), report.slice(73));
   });
 
-  test(`${mode}: halves on one storage share one count, and what they made is kept as the same bytes`, async () => {
+  test(`${mode}: devices on one storage share one count, and what they made is kept as the same bytes`, async () => {
     const storage = memoryStorage();
-    const halves = await Promise.all([1, 2, 3, 4, 5].map(() => person(mode, { storage })));
-    assert.equal(halves[0].reportsPerPeriod, most[mode]);
-    const results = await Promise.allSettled(halves.map((half) => visitOnce(half, mode)));
+    const devices = await Promise.all([1, 2, 3, 4, 5].map(() => person(mode, { storage })));
+    assert.equal(devices[0].reportsPerPeriod, most[mode]);
+    const results = await Promise.allSettled(devices.map((device) => visitOnce(device, mode)));
     const made = results.filter(({ status }) => status === "fulfilled").map(({ value }) => value);
     assert.equal(made.length, most[mode]);
     for (const { reason } of results.filter(({ status }) => status === "rejected")) assert.match(reason.message, /reports left is 0/);
-    assert.deepEqual(await halves[0].unsent(), made);
+    assert.deepEqual(await devices[0].unsent(), made);
     assert.deepEqual(await (await person(mode, { storage })).unsent(), made, "another page finds them");
     const stored = await storage.read(KEY);
-    await assert.rejects(visitOnce(halves[0], mode), /reports left is 0/);
+    await assert.rejects(visitOnce(devices[0], mode), /reports left is 0/);
     assert.equal(await storage.read(KEY), stored, "a refusal stores nothing");
-    await halves[1].settled(made[0]);
-    const { left, ends, waiting } = await halves[0].status();
+    await devices[1].settled(made[0]);
+    const { left, ends, waiting } = await devices[0].status();
     assert.deepEqual([left, ends, waiting], [0, undefined, most[mode] - 1]);
   });
 
@@ -79,7 +79,7 @@ for (const mode of MODES) {
       [{}, { limits: { ...limits, reports: 0 } }, /visits is \d: at most 0/],
       [{ batch: 2 }, {}, /epsilon is /],
       [{ honest: 1 }, {}, /epsilon is /],
-      [{ batch: 8 }, {}, /protocol is "[0-9a-f]{64}": what this device was told has [0-9a-f]{64}/],
+      [{ batch: 8 }, {}, /protocol is "[0-9a-f]{64}": the published protocol has [0-9a-f]{64}/],
       [{ generation: "1" }, {}, /protocol is /],
       [{ mode: "open" }, {}, /mode is missing or of another form/],
       [{ features: {} }, {}, /context is missing/],
@@ -106,8 +106,8 @@ for (const mode of MODES) {
 
 test("randomness comes from crypto.getRandomValues alone, and a report is sealed under a key of its own", async () => {
   const { secure, weak, value } = await watched(async () => {
-    const half = await person("sum");
-    return [await visitOnce(half, "sum"), await visitOnce(half, "sum")];
+    const device = await person("sum");
+    return [await visitOnce(device, "sum"), await visitOnce(device, "sum")];
   });
   // Two generators; and two keys for the noise and one for the sealing of every report.
   assert.deepEqual([weak, secure], [0, (2 + 2 * 3) * 32]);
@@ -115,24 +115,24 @@ test("randomness comes from crypto.getRandomValues alone, and a report is sealed
   assert.deepEqual([[73, 89], [89, 121], [121, 153]].map(parts), [2, 2, 2], "salt, key and ciphertext");
 });
 
-test("a module that failed in the middle of a call is started again, with its halves", async () => {
+test("a module that failed in the middle of a call is started again, with its devices", async () => {
   const planted = await changedPackage("sealed-trap", (source) =>
     source.replace("crypto.getRandomValues(new Uint8Array(memory.buffer, start, length));\n        return 0;\n      } catch {", `$&
         if (globalThis.plantedTrap) throw new Error("planted");`), "sealed.js");
   const storage = memoryStorage();
-  const half = await person("sum", { storage }, planted.SealedPerson);
+  const device = await person("sum", { storage }, planted.SealedPerson);
   const real = globalThis.crypto;
   globalThis.plantedTrap = true;
   Object.defineProperty(globalThis, "crypto", { value: { getRandomValues() { throw new Error("none"); } }, configurable: true, writable: true });
   try {
-    await assert.rejects(visitOnce(half, "sum"), /report failed inside the module/);
+    await assert.rejects(visitOnce(device, "sum"), /report failed inside the module/);
   } finally {
     delete globalThis.plantedTrap;
     Object.defineProperty(globalThis, "crypto", { value: real, configurable: true, writable: true });
   }
   assert.equal(await storage.read(KEY), undefined, "nothing was counted");
-  await visitOnce(half, "sum");
-  assert.equal((await half.status()).left, 2);
+  await visitOnce(device, "sum");
+  assert.equal((await device.status()).left, 2);
 });
 
 const servers = [];

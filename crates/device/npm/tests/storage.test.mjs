@@ -53,7 +53,7 @@ test("an update that was stopped for long begins again from the newest state", a
   assert.equal((await readdir(shared)).length, 1);
 });
 
-test("a worker's half and this thread's share one count", async () => {
+test("a worker's device and this thread's share one count", async () => {
   const shared = join(folder, "worker");
   const answers = (data) =>
     new Promise((resolve, reject) => {
@@ -63,9 +63,9 @@ test("a worker's half and this thread's share one count", async () => {
     });
   const results = await Promise.all([1, 2, 3].map(() => answers({ folder: shared, golden, visits: 2 })));
   assert.equal(results.reduce((sum, { made }) => sum + made, 0), 3);
-  const half = await Person.fromProtocol(golden.protocol, { loop: "home", storage: fileStorage(shared), now: () => golden.seconds * 1000 });
-  assert.equal((await half.status()).left, 0);
-  assert.equal((await half.unsent()).length, 3);
+  const device = await Person.fromProtocol(golden.protocol, { loop: "home", storage: fileStorage(shared), now: () => golden.seconds * 1000 });
+  assert.equal((await device.status()).left, 0);
+  assert.equal((await device.unsent()).length, 3);
 });
 
 test("a draft that a killed process has left is no state", async () => {

@@ -1,4 +1,4 @@
-//! What a person accepts, whatever a server publishes: the loop that was asked for, and how much may be told about them.
+//! Limits of a person, whatever a server publishes: the loop that was asked for, and the most that reports may reveal.
 //!
 //! **Why a device needs limits of its own.** A protocol comes from the server. Without them a server that raises epsilon, the number of reports or the
 //! name of the loop would be followed: the noise would be what the message says, and no more.
@@ -43,7 +43,7 @@ impl Limits {
     /// Seconds of a period unless others are given: a day.
     pub const PERIOD: u64 = 86_400;
 
-    /// The limits of somebody who asked for this loop and gave none.
+    /// The limits of a person who asked for this loop and gave none.
     pub fn of(name: impl Into<String>) -> Self {
         let [epsilon, delta] = [Limits::EPSILON, Limits::DELTA];
         let [reports, period] = [Limits::REPORTS, Limits::PERIOD];

@@ -1,5 +1,5 @@
-//! The messages that a device reads, by little code: for halves that are downloaded with a page. What is accepted here, [`from_json`](reticent::wire::from_json) reads as the same
-//! value; fields that have a default there must be given here, as [`to_json`](reticent::wire::to_json) does.
+//! Readers of a device's messages in little code, for devices that are downloaded with a page. Every message that is accepted here,
+//! [`from_json`](reticent::wire::from_json) reads as the same value; fields that have a default there must be given here, as [`to_json`](reticent::wire::to_json) does.
 
 use super::{Period, ProtocolParams, ProtocolPlan};
 use reticent::{
@@ -260,12 +260,12 @@ impl Fields {
             match members.next() {
                 Some((found, given)) if found == name => {
                     if given != value {
-                        let remedy = format!("this half reads {kind}: update the older one");
+                        let remedy = format!("this device reads {kind}: update the older program");
                         return Err(Error::invalid(name, shown(&given), remedy));
                     }
                 }
                 _ => {
-                    let remedy = format!("give one of {kind}, or update the older half");
+                    let remedy = format!("give one of {kind}, or update the older program");
                     let value = format!("a message without {name:?}");
                     return Err(Error::invalid(kind.name(), value, remedy));
                 }
@@ -301,7 +301,7 @@ impl Fields {
     fn end(&self) -> Result<()> {
         match self.0.is_empty() {
             true => Ok(()),
-            false => Err(Error::invalid("a field", "unknown", "update the older half")),
+            false => Err(Error::invalid("a field", "unknown", "update the older program")),
         }
     }
 
@@ -385,7 +385,7 @@ impl Fields {
 }
 
 fn wrong(field: &'static str) -> Error {
-    Error::invalid(field, "of another form", "update the older half")
+    Error::invalid(field, "of another form", "update the older program")
 }
 
 fn record(field: &'static str, value: Value) -> Result<Fields> {
@@ -417,7 +417,7 @@ fn text(field: &'static str, value: Value) -> Result<String> {
     }
 }
 
-/// A kind or a version that somebody else wrote.
+/// A kind or a version of another program.
 fn shown(value: &Value) -> String {
     match value {
         Value::Text(text) => format!("{:?}", text.chars().take(40).collect::<String>()),

@@ -34,18 +34,18 @@ pub use shuffled::ShuffledProtocol;
 /// Characters of a loop's name, at most.
 const LONGEST_NAME: usize = 64;
 
-/// For how long at most k reports are made.
+/// Period in which at most k reports are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Period {
     /// For as long as the installation exists.
     Ever,
-    /// So many seconds, from a multiple of them after the beginning of 1970 to the next.
+    /// This number of seconds, from a multiple of it after the beginning of 1970 to the next.
     Seconds(#[serde(with = "count")] u64),
 }
 
 impl Period {
-    /// When the period of a moment ends; both in seconds after the beginning of 1970.
+    /// End of the period of a moment; both in seconds after the beginning of 1970.
     pub fn end(self, seconds: u64) -> u64 {
         match self {
             Period::Ever => u64::MAX,
@@ -57,7 +57,7 @@ impl Period {
     }
 }
 
-/// Everything public that a person's half needs.
+/// The public parameters that a device needs.
 ///
 /// ```
 /// use reticent::{bandit::LocalParams, features::{Encoding, FeaturesParams, Value}, noise::SecureNoise, wire::{from_json, to_json}};
@@ -91,10 +91,10 @@ pub struct ProtocolParams {
     pub name: String,
     /// From records to vectors.
     pub features: FeaturesParams,
-    /// What people report: bounds, the levels of epsilon that a person chooses from, and at most how many reports a person makes in a period
+    /// Parameters of reports: bounds, the levels of epsilon that a person chooses from, and the most reports of a person in a period
     /// (`contributions_per_person`).
     pub report: ReportParams,
-    /// For how long that many reports are made.
+    /// Period in which that many reports are made.
     pub period: Period,
 }
 
@@ -222,14 +222,14 @@ impl TryFrom<Form> for ProtocolPlan {
 }
 
 impl ProtocolParams {
-    /// What was read, if it has the hash that it says.
+    /// The checked protocol, if these parameters have the hash that the message states.
     fn expecting(&self, hash: u64) -> Result<ProtocolPlan> {
         let plan = self.check_by(ReportParams::check_given)?;
         if plan.hash() == hash {
             return Ok(plan);
         }
         let remedy = format!(
-            "these parameters have {:016x}: fetch the protocol again, or update the older half",
+            "these parameters have {:016x}: fetch the protocol again, or update the older program",
             plan.hash()
         );
         Err(Error::invalid("hash", format!("{hash:016x}"), remedy))
@@ -272,7 +272,7 @@ impl ProtocolPlan {
         &self.features
     }
 
-    /// What a person's half is made from. As a message of its own it would lose the hash of this protocol: send the protocol.
+    /// The plan of reports that persons are made from. As a message of its own it would lose the hash of this protocol: send the protocol.
     pub fn reports(&self) -> &ReportPlan {
         &self.reports
     }
@@ -285,7 +285,7 @@ impl ProtocolPlan {
         Arms::from_rows(self.features.dimension(), &rows)
     }
 
-    /// What the server's half is started from: the protocol's reports, with the server's own parameters.
+    /// The plan of the report server: the protocol's reports, with the server's own parameters.
     pub fn local(&self, params: &LocalParams) -> Result<LocalPlan> {
         self.expect(&params.report)?;
         Ok(params.check()?.bound_to(self.hash()))
@@ -301,7 +301,7 @@ impl ProtocolPlan {
     fn expect(&self, report: &ReportParams) -> Result<()> {
         let given = ReportParams { method: self.params.report.method.clone(), ..report.clone() };
         let same = report.method.is_none() || report.method == self.params.report.method;
-        let remedy = "the server's half and the protocol differ: give the protocol's own";
+        let remedy = "the report server and the protocol differ: give the protocol's own";
         refuse_if(!same || given != self.params.report, "report", "of other parameters", remedy)
     }
 }
@@ -336,10 +336,10 @@ mod tests {
         ["news", "sport"].iter().map(|topic| Value::from_iter([("topic", *topic)])).collect()
     }
 
-    /// The message alone makes the half: the same report from the same randomness, taken by the server once and by no other loop's.
+    /// The message alone makes the device: the same report from the same randomness, taken by the server once and by no other loop's.
     #[test]
-    fn a_half_made_from_the_message_is_understood_by_the_server_of_the_same_loop_only() -> Result<()>
-    {
+    fn a_device_made_from_the_message_is_understood_by_the_server_of_the_same_loop_only()
+    -> Result<()> {
         let protocol = params().check()?;
         let read: ProtocolPlan = from_json(to_json(&protocol))?;
         assert_eq!((read.hash(), to_json(&read)), (protocol.hash(), to_json(&protocol)));

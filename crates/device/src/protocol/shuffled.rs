@@ -1,4 +1,4 @@
-//! A plan of reports behind a shuffler, as a device looks at it: nothing that the server claims is believed.
+//! A plan of reports behind a shuffler, as a device looks at it: the server's claims are not used.
 
 use super::Limits;
 use reticent::{
@@ -14,7 +14,7 @@ use reticent::{
 /// An epsilon beyond every noise.
 const MOST_EPSILON: f64 = 1e6;
 
-/// What the devices, the shuffler and the server of a loop with a shuffler agree on. A device prices what it is told of it, and its reports carry the SHA-256 of
+/// Parameters that the devices, the shuffler and the server of a loop with a shuffler agree on. A device prices those that the server sends, and its reports carry the SHA-256 of
 /// [`ShuffledProtocol::bytes`]; the shuffler makes the same from its own file, so that a report that was priced for other noise or larger batches is foreign to it.
 #[derive(Debug, Clone, Copy)]
 pub struct ShuffledProtocol<'a> {
@@ -22,15 +22,15 @@ pub struct ShuffledProtocol<'a> {
     pub name: &'a str,
     /// From records to vectors.
     pub features: &'a FeaturesParams,
-    /// What people report.
+    /// Plan of people's reports.
     pub reports: &'a ReportPlan,
     /// The loop's generation: the shuffler remembers ids for one, and a report of another must be foreign to it.
     pub generation: u64,
     /// Reports in a batch.
     pub batch: u64,
-    /// How many of them the loop's certificate takes to be honest people's.
+    /// Number of them that the loop's certificate takes to be honest people's.
     pub honest: u64,
-    /// Whether the shuffler sums.
+    /// True if the shuffler sums.
     pub summed: bool,
 }
 
@@ -104,7 +104,7 @@ mod tests {
         params.check().unwrap().local().params().report.clone()
     }
 
-    /// Looks at a loop with these reports, of whose batches half is honest.
+    /// Checks a loop with these reports, of whose batches half is honest.
     fn check(params: &ReportParams, batch: u64, summed: bool, limits: &Limits) -> Result<()> {
         let (features, reports) = (rule(), params.check().unwrap());
         let honest = batch / 2;

@@ -1,10 +1,10 @@
-//! A person's half of a loop with a shuffler, from what its server publishes: it chooses, and what leaves it is priced, counted and sealed.
+//! A device of a loop with a shuffler, from the messages of its server: it chooses, and its reports are priced, counted and sealed.
 //!
 //! ```text
 //! plan of reports, sealing by server and shuffler -> limits -> model -> choose -> reward -> (ledger to store, sealed bytes)
 //! ```
 //!
-//! It stores nothing. Whoever uses it stores the ledger and the bytes in one transaction, and sends the bytes only then.
+//! It stores nothing. The caller stores the ledger and the bytes in one transaction, and sends the bytes only then.
 
 use crate::{Choice, Ledger, Limits, ShuffledDevice, ShuffledProtocol, little};
 use reticent::{
@@ -16,7 +16,7 @@ use reticent::{
 
 use super::{ProtocolHash, PublicKey, Sealing, ShufflerSealing, Subject, hex, protocol_hash};
 
-/// The half of one installation.
+/// The device of one installation.
 ///
 /// ```no_run
 /// use reticent::{features::Value, noise::SecureNoise};
@@ -37,8 +37,8 @@ use super::{ProtocolHash, PublicKey, Sealing, ShufflerSealing, Subject, hex, pro
 /// ```
 #[derive(Debug)]
 pub struct SealedDevice<N> {
-    half: ShuffledDevice<N>,
-    /// For what everybody on the way sees: not the generator of the reports' noise.
+    device: ShuffledDevice<N>,
+    /// Generator of bytes that are visible on the way: not that of the reports' noise.
     sealing_noise: N,
     subject: Subject,
     /// The server's, or that of a shuffler that sums.
@@ -46,9 +46,8 @@ pub struct SealedDevice<N> {
 }
 
 impl<N: Noise> SealedDevice<N> {
-    /// The half of a person who asked for the loop that `limits` names, from the message of the plan of reports and what the server and the shuffler answer about
-    /// sealing. What their limits do not allow is refused, and so are a server and a shuffler that name another hash than this half makes of what the server
-    /// published, and a server whose key is not the one that the shuffler knows: it could give every device a key of its own.
+    /// The device of a person who asked for the loop that `limits` names, from the message of the plan of reports and the answers of server and shuffler about
+    /// sealing. A protocol beyond the limits is refused, and so are a server and a shuffler that name another hash than that of the published protocol, and a server whose key is not the one that the shuffler knows: it could give every device a key of its own.
     pub fn new(
         plan: &[u8],
         [server, shuffler]: [&[u8]; 2],
@@ -73,37 +72,37 @@ impl<N: Noise> SealedDevice<N> {
             values: reports.report_length(),
         };
         let sealing_noise = noise.split()?;
-        let half = ShuffledDevice::new(&protocol, limits, noise)?;
+        let device = ShuffledDevice::new(&protocol, limits, noise)?;
         for named in [sealing.protocol, shuffler.protocol] {
             expect(&subject, named)?;
         }
         let key = agreed_key(sealing.key, shuffler.key)?;
-        Ok(SealedDevice { half, sealing_noise, subject, key })
+        Ok(SealedDevice { device, sealing_noise, subject, key })
     }
 
-    /// How records become vectors.
+    /// The rule from records to vectors.
     pub fn features(&self) -> &FeaturesPlan {
-        self.half.features()
+        self.device.features()
     }
 
-    /// What all sealed reports have in common.
+    /// Properties that all sealed reports share.
     pub fn subject(&self) -> &Subject {
         &self.subject
     }
 
     /// Choices from now on follow this model.
     pub fn set_model(&mut self, model: Model) -> Result<()> {
-        self.half.set_model(model)
+        self.device.set_model(model)
     }
 
     /// The model that choices follow.
     pub fn model(&self) -> Option<&Model> {
-        self.half.model()
+        self.device.model()
     }
 
     /// The action to take, by the model. Nothing leaves the device.
     pub fn choose(&mut self, context: &Value, actions: &[Value]) -> Result<Choice> {
-        self.half.choose(context, actions)
+        self.device.choose(context, actions)
     }
 
     /// The sealed report of a choice and its reward, and the ledger with it; `stored` is the ledger of this installation, if there is one. Nothing may leave
@@ -115,7 +114,7 @@ impl<N: Noise> SealedDevice<N> {
         choice: &Choice,
         reward: f64,
     ) -> Result<(Vec<u8>, Ledger)> {
-        let (report, ledger) = self.half.report(stored, seconds, choice, reward)?;
+        let (report, ledger) = self.device.report(stored, seconds, choice, reward)?;
         let (noise, model) = (&mut self.sealing_noise, report.model());
         let sealed = self.subject.seal(noise, &self.key, model, report.values())?;
         Ok((sealed.bytes(), ledger))
@@ -123,7 +122,7 @@ impl<N: Noise> SealedDevice<N> {
 
     /// The ledger at this time: how many reports may still be made.
     pub fn ledger(&self, stored: Option<&Ledger>, seconds: u64) -> Result<Ledger> {
-        self.half.ledger(stored, seconds)
+        self.device.ledger(stored, seconds)
     }
 }
 
@@ -133,13 +132,13 @@ fn expect(subject: &Subject, protocol: ProtocolHash) -> Result<()> {
         return Ok(());
     }
     let remedy = format!(
-        "what this device was told has {}: give the shuffler and the server the same file of loops, or update the older half",
+        "the published protocol has {}: give the shuffler and the server the same file of loops, or update the older program",
         hex(&subject.protocol)
     );
     Err(Error::invalid("protocol", format!("{:?}", hex(&protocol)), remedy))
 }
 
-/// What reports are sealed to, if the shuffler and the server agree on it; a server that names none leaves it to the shuffler, which sums.
+/// The key that reports are sealed to, if the shuffler and the server agree on it; a server that names none leaves it to the shuffler, which sums.
 fn agreed_key(server: Option<PublicKey>, shuffler: PublicKey) -> Result<PublicKey> {
     match server {
         Some(key) if key != shuffler => {

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! The protocol is named by its SHA-256. Numbers are little-endian. All reports of a protocol have one length. The outer id is a hash of the model's number and the
-//! random salt. It is bound to what is sealed, and the number with it: a report that is sent again as one on a newer model is under another id, and nobody can open it.
+//! random salt. It is bound to what is sealed, and the number with it: a report that is sent again as one on a newer model is under another id, and cannot be opened.
 
 use reticent::{Error, Result, noise::Noise};
 use zeroize::Zeroizing;
@@ -13,17 +13,17 @@ use zeroize::Zeroizing;
 use super::{KeyId, ProtocolHash, PublicKey, SealKey, digest, hex, key::OVERHEAD};
 
 const VERSION: u8 = 2;
-/// Bytes before what is sealed.
+/// Bytes before the sealed part.
 const HEADER: usize = 1 + 32 + 8 + 32 + 16;
 
-/// What all sealed reports of a loop have in common.
+/// Properties that all sealed reports of a loop share.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subject {
     /// The loop.
     pub loop_name: String,
-    /// The hash of what devices, shuffler and server agree on.
+    /// The hash of the protocol that devices, shuffler and server agree on.
     pub protocol: ProtocolHash,
-    /// How many numbers a report has.
+    /// Number of values of a report.
     pub values: usize,
 }
 
@@ -34,11 +34,11 @@ pub struct Envelope {
     pub protocol: ProtocolHash,
     /// The number of the model that the device acted on.
     pub model: u64,
-    /// Which key opens it.
+    /// Name of the key that opens it.
     pub key_id: KeyId,
     /// Random bits that the outer id is made from.
     pub salt: [u8; 16],
-    /// What it is recognised by.
+    /// Outer id, by which repetitions are recognised.
     pub id: [u8; 16],
     /// The encapsulated key and the ciphertext.
     pub sealed: Vec<u8>,
@@ -51,7 +51,7 @@ fn outer_id(model: u64, salt: &[u8; 16]) -> [u8; 16] {
 }
 
 impl Subject {
-    /// Bytes of what is sealed, for every report.
+    /// Bytes of the sealed part, for every report.
     pub fn sealed_length(&self) -> usize {
         8 * self.values + OVERHEAD
     }
@@ -71,7 +71,7 @@ impl Subject {
         bytes
     }
 
-    /// Seals what a randomiser made to a key, once: store the bytes before they are sent, and send them again as they are. The salt and the sender's own key
+    /// Seals a randomiser's values to a key, once: store the bytes before they are sent, and send them again as they are. The salt and the sender's own key
     /// are drawn from `noise`, under a new key, and not from the generator that made the report.
     pub fn seal<N: Noise>(
         &self,
@@ -96,7 +96,7 @@ impl Subject {
         Ok(Envelope { protocol: self.protocol, model, key_id, salt, id, sealed })
     }
 
-    /// What the device made; none if the report was sealed to another key or changed on its way.
+    /// The values that the device made; none if the report was sealed to another key or changed on its way.
     pub fn open(&self, key: &SealKey, id: [u8; 16], sealed: &[u8]) -> Option<Zeroizing<Vec<f64>>> {
         let plain = key.open(sealed, &self.associated(key.public().id(), id))?;
         let (numbers, rest) = plain.as_chunks::<8>();
@@ -106,12 +106,12 @@ impl Subject {
         Some(Zeroizing::new(numbers.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect()))
     }
 
-    /// The envelope of these bytes, if it is one of this loop. Which key it was sealed to is for the caller to check.
+    /// The envelope of these bytes, if it is one of this loop. The caller checks the name of its key.
     pub fn read(&self, bytes: &[u8]) -> Result<Envelope> {
         let size = || format!("{} bytes", bytes.len());
         if bytes.first() != Some(&VERSION) || bytes.len() != self.length() {
             let remedy = format!(
-                "a report of this loop begins with version {VERSION} and has {} bytes: update the older half",
+                "a report of this loop begins with version {VERSION} and has {} bytes: update the older program",
                 self.length()
             );
             return Err(Error::invalid("report", size(), remedy));

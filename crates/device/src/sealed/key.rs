@@ -1,4 +1,4 @@
-//! The key of who opens reports, and what devices know of it.
+//! The key of the reader of reports: secret, and public as devices know it.
 
 use std::convert::Infallible;
 
@@ -15,7 +15,7 @@ type Kem = hpke::kem::X25519HkdfSha256;
 type Kdf = hpke::kdf::HkdfSha256;
 type Aead = hpke::aead::ChaCha20Poly1305;
 
-/// What a key is named by.
+/// Name of a key.
 pub type KeyId = [u8; 32];
 
 /// Bytes of an encapsulated key.
@@ -23,10 +23,10 @@ const ENCAPSULATED: usize = 32;
 /// Bytes of the code that shows a change.
 const TAG: usize = 16;
 
-/// By how much sealed bytes are longer than what is in them.
+/// Number of bytes by which sealed bytes are longer than their contents.
 pub(crate) const OVERHEAD: usize = ENCAPSULATED + TAG;
 
-/// What the sealing is for, so that a ciphertext of another use is not opened here.
+/// Purpose of the sealing, so that a ciphertext of another use is not opened here.
 const INFO: &[u8] = b"reticent sealed report 2";
 
 /// The key that opens reports. It is not printed.
@@ -51,12 +51,12 @@ impl SealKey {
         SealKey { private, public: PublicKey(bytes) }
     }
 
-    /// What devices seal to.
+    /// The key that devices seal to.
     pub fn public(&self) -> &PublicKey {
         &self.public
     }
 
-    /// What was sealed to this key under these associated data; none if it was changed, or sealed to another key.
+    /// Contents that were sealed to this key under these associated data; none if they were changed, or sealed to another key.
     pub(crate) fn open(&self, sealed: &[u8], associated: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
         let (encapsulated, ciphertext) = sealed.split_at_checked(ENCAPSULATED)?;
         let encapsulated = <Kem as hpke::Kem>::EncappedKey::from_bytes(encapsulated).ok()?;
@@ -73,7 +73,7 @@ impl SealKey {
     }
 }
 
-/// What devices seal to.
+/// The public key, to which devices seal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PublicKey([u8; 32]);
 
@@ -92,7 +92,7 @@ impl PublicKey {
         hex(&self.0)
     }
 
-    /// What it is named by. The whole hash: a server that finds two keys of one name could give one of them to a single device, whose report would then be
+    /// Its name: the whole hash, because a server that finds two keys of one name could give one of them to a single device, whose report would then be
     /// the only one of its batch that opens under it.
     pub fn id(&self) -> KeyId {
         digest(&[b"seal key", &self.0])

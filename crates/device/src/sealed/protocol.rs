@@ -1,6 +1,6 @@
-//! The hash of what devices, shuffler and server agree on.
+//! The hash of a protocol that devices, shuffler and server agree on.
 //!
-//! A device prices a protocol that the server has told it, and the shuffler shuffles by its own file. Reports carry the hash of what was priced, so that the shuffler
+//! A device prices the protocol that the server sends, and the shuffler shuffles by its own file. Reports carry the hash of the priced protocol, so that the shuffler
 //! refuses those of another protocol. The hash has to hold against a server that looks for two protocols of equal hash: SHA-256.
 
 use crate::ShuffledProtocol;

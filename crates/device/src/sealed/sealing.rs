@@ -1,5 +1,5 @@
-//! What a server and a shuffler say about sealing (`GET /v1/loops/{loop}/sealing`), as JSON that is read by little code. Nothing in it is believed: a device prices
-//! it, and its reports carry the hash of what was priced.
+//! Answers of a server and a shuffler about sealing (`GET /v1/loops/{loop}/sealing`), as JSON that is read by little code. A device prices them itself, and its
+//! reports carry the hash of the protocol that was priced.
 
 use crate::little;
 use reticent::{
@@ -9,27 +9,27 @@ use reticent::{
 
 use super::{ProtocolHash, PublicKey, from_hex};
 
-/// What a server says about sealing.
+/// Answer of a server about sealing.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sealing {
-    /// How records become vectors.
+    /// The rule from records to vectors.
     pub features: FeaturesParams,
     /// The loop's generation.
     pub generation: u64,
     /// Reports in a batch.
     pub batch: u64,
-    /// How many of them are taken to be honest people's.
+    /// Number of them that are taken to be honest people's.
     pub honest: u64,
-    /// What reports are sealed to; none where they are sealed to the shuffler, which sums.
+    /// The key that reports are sealed to; none where they are sealed to the shuffler, which sums.
     pub key: Option<PublicKey>,
     /// The hash of the protocol, as the server has it.
     pub protocol: ProtocolHash,
 }
 
-/// What a shuffler says about it.
+/// Answer of a shuffler about sealing.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ShufflerSealing {
-    /// What reports are sealed to, as the shuffler knows it: its own key if it sums, and the server's otherwise.
+    /// The key that reports are sealed to, as the shuffler knows it: its own if it sums, and the server's otherwise.
     pub key: PublicKey,
     /// The hash of the protocol, as the shuffler's own file has it.
     pub protocol: ProtocolHash,
@@ -60,7 +60,7 @@ impl Sealing {
         })
     }
 
-    /// Whether the shuffler sums.
+    /// Returns whether the shuffler sums.
     pub fn summed(&self) -> bool {
         self.key.is_none()
     }
@@ -75,7 +75,7 @@ impl ShufflerSealing {
     }
 }
 
-/// The fields of an answer; those that this half does not know are passed over.
+/// The fields of an answer; unknown ones are passed over.
 struct Fields(Map<Value>);
 
 impl Fields {
@@ -111,5 +111,5 @@ impl Fields {
 }
 
 fn unreadable(field: &'static str) -> Error {
-    Error::invalid(field, "missing or of another form", "update the older half")
+    Error::invalid(field, "missing or of another form", "update the older program")
 }

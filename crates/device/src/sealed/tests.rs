@@ -1,4 +1,4 @@
-//! What is sealed is read by one key, under one name, and has one length; and a device seals what it has priced and counted.
+//! A sealed report is read by one key, under one name, and has one length; and a device seals only reports that it has priced and counted.
 
 use crate::{Ledger, Limits, ShuffledProtocol};
 use reticent::{
@@ -167,7 +167,7 @@ fn limits() -> Limits {
 }
 
 #[test]
-fn a_device_seals_what_it_counted_to_whoever_opens_it() {
+fn a_device_seals_a_counted_report_to_its_reader() {
     for (aggregation, visits) in [(Aggregation::Permute, 1), (Aggregation::Sum, 3)] {
         let world = World::new(aggregation, visits);
         let mut device = world.device();
@@ -188,7 +188,7 @@ fn a_device_seals_what_it_counted_to_whoever_opens_it() {
         let choice = device.choose(&Value::Missing, &[Value::Missing]).unwrap();
         let refused = device.report(ledger.as_ref(), 0, &choice, 1.0).unwrap_err().to_string();
         assert!(refused.starts_with("reports left is 0"), "{refused}");
-        // A half that is made anew goes on with the stored count.
+        // A device that is made anew goes on with the stored count.
         let stored = Ledger::load(&ledger.unwrap().save()).unwrap();
         assert_eq!(world.device().ledger(Some(&stored), 0).unwrap().left(), 0);
         assert_eq!(world.device().ledger(None, 0).unwrap().left(), visits);
@@ -253,8 +253,8 @@ fn a_shuffler_that_knows_another_protocol_or_key_than_the_server_tells_is_refuse
             Aggregation::Sum => drop(joined.unwrap()),
             _ => {
                 let error = joined.unwrap_err().to_string();
-                let told = world.sealing["public_key"].as_str().unwrap();
-                assert!(error.starts_with(&format!("public_key is {told:?}: the shuffler knows")));
+                let named = world.sealing["public_key"].as_str().unwrap();
+                assert!(error.starts_with(&format!("public_key is {named:?}: the shuffler knows")));
             }
         }
     }

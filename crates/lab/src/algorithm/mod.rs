@@ -2,14 +2,14 @@
 //!
 //! To add a family of problems (a new kind of environment with its own algorithms):
 //! 1. one module that implements [`Family`]: its `[environment]` and `[[algorithm]]` lines, and how they become
-//!    [`Contestant`]s;
+//!    [`RunnableAlgorithm`]s;
 //! 2. one line in `Experiment::parse_in` that selects it by `environment.kind`, and one in `experiment::schema` that lists its tables.
 //!
-//! To add an algorithm to a family: one variant of its algorithm lines, one file with its contestant. Everything else
+//! To add an algorithm to a family: one variant of its algorithm lines, one file with its algorithm. Everything else
 //! (threads, files, figures, reports, certificates) is shared.
 //!
-//! **Who may certify.** A contestant's guarantee is computed from the aggregator or randomiser that the contestant itself runs. Only this
-//! crate can implement [`Contestant`], which is sealed. A player of your own becomes a contestant through
+//! **Who may certify.** An algorithm's guarantee is computed from the aggregator or randomiser that the algorithm itself runs. Only this
+//! crate can implement [`RunnableAlgorithm`], which is sealed. A player of your own becomes an algorithm through
 //! [`Stepped`](crate::algorithm::bandit::Stepped), which either marks your guarantee as stated and not checked, or takes the guarantee from an
 //! aggregator that it puts between people and your code.
 
@@ -22,16 +22,20 @@ use reticent::{bandit::Outlook, privacy::Guarantee};
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{Result, audit::attack::Attack, play::trial::Trial};
+use crate::{
+    Result,
+    audit::attack::{Attack, Attacks},
+    play::trial::Trial,
+};
 
-/// Restricts [`Contestant`] to the types of this crate, whose guarantees are computed from the mechanism they run.
+/// Restricts [`RunnableAlgorithm`] to the types of this crate, whose guarantees are computed from the mechanism they run.
 pub(crate) mod sealed {
     pub trait Sealed {}
 }
 
 /// One algorithm in one environment, ready to run.
-pub trait Contestant: sealed::Sealed + Send + Sync {
-    /// What the report says of it before any trial.
+pub trait RunnableAlgorithm: sealed::Sealed + Send + Sync {
+    /// Facts for the report, known before any trial.
     fn card(&self) -> &Card;
 
     /// Its name in the report.
@@ -61,7 +65,7 @@ pub trait Contestant: sealed::Sealed + Send + Sync {
         Vec::new()
     }
 
-    /// Attacks on the player that a trial runs, if the contestant has a guarantee: see [`crate::audit::attack::player`].
+    /// Attacks on the player that a trial runs, if the algorithm has a guarantee: see [`crate::audit::attack::player`].
     fn player_attacks(&self) -> Result<Vec<Attack>> {
         Ok(Vec::new())
     }
@@ -91,7 +95,7 @@ pub trait Contestant: sealed::Sealed + Send + Sync {
     fn trial(&self, seed: u64, trial: u64, checkpoints: &[u64]) -> Result<Trial>;
 }
 
-/// What is known of a contestant before any trial.
+/// Facts about an algorithm, known before any trial.
 #[derive(Debug, Default)]
 pub struct Card {
     /// Its name in the report.
@@ -100,14 +104,14 @@ pub struct Card {
     /// Guarantees of individual people or agents, if they differ.
     pub certificates: Vec<Certificate>,
     /// Attacks on the mechanism behind its guarantee: see [`crate::audit::attack`].
-    pub attacks: Vec<Attack>,
+    pub attacks: Attacks,
     /// Remarks for the reader.
     pub remarks: Vec<String>,
     /// The noise of its plan against the signal of its people.
     pub outlook: Option<Outlook>,
 }
 
-/// A family of problems: the tables of its TOML files and how they become contestants.
+/// A family of problems: the tables of its TOML files and how they become algorithms.
 pub trait Family {
     /// The `[environment]` table.
     type Environment: Serialize + DeserializeOwned + JsonSchema;
@@ -121,18 +125,18 @@ pub trait Family {
     fn setting(rounds: u64, environment: &Self::Environment) -> Result<Self::Setting>;
 
     /// One algorithm in the environment; an error names what is wrong with it.
-    fn contestant(
+    fn prepare(
         setting: &Self::Setting,
         algorithm: &Self::Algorithm,
-    ) -> Result<Box<dyn Contestant>>;
+    ) -> Result<Box<dyn RunnableAlgorithm>>;
 }
 
 /// One algorithm in one environment.
 pub struct Cell {
     /// Its name in the report: the algorithm, and the environment if there are several.
     pub name: String,
-    /// The contestant.
-    pub contestant: Box<dyn Contestant>,
+    /// The algorithm.
+    pub algorithm: Box<dyn RunnableAlgorithm>,
     /// Its position in the grid.
     pub labels: Vec<Label>,
     /// The name that all points of its grid share: the given name, or the kind.
@@ -180,7 +184,7 @@ pub struct Bound {
     pub trivial: f64,
 }
 
-/// Which side of the regret a bound is on.
+/// Side of the regret that a bound is on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Side {
@@ -191,7 +195,7 @@ pub enum Side {
 }
 
 impl Bound {
-    /// Whether it is an upper bound that is not below the largest possible regret.
+    /// Tells whether it is an upper bound that is not below the largest possible regret.
     pub fn is_vacuous(&self) -> bool {
         self.side == Side::Upper && self.value >= self.trivial
     }

@@ -37,15 +37,15 @@ pub fn certify(experiment: &Experiment) -> Certificates {
     let cells = experiment.cells().iter();
     let algorithms = cells.map(|cell| Certified {
         name: cell.name.clone(),
-        guarantee: cell.contestant.guarantee().cloned(),
-        certificates: cell.contestant.card().certificates.clone(),
-        remarks: cell.contestant.remarks(),
+        guarantee: cell.algorithm.guarantee().cloned(),
+        certificates: cell.algorithm.card().certificates.clone(),
+        remarks: cell.algorithm.remarks(),
     });
     Certificates { algorithms: algorithms.collect() }
 }
 
 impl Certified {
-    /// Whether the accountant computed the guarantee from the mechanism that the algorithm runs.
+    /// Tells whether the accountant computed the guarantee from the mechanism that the algorithm runs.
     pub fn is_certified(&self) -> bool {
         let computed = |g: &Guarantee| g.provenance() == Provenance::Computed;
         self.guarantee.as_ref().is_some_and(computed)

@@ -91,11 +91,11 @@ pub fn audit(
 ) -> Result<Findings> {
     let mut findings = Findings::default();
     for cell in experiment.cells() {
-        let (name, contestant) = (&cell.name, &cell.contestant);
-        let promises =
-            contestant.guarantee().is_some() || !contestant.card().certificates.is_empty();
-        let players = contestant.player_attacks()?;
-        if contestant.card().attacks.is_empty() && players.is_empty() {
+        let (name, algorithm) = (&cell.name, &cell.algorithm);
+        let promises = algorithm.guarantee().is_some() || !algorithm.card().certificates.is_empty();
+        let players = algorithm.player_attacks()?;
+        let attacks = algorithm.card().attacks.make()?;
+        if attacks.is_empty() && players.is_empty() {
             let reason = if promises {
                 "no attack is written for it; its certificate rests on the accountant alone"
             } else {
@@ -103,7 +103,7 @@ pub fn audit(
             };
             findings.not_audited(name, reason);
         }
-        for attack in &contestant.card().attacks {
+        for attack in &attacks {
             progress(name, &attack.adversary);
             findings.audits.extend(attack.run_confirmed(name, options)?);
         }

@@ -48,9 +48,9 @@ pub struct Check {
     pub attack: String,
     /// The results for the original width and for the shrunk one.
     pub found: String,
-    /// Whether the claim was not refuted.
+    /// Tells whether the claim was not refuted.
     pub held: bool,
-    /// Whether the shrunk width was detected.
+    /// Tells whether the shrunk width was detected.
     pub caught: bool,
 }
 
@@ -100,13 +100,13 @@ fn coverage(
     })
 }
 
-/// Whether this many failures or more have probability below 1e-6 if each has at most `rate`.
+/// Tells whether this many failures or more have probability below 1e-6 if each has at most `rate`.
 fn too_many(failures: u64, trials: u64, rate: f64) -> bool {
     failures > 0
         && incomplete_beta(failures as f64, (trials - failures) as f64 + 1.0, rate) < FALSE_ALARM
 }
 
-/// Whether a policy, its bonus multiplied by `shrink`, has an upper confidence bound below the true reward in some direction.
+/// Tells whether a policy, its bonus multiplied by `shrink`, has an upper confidence bound below the true reward in some direction.
 fn misses(policy: &Policy, theta: &[f64], shrink: f64) -> Result<bool> {
     let policy = Policy::from_parts(
         policy.theta().to_vec(),

@@ -228,7 +228,7 @@ fn a_leak_about_one_person_is_detected_whoever_that_is() {
     }
 }
 
-/// Nobody is attacked in every audit, and everybody may be.
+/// Every person of a script may be attacked, and none is attacked in every audit.
 #[test]
 fn the_people_who_are_attacked_are_drawn_over_the_whole_horizon() {
     let attacked = |seed: u64| {

@@ -1,4 +1,4 @@
-//! How long accounting takes.
+//! Duration of accounting.
 
 use reticent::privacy::{Accountant, Event, gaussian, shuffle};
 

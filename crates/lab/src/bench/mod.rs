@@ -40,15 +40,15 @@ use crate::Result;
 /// One measured figure beside what it is compared with.
 #[derive(Debug, Clone, Serialize)]
 pub struct Figure {
-    /// What was measured.
+    /// Name of the figure.
     pub what: String,
     /// The measurement.
     pub measured: f64,
     /// Its unit.
     pub unit: &'static str,
-    /// What it is compared with, in the same unit.
+    /// Reference value, in the same unit.
     pub reference: Option<f64>,
-    /// Where the reference comes from.
+    /// Source of the reference.
     pub source: String,
 }
 

@@ -1,4 +1,4 @@
-//! How long noise takes.
+//! Duration of noise.
 
 use reticent::{
     noise::{DiscreteGaussian, DiscreteLaplace, Noise, SecureNoise},

@@ -53,8 +53,8 @@ pub fn figures() -> Result<Vec<Figure>> {
 }
 
 fn seconds(gap: GapParams, rounds: u64, algorithm: &Algorithm) -> Result<f64> {
-    let contestant = algorithm.contestant(&Setting::new(&gap.into(), rounds)?)?;
+    let algorithm = algorithm.prepare(&Setting::new(&gap.into(), rounds)?)?;
     let start = Instant::now();
-    contestant.trial(1, 0, &[rounds])?;
+    algorithm.trial(1, 0, &[rounds])?;
     Ok(start.elapsed().as_secs_f64())
 }

@@ -56,7 +56,7 @@ fn round(what: String, params: PrivateSumParams) -> Result<Figure> {
     Ok(Figure::new(what, 1e-3 * time, "us"))
 }
 
-/// What the design notes measured on prototypes, for (1, 0.1) and (1, 1e-6) at n = 1e4, 1e6, 5e7.
+/// Values that the design notes measured on prototypes, for (1, 0.1) and (1, 1e-6) at n = 1e4, 1e6, 5e7.
 const NOTES: [(&str, [[f64; 3]; 2]); 8] = [
     ("the paper's tree", [[443.0, 620.0, 797.0], [1824.0, 2554.0, 3284.0]]),
     ("tree, exact", [[32.6, 45.6, 58.6], [127.0, 177.0, 228.0]]),

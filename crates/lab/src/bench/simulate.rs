@@ -1,4 +1,4 @@
-//! How long a round of a simulated bandit takes, its environment included.
+//! Duration of a round of a simulated bandit, its environment included.
 
 use reticent::{Result, bandit::Policy};
 

@@ -2,11 +2,11 @@
 //!
 //! | key | what happens |
 //! | --- | --- |
-//! | `delay` | `{ fixed = 100 }` or `{ mean = 100.0 }`: rewards come so many rounds late |
-//! | `batch` | rewards are handed over after every so many rounds |
+//! | `delay` | `{ fixed = 100 }` or `{ mean = 100.0 }`: rewards come this number of rounds late |
+//! | `batch` | rewards are delivered in batches of this number of rounds |
 //! | `lost` | this share of the rewards never comes |
-//! | `change_every` | theta* jumps after every so many rounds |
-//! | `rotate` | theta* turns by so many radians a round |
+//! | `change_every` | theta* jumps each time this number of rounds has passed |
+//! | `rotate` | theta* turns by this number of radians a round |
 //! | `availability` | each arm is there with this probability, each round anew |
 //! | `population` | theta* and fixed arms come from this seed, people from the experiment's |
 //!
@@ -31,10 +31,10 @@ use crate::environment::{
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Circumstances {
-    /// How many rounds a reward takes.
+    /// Number of rounds that a reward takes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<Delay>,
-    /// Rewards are handed over after every so many rounds.
+    /// Number of rounds of a batch in which rewards are delivered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Count>")]
     pub batch: Option<u64>,
@@ -50,7 +50,7 @@ pub struct Circumstances {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = -PI, max = PI))]
     pub rotate: Option<f64>,
-    /// How likely an arm is there.
+    /// Probability that an arm is available.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<PositiveShare>")]
     pub availability: Option<f64>,
@@ -60,7 +60,7 @@ pub struct Circumstances {
 }
 
 impl Circumstances {
-    /// Whether nothing is out of the ordinary.
+    /// Tells whether nothing is out of the ordinary.
     pub fn is_calm(&self) -> bool {
         *self == Circumstances::default()
     }
@@ -111,12 +111,12 @@ impl Circumstances {
         }
     }
 
-    /// Whether theta* moves.
+    /// Tells whether theta* moves.
     pub fn moves(&self) -> bool {
         self.change_every.is_some() || self.rotate.is_some_and(|angle| angle != 0.0)
     }
 
-    /// Whether rewards go their own way.
+    /// Tells whether rewards go their own way.
     pub fn detours(&self) -> bool {
         self.delay.is_some() || self.batch.is_some() || self.lost.is_some()
     }

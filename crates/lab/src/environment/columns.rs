@@ -5,12 +5,12 @@
 //! ```
 //!
 //! Cells are encoded by core's rule ([`reticent::features`]): a number's range onto [-1, 1], and a feature for each listed word. A served loop
-//! encodes every record; an experiment refuses lines with words that are not listed and, unless told otherwise, empty cells, because whoever
+//! encodes every record; an experiment refuses lines with words that are not listed and, by default, empty cells, because whoever
 //! holds the file can mend it.
 //!
 //! **What must be public.** Ranges and words shape everybody's features, so they must not come from the data that a guarantee protects. Words
 //! are listed, always. Ranges are given; where one is not, it is taken from the file, and a remark says that it must be public.
-//! An empty cell becomes the middle of the range or no word at all, constants that depend on nobody.
+//! An empty cell becomes the middle of the range or no word at all, constants that depend on no person's data.
 
 use std::{
     collections::BTreeMap,
@@ -29,7 +29,7 @@ use crate::{
     csv::{Rows, unusable},
 };
 
-/// What is done about empty cells.
+/// Treatment of empty cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Missing {
@@ -40,7 +40,7 @@ pub enum Missing {
     Middle,
 }
 
-/// What an experiment says about columns.
+/// Keys of an experiment about columns.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ColumnsToml<'a> {
     pub(crate) features: Option<&'a [String]>,
@@ -54,7 +54,7 @@ pub(crate) struct ColumnsToml<'a> {
 struct Column {
     place: usize,
     name: String,
-    /// What encodes the cells; there is none for a range that is taken from the file before the whole file was seen.
+    /// Encoder of the cells; there is none for a range that is taken from the file before the whole file was seen.
     encoder: Option<Encoder>,
     /// The range so far, where it is taken from the file.
     taken: Option<(f64, f64)>,
@@ -163,7 +163,7 @@ impl Columns {
         Err(unusable(&self.path, format!("line {line}: {name} is {what}; {remedy}")))
     }
 
-    /// Checks a line, widens the ranges that nobody gave so that they hold it, and counts cells outside the others.
+    /// Checks a line, widens the ranges that are not given so that they hold it, and counts cells outside the others.
     pub(crate) fn widen(&mut self, cells: &[String], line: usize) -> Result<()> {
         for index in 0..self.columns.len() {
             let column = &self.columns[index];
@@ -230,13 +230,13 @@ impl Columns {
         Ok(x)
     }
 
-    /// How many features a line has, without the 1.
+    /// Number of features of a line, without the 1.
     pub(crate) fn width(&self) -> usize {
         let one = |column: &Column| column.encoder.as_ref().map_or(1, Encoder::dimension);
         self.columns.iter().map(one).sum()
     }
 
-    /// How many cells lie outside their ranges, for whoever holds the file: a count of its lines, which no guarantee covers. It is a
+    /// Number of cells outside their ranges, for the holder of the file: a count of its lines, which no guarantee covers. It is a
     /// remark and never a condition of a certificate.
     pub(crate) fn clipped(&self) -> Option<String> {
         let count = |column: &Column| match column.encoder.as_ref()?.encoding() {
@@ -249,7 +249,7 @@ impl Columns {
         clipped_remark(&counts, &self.path)
     }
 
-    /// What must be public, and what was left out.
+    /// Remarks on ranges that must be public, and on cells that were left out.
     pub(crate) fn remarks(&self) -> Vec<String> {
         let taken = |column: &&Column| column.taken.is_some();
         let names = |column: &Column| column.name.clone();
@@ -272,7 +272,7 @@ impl Columns {
     }
 }
 
-/// What whoever holds a file is told of its cells outside given ranges, such as `3 of age outside [0, 100]`.
+/// Remark for the holder of a file on cells outside given ranges, such as `3 of age outside [0, 100]`.
 pub(crate) fn clipped_remark(counts: &[String], path: &Path) -> Option<String> {
     (!counts.is_empty()).then(|| {
         format!(

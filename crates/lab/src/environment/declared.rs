@@ -1,4 +1,4 @@
-//! What a file declares of its arms, `intercept` and `unit_arms`, in place of what the environment knows of them.
+//! Declarations of a file about its arms, `intercept` and `unit_arms`, in place of the environment's knowledge.
 
 use reticent::{randomize::Intercept, refuse_if};
 
@@ -78,7 +78,7 @@ mod tests {
                 "name = \"t\"\nrounds = 400\n[environment]\n{SPHERE}\ncircumstances = {{ delay = {{ fixed = 30 }} }}\n[[algorithm]]\nname = \"it\"\n{algorithm}"
             );
             let experiment = Experiment::parse(&text).unwrap();
-            experiment.contestants()[0].trial(1, 0, &[400]).unwrap().curve[0].regret
+            experiment.algorithms()[0].trial(1, 0, &[400]).unwrap().curve[0].regret
         };
         let privacy = "privacy = { epsilon = 8.0, delta = 1e-5 }";
         for (kind, key) in [

@@ -76,7 +76,7 @@ impl GapParams {
         Ok(Box::new(if self.fresh_arms { plan.fresh(seed) } else { plan.fixed(seed) }))
     }
 
-    /// What a learner that plays this number of rounds may know in advance.
+    /// Knowledge in advance of a learner that plays this number of rounds.
     pub fn problem(&self, rounds: u64) -> Problem {
         let problem = Problem::unit(self.dimension);
         match self.rewards {

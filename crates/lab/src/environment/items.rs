@@ -40,7 +40,7 @@ use crate::{
     play::trial::mix,
 };
 
-/// What `kind = "items"` takes.
+/// Keys of `kind = "items"`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ItemsToml {
@@ -69,13 +69,13 @@ pub struct ItemsToml {
     /// The words of a column, publicly known.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub categories: BTreeMap<String, Vec<String>>,
-    /// Columns of words that nobody can list, each with the number of buckets that they are hashed into.
+    /// Columns of words without a list, each with the number of buckets that they are hashed into.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub hashes: BTreeMap<String, u32>,
-    /// What is done about empty cells of features.
+    /// Treatment of empty cells of features.
     #[serde(default)]
     pub missing: Missing,
-    /// Which parameters items have: by default `dense`, one vector for the products of what a person and an item are.
+    /// Parameters of items: by default `dense`, one vector for the products of what a person and an item are.
     #[serde(default)]
     pub parameters: Option<Parameters>,
 }
@@ -130,7 +130,7 @@ pub(crate) fn product(person: &[f64], item: &[f64]) -> Vec<f64> {
     z
 }
 
-/// How an arm is made of a person and an item.
+/// Rule that makes an arm of a person and an item.
 ///
 /// ```text
 /// dense     all products of (1, person) and (item, 1)
@@ -147,7 +147,7 @@ impl Arm {
         Arm(parameters.unwrap_or(Parameters::Dense))
     }
 
-    /// The form of arms, for so many numbers in (1, person) and (item, 1).
+    /// Form of arms, for these numbers of entries in (1, person) and (item, 1).
     pub(crate) fn shape(self, person: usize, item: usize, items: usize) -> Shape {
         let products = person * item + 1;
         let (features, blocks, shared) = match self.0 {
@@ -202,7 +202,7 @@ impl ItemsToml {
         }
     }
 
-    /// What algorithms are told of the files, or what is wrong with them by line and column.
+    /// Reads the files; an error names the line and the column.
     pub(crate) fn setting(&self, rounds: u64, circumstances: Circumstances) -> Result<Setting> {
         circumstances.of_a_file()?;
         let (low, high) = self.rewards;
@@ -254,7 +254,7 @@ impl ItemsToml {
         Ok(Setting { returns, ..setting })
     }
 
-    /// Who rated what.
+    /// Ratings, with the person and the item of each.
     fn rated(&self, items: &Named, people: Option<&Named>) -> Result<(Catalogue, u64, u64)> {
         let path: &Path = &self.ratings;
         let (low, high) = self.rewards;
@@ -311,13 +311,13 @@ impl ItemsToml {
     }
 }
 
-/// What a person is shown.
+/// Items that a person is shown.
 struct Shelf {
     catalogue: Arc<Catalogue>,
     noise: FastNoise,
     arms: Arms,
     means: Vec<f64>,
-    /// Whose turn it is.
+    /// The person of the round.
     person: u64,
 }
 
@@ -421,14 +421,14 @@ mod tests {
             [[algorithm]]\nkind = \"local\"\nprivacy = { epsilon = 8.0, delta = 1e-5 }\n";
         let found = experiment(&folder, more, algorithms).unwrap();
         let regrets: Vec<f64> = found
-            .contestants()
+            .algorithms()
             .iter()
-            .map(|contestant| contestant.trial(1, 0, &[4000]).unwrap().curve[0].regret)
+            .map(|algorithm| algorithm.trial(1, 0, &[4000]).unwrap().curve[0].regret)
             .collect();
         // Any item of the few that a person has rated loses about 1 on average.
         assert!(regrets[0] < 900.0, "{regrets:?}");
         assert!(regrets[0] < regrets[1] && regrets[1] < 4000.0, "{regrets:?}");
-        assert!(found.contestants()[0].remarks().join(" ").contains("12 items by 80 people"));
+        assert!(found.algorithms()[0].remarks().join(" ").contains("12 items by 80 people"));
         // Published constants are for rewards in [0, 1].
         let paper = "[[algorithm]]\nkind = \"ldp_linucb\"\nmode = \"paper\"\nprivacy = { epsilon = 1.0, delta = 1e-5 }";
         let error = experiment(&folder, more, paper).err().unwrap().to_string();

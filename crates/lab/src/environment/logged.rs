@@ -1,9 +1,9 @@
-//! `kind = "logged"`: learners are trained on a log of what somebody else did, and judged by it, without a single decision of their own.
+//! `kind = "logged"`: learners are trained on a log of another policy's decisions, and judged by it, without a single decision of their own.
 //!
 //! The log is a CSV file, one line a decision: features of the context, the action that was taken, with which probability (its propensity), and the
 //! reward. Arms are made of contexts as in `table`, one block of parameters an action.
 //!
-//! Where actions are items with features of their own, `items` names a file of them, and an arm is made of the context and the item as in
+//! If actions are items with features of their own, `items` names a file of them, and an arm is made of the context and the item as in
 //! `items`: the number of features does not grow with the number of items.
 //!
 //! With `arms_in_file` the log itself holds the features of every arm of every decision, as the `log` of a run does: columns `arm<action>_<i>`,
@@ -61,7 +61,7 @@ const SMALL: f64 = 0.01;
 /// Actions without features of their own, at most: each has a block of features.
 const MOST_ACTIONS: usize = 100;
 
-/// What `kind = "logged"` takes.
+/// Keys of `kind = "logged"`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LoggedToml {
@@ -88,7 +88,7 @@ pub struct LoggedToml {
     pub item: String,
     /// The columns of `items` that are features; all others by default.
     pub item_features: Option<Vec<String>>,
-    /// Whether features of arms are columns of the log, `arm<action>_<i>`.
+    /// Tells whether features of arms are columns of the log, `arm<action>_<i>`.
     #[serde(default)]
     pub arms_in_file: bool,
     /// The least propensity, if the logging policy promises one; by default that of the file.
@@ -105,13 +105,13 @@ pub struct LoggedToml {
     /// The words of a column, publicly known.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub categories: BTreeMap<String, Vec<String>>,
-    /// Columns of words that nobody can list, each with the number of buckets that they are hashed into.
+    /// Columns of words without a list, each with the number of buckets that they are hashed into.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub hashes: BTreeMap<String, u32>,
-    /// What is done about empty cells of features.
+    /// Treatment of empty cells of features.
     #[serde(default)]
     pub missing: Missing,
-    /// Which parameters actions have: by default `per_arm`, and `dense` where they are items with features.
+    /// Parameters of actions: by default `per_arm`, and `dense` where they are items with features.
     #[serde(default)]
     pub parameters: Option<Parameters>,
 }
@@ -137,7 +137,7 @@ fn unit() -> (f64, f64) {
 }
 
 impl LoggedToml {
-    /// What algorithms are told of the log, or what is wrong with it by line and column.
+    /// Reads the log; an error names the line and the column.
     pub(crate) fn setting(&self, rounds: u64, circumstances: Circumstances) -> Result<Setting> {
         if !circumstances.is_calm() {
             let remedy = "a log has its own: leave them out";

@@ -9,7 +9,7 @@ use super::{circumstances::Circumstances, setting::Setting};
 use crate::{Result, environment::Environment, papers::constants::Problem};
 
 impl Setting {
-    /// What algorithms are told of an environment of your own: how long features and how large rewards may be, how many arms there
+    /// Knowledge of algorithms about an environment of your own: bounds on features and rewards, the number of arms there
     /// are at most, and how many rounds. `start` makes the environment of one trial from its seed.
     ///
     /// Bounds must be public: data beyond them are clipped. CONTRIBUTING has a worked example.

@@ -11,7 +11,7 @@ use crate::{Result, environment::blocks::Player, play::trial::Trial};
 pub(crate) const MOST_FEATURES: usize = 1024;
 pub(crate) const MOST_PARAMETERS: usize = 1 << 15;
 
-/// Which parameters the arms of a file touch.
+/// Parameters that the arms of a file touch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Parameters {
@@ -28,7 +28,7 @@ pub enum Parameters {
 pub(crate) struct Shape {
     /// Features of an arm; the last is a constant.
     pub(crate) features: usize,
-    /// How many blocks there are; 1 where arms do not belong to blocks.
+    /// Number of blocks; 1 if arms do not belong to blocks.
     pub(crate) blocks: usize,
     /// Features, the last ones, of parameters that all arms share, where any are: the constant at least.
     pub(crate) shared: usize,
@@ -36,13 +36,13 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// How arms in blocks are embedded for learners that know of none: with the constant shared, so that they all have it.
+    /// Embedding of arms in blocks for learners without blocks: with the constant shared, so that they all have it.
     pub(crate) fn embedding(&self) -> Option<Structure> {
         let Shape { blocks, shared, .. } = *self;
         (blocks > 1).then_some(Structure { blocks, shared })
     }
 
-    /// What learners are told that know of blocks.
+    /// Setting for learners with blocks.
     pub(crate) fn structure(&self) -> Structure {
         match (self.embedding(), self.parameters) {
             (None, _) => Structure::DENSE,
@@ -53,7 +53,7 @@ impl Shape {
 }
 
 impl Setting {
-    /// What learners are told that know of no blocks of parameters: their arms have zeros for the blocks of others.
+    /// Setting for learners without blocks of parameters: their arms have zeros for the blocks of others.
     pub fn dense(&self) -> Result<Self> {
         let Some(embedding) = self.embedding.filter(|_| !self.embeds) else {
             return Ok(self.clone());
@@ -69,7 +69,7 @@ impl Setting {
         Ok(Setting { bounds, embeds: true, ..self.clone() })
     }
 
-    /// What a learner is told in this mode: a publication's knows of no blocks.
+    /// Setting of a learner in this mode: a publication's has no blocks.
     pub(crate) fn suiting(&self, mode: Mode) -> Result<Self> {
         match mode {
             Mode::Exact => Ok(self.clone()),
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
     use crate::Experiment;
 
-    /// Five classes, each told by the largest of five numbers.
+    /// Five classes, each given by the largest of five numbers.
     fn table(name: &str) -> std::path::PathBuf {
         let path =
             std::env::temp_dir().join(format!("reticent-blocks-{}-{name}.csv", std::process::id()));
@@ -173,7 +173,7 @@ mod tests {
         };
         let regret = |parameters: &str, algorithm: &str| {
             let found = experiment(&world(parameters), algorithm).unwrap();
-            found.contestants()[0].trial(1, 0, &[3000]).unwrap().curve[0].regret
+            found.algorithms()[0].trial(1, 0, &[3000]).unwrap().curve[0].regret
         };
         for rule in ["tuned", "certified"] {
             let linucb = format!("[[algorithm]]\nkind = \"linucb\"\nrule = \"{rule}\"");
@@ -200,9 +200,9 @@ mod tests {
             [private("joint", ""), private("local", "method = \"unit_gram\""), private("local", "")]
         {
             let found = experiment(&world("per_arm"), &lines).unwrap();
-            let contestant = found.contestants()[0];
-            assert!(contestant.guarantee().unwrap().epsilon() <= 4.0 * (1.0 + 1e-9));
-            contestant.trial(1, 0, &[300]).unwrap();
+            let algorithm = found.algorithms()[0];
+            assert!(algorithm.guarantee().unwrap().epsilon() <= 4.0 * (1.0 + 1e-9));
+            algorithm.trial(1, 0, &[300]).unwrap();
         }
         let refused = experiment(&world("hybrid"), &private("joint", "rule = \"certified\""));
         let error = refused.map(drop).unwrap_err().to_string();
@@ -220,7 +220,7 @@ mod tests {
         };
         let value = |parameters: &str, algorithm: &str| {
             let found = experiment(&world(parameters), algorithm).unwrap();
-            found.contestants()[0].trial(1, 0, &[3000]).unwrap().measures[0].value
+            found.algorithms()[0].trial(1, 0, &[3000]).unwrap().measures[0].value
         };
         let linucb = "[[algorithm]]\nkind = \"linucb\"";
         let (dense, hybrid, own) = (
@@ -235,7 +235,7 @@ mod tests {
         std::fs::remove_file(path).unwrap();
     }
 
-    /// What a learner in blocks is told, and how many parameters others have.
+    /// Bounds of a learner in blocks, and the number of parameters of others.
     #[test]
     fn settings_tell_blocks_and_their_embedding() {
         let path = table("setting");

@@ -4,7 +4,7 @@
 //! q(x, a) = <w_a, x>, cut off at the range of rewards,    w_a = (I + sum x x^T)^-1 sum x r   over the lines of action a
 //! ```
 //!
-//! It is the evaluator's, not the learner's: it promises nobody anything, and nothing of it reaches a policy.
+//! It is the evaluator's, not the learner's: it carries no guarantee, and nothing of it reaches a policy.
 
 use reticent::{Error, Result, linalg::Cholesky};
 

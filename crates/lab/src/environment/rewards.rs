@@ -1,4 +1,4 @@
-//! How a reward is drawn, given `m = <x, theta*>` in [-1, 1].
+//! Rewards, drawn given `m = <x, theta*>` in [-1, 1].
 //!
 //! ```text
 //! sign       +1 with probability (1 + m)/2, else -1      mean m

@@ -1,4 +1,4 @@
-//! The `[environment]` table of a bandit, and what every algorithm is told of it.
+//! The `[environment]` table of a bandit, and every algorithm's knowledge of it.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -32,10 +32,10 @@ pub(crate) const EACH_ROUND: &str = "every round is counted as another person";
 /// The `[environment]` table.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct EnvironmentToml {
-    /// Where arms and rewards come from.
+    /// Source of arms and rewards.
     #[serde(flatten)]
     pub world: WorldToml,
-    /// What real life does to them.
+    /// Delays, losses and changes of them.
     #[serde(skip_serializing_if = "Circumstances::is_calm")]
     pub circumstances: Circumstances,
 }
@@ -106,12 +106,12 @@ impl JsonSchema for EnvironmentToml {
     }
 }
 
-/// What every algorithm is told.
+/// Knowledge of every algorithm.
 #[derive(Clone)]
 pub struct Setting {
-    /// What people's data are clipped to.
+    /// Bounds that people's data are clipped to.
     pub bounds: Bounds,
-    /// What learners with a confidence set may count on, for rewards as they are.
+    /// Assumptions of learners with a confidence set, for rewards as they are.
     pub problem: Problem,
     /// S where rewards are centred, for features of norm at most 1 and rewards in [-1, 1].
     pub centred_parameter_bound: f64,
@@ -123,25 +123,25 @@ pub struct Setting {
     pub blocks: Option<GapParams>,
     /// `E x x^T` of an arm drawn uniformly, where it is known.
     pub uniform_gram: Option<Vec<f64>>,
-    /// How arms that come in blocks of parameters are embedded for learners that know of none.
+    /// Embedding of arms in blocks of parameters, for learners without blocks.
     pub(crate) embedding: Option<Structure>,
-    /// Whether players are given embedded arms.
+    /// Tells whether players are given embedded arms.
     pub(crate) embeds: bool,
-    /// What stands in the way of rewards and arms.
+    /// Delays of rewards and absences of arms.
     pub circumstances: Circumstances,
-    /// What one person is where people return, and how many there are.
+    /// Unit of a person if people return, and the number of people.
     pub returns: Option<(&'static str, usize)>,
     /// Rounds that are learnt from of one person, at most, and what the guarantee is for; every round is another person's without it.
     pub contributions_per_person: Option<u64>,
-    /// Whose data a guarantee covers here, where that needs saying.
+    /// People whose data a guarantee covers, if that needs saying.
     pub protected: Vec<String>,
-    /// Where trials are run.
+    /// The environment of trials.
     pub world: Arc<dyn World>,
 }
 
-/// Where players are tried.
+/// The environment in which players are tried.
 pub trait World: Send + Sync {
-    /// Whether players are asked for choices that nobody acts on, besides those that they learn from.
+    /// Tells whether players are asked for choices that are not acted on, besides those that they learn from.
     fn asks_for_comparison(&self) -> bool {
         false
     }
@@ -155,7 +155,7 @@ pub trait World: Send + Sync {
         checkpoints: &[u64],
     ) -> Result<Trial>;
 
-    /// What a careful reader must know of it.
+    /// Remarks for a careful reader.
     fn remarks(&self) -> Vec<String> {
         Vec::new()
     }
@@ -180,7 +180,7 @@ pub(crate) struct Played {
     pub(crate) circumstances: Circumstances,
     pub(crate) remarks: Vec<String>,
     pub(crate) data_hash: u64,
-    /// What the mean reward of a round is called, where it stands first.
+    /// Name of the mean reward of a round, if it stands first.
     pub(crate) headline: Option<&'static str>,
 }
 
@@ -228,7 +228,7 @@ impl World for Played {
         player: &mut dyn Player,
         checkpoints: &[u64],
     ) -> Result<Trial> {
-        // Every contestant meets the same people in the same trial; its own noise is its own.
+        // Every algorithm meets the same people in the same trial; its own noise is its own.
         let people = mix(seed, trial);
         let environment = match self.circumstances.population {
             None => (self.start)(people)?,
@@ -319,14 +319,14 @@ impl Setting {
             protected: Vec::new(),
             world: played(circumstances, move |seed| {
                 let mut environment = sphere.start(seed)?;
-                // With fresh arms, a set that nobody sees: results on record are those of the sets after it.
+                // With fresh arms, a set that no algorithm sees: results on record are those of the sets after it.
                 environment.arms();
                 Ok(Box::new(environment))
             }),
         })
     }
 
-    /// A file whose arms were made to have the sphere's form: norm 1, and a constant they share, as their last feature. They have so many
+    /// A file whose arms were made to have the sphere's form: norm 1, and a constant they share, as their last feature. They have this number of
     /// features, and belong to blocks as `parameters` says.
     pub(crate) fn of_a_file(
         shape: Shape,
@@ -376,7 +376,7 @@ impl Setting {
     }
 
     /// The rule with what this environment knows of theta* and of the noise in rewards, for learners with these bounds; an error if it is not
-    /// for so many arms.
+    /// for this number of arms.
     pub(crate) fn informed(&self, rule: Rule, bounds: &Bounds) -> Result<Rule> {
         rule.check_arms(self.arms)?;
         Ok(match bounds.intercept {
@@ -413,7 +413,7 @@ impl Setting {
         }
     }
 
-    /// What published constants really give on the arms they were published for, beside what is claimed for them.
+    /// Guarantee of published constants on the arms they were published for, beside the claim.
     pub(crate) fn published_guarantee(
         &self,
         constants: &PublishedLocal,
@@ -434,18 +434,18 @@ impl Setting {
         ))
     }
 
-    /// What a certified confidence set rests on, where nobody drew the world to be linear. Privacy does not.
+    /// Assumption of a certified confidence set on data that were not drawn from a linear model. Privacy does not rest on it.
     pub(crate) fn linearity(&self) -> Option<String> {
         let remark = "its confidence set is certified only if rewards are linear in these features, which no file promises; the privacy guarantee does not depend on it";
         (self.world.data_hash() != 0).then(|| remark.to_string())
     }
 
-    /// The same, for a learner whose guarantee is for people with at most so many contributions.
+    /// The same, for a learner whose guarantee is for people with at most this number of contributions.
     pub(crate) fn with_contributions(&self, contributions_per_person: Option<u64>) -> Self {
         Setting { contributions_per_person, ..self.clone() }
     }
 
-    /// Who one person is to a guarantee, and how often they take part.
+    /// Condition of a guarantee: the unit, and the number of times that it takes part.
     fn returning(&self) -> Option<String> {
         let rounds = self.rounds;
         match (self.returns, self.contributions_per_person) {
@@ -478,7 +478,7 @@ impl Setting {
     }
 }
 
-/// What every guarantee over a file does not cover.
+/// Condition of every guarantee over a file: the parts that it does not cover.
 pub(crate) const NOT_COVERED: &str =
     "curves, counts and remarks of the report are made from the file as it is, and are not covered";
 

@@ -36,7 +36,7 @@ use crate::{
 /// Classes, at most: a label with more is likely to be a number.
 const MOST_CLASSES: usize = 100;
 
-/// What `kind = "table"` takes.
+/// Keys of `kind = "table"`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TableToml {
@@ -52,16 +52,16 @@ pub struct TableToml {
     /// The words of a column, publicly known.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub categories: BTreeMap<String, Vec<String>>,
-    /// Columns of words that nobody can list, each with the number of buckets that they are hashed into.
+    /// Columns of words without a list, each with the number of buckets that they are hashed into.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub hashes: BTreeMap<String, u32>,
-    /// What is done about empty cells.
+    /// Treatment of empty cells.
     #[serde(default)]
     pub missing: Missing,
-    /// Which line is next.
+    /// Order of the lines.
     #[serde(default)]
     pub order: Order,
-    /// Which parameters classes have.
+    /// Parameters of classes.
     #[serde(default = "per_arm")]
     pub parameters: Parameters,
 }
@@ -70,7 +70,7 @@ pub(crate) fn per_arm() -> Parameters {
     Parameters::PerArm
 }
 
-/// Which line is next.
+/// Order of the lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
@@ -89,13 +89,13 @@ struct TableBandit {
     label: usize,
     classes: Vec<String>,
     order: Order,
-    /// Where lines are drawn: their features one after the other, and their classes.
+    /// Lines: their features one after the other, and their classes.
     features: Vec<f64>,
     labels: Vec<u8>,
 }
 
 impl TableToml {
-    /// What algorithms are told of the file, or what is wrong with it by line and column.
+    /// Reads the file; an error names the line and the column.
     pub(crate) fn setting(&self, rounds: u64, circumstances: Circumstances) -> Result<Setting> {
         circumstances.of_a_file()?;
         let path: &Path = &self.file;
@@ -179,7 +179,7 @@ impl TableToml {
     }
 }
 
-/// What chance would cost.
+/// Mean regret of a random choice.
 fn remark(counts: &BTreeMap<String, u64>) -> String {
     let lines: u64 = counts.values().sum();
     let commonest = counts.iter().max_by_key(|(_, count)| **count);
@@ -222,9 +222,9 @@ impl TableBandit {
 struct Lines {
     table: Arc<TableBandit>,
     noise: FastNoise,
-    /// Which line it is.
+    /// Index of the line.
     person: u64,
-    /// Where lines come in order.
+    /// Lines in the order of the file.
     rows: Option<Rows>,
     fault: Option<crate::Error>,
     arms: Arms,
@@ -358,25 +358,25 @@ mod tests {
         let algorithms = "[[algorithm]]\nkind = \"linucb\"\n[[algorithm]]\nkind = \"joint\"\nprivacy = { epsilon = 8.0, delta = 1e-5 }\n\
             [[algorithm]]\nkind = \"local\"\nprivacy = { epsilon = 1.0, delta = 1e-5 }\n";
         let experiment = run(&path, "features = [\"width\", \"height\"]", algorithms).unwrap();
-        assert_ne!(experiment.contestants()[0].data_hash(), 0);
+        assert_ne!(experiment.algorithms()[0].data_hash(), 0);
         let summary = experiment.simulate(|_, _| ()).unwrap();
         let regrets: Vec<f64> = summary.algorithms.iter().map(|a| a.final_regret.mean).collect();
-        // Chance errs in two rounds of three; the data are not linear, so nobody gets near 0.
+        // Chance errs in two rounds of three; the data are not linear, so no algorithm gets near 0.
         assert!(regrets[0] < 900.0, "{regrets:?}");
         assert!(regrets[0] < regrets[1] && regrets[1] < 2000.0, "{regrets:?}");
-        let remarks = experiment.contestants()[1].remarks().join(" ");
+        let remarks = experiment.algorithms()[1].remarks().join(" ");
         assert!(remarks.contains("flat, round, tall") && remarks.contains("must be public"));
         // In the file's own order, streamed, it is learnt just as well, and the ranges may be given.
         let ordered = "features = [\"width\", \"height\"]\norder = \"file\"\nranges = { width = [0, 2], height = [0, 96] }";
         let streamed = run(&path, ordered, "[[algorithm]]\nkind = \"linucb\"").unwrap();
-        let remarks = streamed.contestants()[0].remarks().join(" ");
+        let remarks = streamed.algorithms()[0].remarks().join(" ");
         assert!(!remarks.contains("ranges of"), "{remarks}");
         let certified = run(
             &path,
             ordered,
             "[[algorithm]]\nkind = \"joint\"\nrule = \"certified\"\nprivacy = { epsilon = 4.0, delta = 1e-5 }",
         );
-        let remarks = certified.unwrap().contestants()[0].remarks().join(" ");
+        let remarks = certified.unwrap().algorithms()[0].remarks().join(" ");
         assert!(remarks.contains("only if rewards are linear"), "{remarks}");
         let summary = streamed.simulate(|_, _| ()).unwrap();
         assert!(summary.algorithms[0].final_regret.mean < 900.0);
@@ -391,9 +391,9 @@ mod tests {
         let words =
             "categories = { colour = [\"red\", \"green\", \"blue\"] }\nmissing = \"middle\"";
         let experiment = run(&path, words, linucb).unwrap();
-        let remarks = experiment.contestants()[0].remarks().join(" ");
+        let remarks = experiment.algorithms()[0].remarks().join(" ");
         assert!(remarks.contains("never change were left out: same"), "{remarks}");
-        experiment.contestants()[0].trial(1, 0, &[50]).unwrap();
+        experiment.algorithms()[0].trial(1, 0, &[50]).unwrap();
         // x, three colours and a 1 in two blocks, and the constant.
         let rows = Rows::open(&path).unwrap();
         let (ranges, categories) = (
@@ -435,17 +435,17 @@ mod tests {
         let given = "features = [\"x\", \"z\"]\nranges = { x = [0, 10], z = [0, 10] }";
         let joint = "[[algorithm]]\nkind = \"joint\"\nprivacy = { epsilon = 1.0, delta = 1e-5 }";
         let experiment = run(&path, given, joint).unwrap();
-        let contestant = experiment.contestants()[0];
-        let remarks = contestant.remarks().join(" ");
+        let algorithm = experiment.algorithms()[0];
+        let remarks = algorithm.remarks().join(" ");
         assert!(remarks.contains("2 of x outside [0, 10], 1 of z outside [0, 10]"), "{remarks}");
         assert!(remarks.contains("for the holder of the data, not covered by the certificate"));
-        let guarantee = contestant.guarantee().unwrap();
+        let guarantee = algorithm.guarantee().unwrap();
         assert!(!format!("{guarantee} {}", guarantee.conditions().join(" ")).contains("outside"));
         let summary = experiment.simulate(|_, _| ()).unwrap();
         assert!(serde_json::to_string(&summary).unwrap().contains("2 of x outside [0, 10]"));
         assert!(summary.notes().join(" ").contains("1 of z outside"));
         let wide = given.replace("10]", "100]").replace("[0,", "[-5,");
-        let remarks = run(&path, &wide, joint).unwrap().contestants()[0].remarks().join(" ");
+        let remarks = run(&path, &wide, joint).unwrap().algorithms()[0].remarks().join(" ");
         assert!(!remarks.contains("outside"), "{remarks}");
         let unnamed = run(&path, "", joint).err().unwrap().to_string();
         assert!(

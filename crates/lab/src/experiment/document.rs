@@ -78,10 +78,20 @@ impl std::str::FromStr for Override {
 impl Document {
     /// Reads a file of this folder; paths of an override are relative to where the program runs.
     pub(super) fn read(text: &str, overrides: &[Override], folder: &Path) -> Result<Self> {
-        let mut table: Table = toml::from_str(text).map_err(|error| {
+        let table: Table = toml::from_str(text).map_err(|error| {
             let line = error.span().map(|span| line_of(text, span.start));
             Error::experiment(error.message()).at(line, "")
         })?;
+        Document::of(table, text, overrides, folder)
+    }
+
+    /// Reads a table; errors name the lines of the text that it was read from, if there is one.
+    pub(super) fn of(
+        mut table: Table,
+        text: &str,
+        overrides: &[Override],
+        folder: &Path,
+    ) -> Result<Self> {
         let mut environments = tables(table.remove("environment"), "environment")?;
         let mut algorithms = tables(table.remove("algorithm"), "algorithm")?;
         let both = environments.iter_mut().chain(&mut algorithms);

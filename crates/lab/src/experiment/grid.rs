@@ -1,6 +1,6 @@
 //! Grids: a list in place of a value runs every value of the list.
 //!
-//! Which lists are values (`levels = [1, 2]`) and which are grids (`epsilon = [1, 2]`) depends on the type of the table: a grid is the
+//! The type of the table decides which lists are values (`levels = [1, 2]`) and which are grids (`epsilon = [1, 2]`): a grid is the
 //! smallest set of lists that must be replaced by one of their entries before the table can be deserialised.
 
 use serde::de::DeserializeOwned;

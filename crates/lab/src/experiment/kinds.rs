@@ -15,13 +15,13 @@ use super::{
 };
 use crate::{
     Error, Result,
-    algorithm::{Contestant, Label, bandit::Setting},
+    algorithm::{Label, RunnableAlgorithm, bandit::Setting},
 };
 
 /// Kinds of algorithms and environments that a program adds to those of the laboratory.
 ///
 /// ```
-/// use reticent_lab::{Experiment, FastNoise, Kinds, Result, bandits::{Setting, Stepped}, contest::Contestant, simulate::Player};
+/// use reticent_lab::{Experiment, FastNoise, Kinds, Result, algorithm::{RunnableAlgorithm, bandit::{Setting, Stepped}}, environment::blocks::Player};
 /// # use reticent::{bandit::Arms, noise::Noise};
 /// /// Chooses uniformly among the first arms.
 /// #[derive(serde::Serialize, serde::Deserialize)]
@@ -32,7 +32,7 @@ use crate::{
 /// #     fn choose(&mut self, _: &Arms, _: u64) -> Result<usize> { Ok(self.0.below(self.1) as usize) }
 /// #     fn observe(&mut self, _: u64, _: &[f64], _: f64) -> Result<()> { Ok(()) }
 /// # }
-/// let kinds = Kinds::default().algorithm("uniform", |keys: &Uniform, name, setting: &Setting| -> Result<Box<dyn Contestant>> {
+/// let kinds = Kinds::default().algorithm("uniform", |keys: &Uniform, name, setting: &Setting| -> Result<Box<dyn RunnableAlgorithm>> {
 ///     let first = keys.first;
 ///     let player = move |seed| Ok(Box::new(Draws(FastNoise::seeded(seed), first)) as Box<dyn Player>);
 ///     Ok(Box::new(Stepped::new(name, setting, player)))
@@ -48,13 +48,16 @@ pub struct Kinds {
 }
 
 impl Kinds {
-    /// Adds an algorithm. `enter` makes a contestant of the table's keys other than `kind` and `name`, of its name, and of its setting. Kinds of the
+    /// Adds an algorithm. `enter` makes an algorithm of the table's keys other than `kind` and `name`, of its name, and of its setting. Kinds of the
     /// laboratory keep their meaning.
     #[must_use]
     pub fn algorithm<T: Serialize + DeserializeOwned + 'static>(
         mut self,
         kind: &'static str,
-        enter: impl Fn(&T, String, &Setting) -> Result<Box<dyn Contestant>> + Send + Sync + 'static,
+        enter: impl Fn(&T, String, &Setting) -> Result<Box<dyn RunnableAlgorithm>>
+        + Send
+        + Sync
+        + 'static,
     ) -> Self {
         self.algorithms.push(Arc::new(Entered { kind, enter: Box::new(enter) }));
         self
@@ -123,14 +126,14 @@ pub(super) trait OwnAlgorithm: Send + Sync {
         table: &Table,
     ) -> Result<Vec<Point<()>>>;
 
-    /// The contestant of a point.
-    fn contestant(
+    /// The algorithm of a point.
+    fn prepare(
         &self,
         document: &Document,
         section: Section,
         setting: &Setting,
         table: &Table,
-    ) -> Result<Box<dyn Contestant>>;
+    ) -> Result<Box<dyn RunnableAlgorithm>>;
 }
 
 /// An environment of a program, in terms of its table.
@@ -146,7 +149,8 @@ pub(super) trait OwnEnvironment: Send + Sync {
     ) -> Result<Vec<(Vec<Label>, Value, Setting)>>;
 }
 
-type Enter<T> = Box<dyn Fn(&T, String, &Setting) -> Result<Box<dyn Contestant>> + Send + Sync>;
+type Enter<T> =
+    Box<dyn Fn(&T, String, &Setting) -> Result<Box<dyn RunnableAlgorithm>> + Send + Sync>;
 type Open<T> = Box<dyn Fn(&T, u64) -> Result<Setting> + Send + Sync>;
 
 struct Entered<T> {
@@ -188,13 +192,13 @@ impl<T: Serialize + DeserializeOwned> OwnAlgorithm for Entered<T> {
         Ok(points.into_iter().map(whole).collect())
     }
 
-    fn contestant(
+    fn prepare(
         &self,
         document: &Document,
         section: Section,
         setting: &Setting,
         table: &Table,
-    ) -> Result<Box<dyn Contestant>> {
+    ) -> Result<Box<dyn RunnableAlgorithm>> {
         let keys: T = document.typed(section, &without(table, &COMMON))?;
         let name = match table.get("name") {
             None => self.kind.to_string(),
@@ -210,7 +214,7 @@ impl<T: Serialize + DeserializeOwned> OwnAlgorithm for Entered<T> {
             return Ok(entered);
         }
         // Noise and files of a trial depend on the name.
-        let remedy = format!("give the contestant of kind `{}` the name {name:?}", self.kind);
+        let remedy = format!("give the algorithm of kind `{}` the name {name:?}", self.kind);
         let error = reticent::Error::invalid("name", entered.name(), remedy);
         Err(document.locate(error.into(), section, Some("kind")))
     }

@@ -44,8 +44,8 @@ use self::{
 use crate::{
     Error, Result,
     algorithm::{
-        Cell, Contestant, Family, bandit::Bandits, convex::ConvexBandits, online::OnlineGradients,
-        safe::SafeBandits,
+        Cell, Family, RunnableAlgorithm, bandit::Bandits, convex::ConvexBandits,
+        online::OnlineGradients, safe::SafeBandits,
     },
     lines::with_suggestion,
     play::{
@@ -129,7 +129,7 @@ pub struct ExperimentToml<E, A> {
     #[serde(default = "Vec::new")]
     #[schemars(default = "Vec::<A>::new")]
     pub algorithm: Vec<A>,
-    /// What is drawn, and how.
+    /// Choice and style of figures.
     #[serde(default)]
     pub figure: FigureToml,
 }
@@ -138,9 +138,9 @@ impl<E: Serialize, A: Serialize> ExperimentToml<E, A> {
     /// Checks the experiment; returns the first error.
     pub fn check<F: Family<Environment = E, Algorithm = A>>(&self) -> Result<Experiment> {
         let fault = |error: toml::ser::Error| Error::experiment(error.to_string());
-        // By way of a table: writing text from every type would be compiled once more.
         let table = toml::Table::try_from(self).map_err(fault)?;
-        Experiment::parse(&toml::to_string(&table).map_err(fault)?)
+        let document = Document::of(table, "", &[], Path::new(""))?;
+        Experiment::of_document(&document, &Kinds::default())
     }
 }
 
@@ -196,7 +196,7 @@ impl Experiment {
         parts.finish(document)
     }
 
-    /// An experiment of contestants that no file can name: your own algorithm in your own environment. Run it with
+    /// An experiment of algorithms that no file can name: your own algorithm in your own environment. Run it with
     /// [`Experiment::simulate`], and write its report with [`Summary::write`].
     ///
     /// Its trials are not stored, because nothing identifies the code that determines them.
@@ -205,26 +205,26 @@ impl Experiment {
         rounds: u64,
         trials: u64,
         seed: u64,
-        contestants: Vec<Box<dyn Contestant>>,
+        algorithms: Vec<Box<dyn RunnableAlgorithm>>,
     ) -> Result<Self> {
         check_size(rounds, trials)?;
         let mut cells: Vec<Cell> = Vec::new();
-        for contestant in contestants {
-            let name = contestant.name().to_string();
+        for algorithm in algorithms {
+            let name = algorithm.name().to_string();
             let remedy = "give each algorithm a name of its own";
             reticent::refuse_if(cells.iter().any(|cell| cell.name == name), "name", &name, remedy)?;
             let series = name.clone();
             cells.push(Cell {
                 name,
-                contestant,
+                algorithm,
                 labels: Vec::new(),
                 series,
                 environment: Vec::new(),
                 key: of_bytes_128(b""),
             });
         }
-        let remedy = "give at least one contestant";
-        reticent::refuse_if(cells.is_empty(), "contestants", 0, remedy)?;
+        let remedy = "give at least one";
+        reticent::refuse_if(cells.is_empty(), "algorithms", 0, remedy)?;
         let text = format!(
             "# made by a program\nname = {name:?}\nrounds = {rounds}\ntrials = {trials}\nseed = {seed}\n"
         );
@@ -244,8 +244,8 @@ impl Experiment {
     }
 
     /// The algorithms of all cells.
-    pub fn contestants(&self) -> Vec<&dyn Contestant> {
-        self.cells.iter().map(|cell| &*cell.contestant).collect()
+    pub fn algorithms(&self) -> Vec<&dyn RunnableAlgorithm> {
+        self.cells.iter().map(|cell| &*cell.algorithm).collect()
     }
 
     /// Runs everything on all cores without touching the disk; `progress` is called after every finished trial.
@@ -284,7 +284,7 @@ impl Experiment {
         let store = Store::open(folder)?;
         let jobs = self.jobs(options.shard);
         let stored = |&(cell, number): &Job| {
-            let left = self.cells[cell].contestant.leaves(number).iter().all(|file| file.exists());
+            let left = self.cells[cell].algorithm.leaves(number).iter().all(|file| file.exists());
             store.get(self.cells[cell].key, number).filter(|_| left).cloned()
         };
         let mut results: Vec<Option<(Trial, f64)>> = jobs.iter().map(stored).collect();
@@ -431,14 +431,14 @@ impl Experiment {
     }
 
     fn check_runnable(&self, (cell, number): Job) -> Result<()> {
-        let Cell { name, contestant, .. } = &self.cells[cell];
+        let Cell { name, algorithm, .. } = &self.cells[cell];
         let place = format!("{name}, trial {number}");
-        contestant.runnable(self.seed, number).map_err(|error| error.at(None, &place))
+        algorithm.runnable(self.seed, number).map_err(|error| error.at(None, &place))
     }
 
     fn trial(&self, (cell, number): Job) -> Result<(Trial, f64)> {
         let (rounds, start) = (checkpoints(self.rounds, CHECKPOINTS), Instant::now());
-        let trial = self.cells[cell].contestant.trial(self.seed, number, &rounds)?;
+        let trial = self.cells[cell].algorithm.trial(self.seed, number, &rounds)?;
         Ok((trial, start.elapsed().as_secs_f64()))
     }
 

@@ -1,8 +1,8 @@
-//! Which trials of an experiment are run, and the outcome.
+//! The trials of an experiment that are run, and the outcome.
 
 use crate::report::summary::Summary;
 
-/// How an experiment is run.
+/// Options of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RunOptions {
     /// Only every `of`-th trial, beginning with number `index` (from 0): other machines run the rest.

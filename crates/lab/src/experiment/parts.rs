@@ -16,7 +16,7 @@ use super::{
 use crate::{
     Error, Result,
     algorithm::{
-        Cell, Contestant, Family, Label,
+        Cell, Family, Label, RunnableAlgorithm,
         bandit::{Bandits, Setting},
         joined,
     },
@@ -94,29 +94,29 @@ impl Parts {
                     let name = format!("{series}, {}", joined(entry.labels()));
                     entry.rename(document, section, &name)?;
                 }
-                let contestant = entry.contestant(document, section, setting)?;
-                points.push((section, series.clone(), entry, contestant));
+                let algorithm = entry.prepare(document, section, setting)?;
+                points.push((section, series.clone(), entry, algorithm));
             }
         }
         // Points of a grid whose default names coincide are named by their coordinates in the grid, which their noise depends on. A report has those that the names do not say already.
         let names: Vec<String> =
-            points.iter().map(|(.., contestant)| contestant.name().to_string()).collect();
+            points.iter().map(|(.., algorithm)| algorithm.name().to_string()).collect();
         let mut shown = names.clone();
         for (index, name) in names.iter().enumerate() {
             let is_twin = |other: &usize| names[*other] == *name;
             let twins: Vec<Vec<Label>> =
                 (0..names.len()).filter(is_twin).map(|at| points[at].2.labels().to_vec()).collect();
-            let (section, _, entry, contestant) = &mut points[index];
+            let (section, _, entry, algorithm) = &mut points[index];
             if twins.len() > 1 && !entry.labels().is_empty() {
                 let differs = |label: &&Label| twins.iter().any(|twin| !twin.contains(label));
                 let own: Vec<Label> = entry.labels().iter().filter(differs).cloned().collect();
                 let coordinates = joined(entry.labels());
                 entry.rename(document, *section, &format!("{name}, {coordinates}"))?;
                 shown[index] = format!("{name}, {}", joined(&own));
-                *contestant = entry.contestant(document, *section, setting)?;
+                *algorithm = entry.prepare(document, *section, setting)?;
             }
         }
-        for ((section, series, entry, contestant), name) in points.into_iter().zip(shown) {
+        for ((section, series, entry, algorithm), name) in points.into_iter().zip(shown) {
             let suffix =
                 if labels.is_empty() { String::new() } else { format!(" [{}]", joined(&labels)) };
             let name = format!("{name}{suffix}");
@@ -133,15 +133,15 @@ impl Parts {
                     reticent::Error::invalid("name", name, "give each algorithm a name of its own");
                 return Err(document.locate(error.into(), section, Some("name")));
             }
-            let (mut algorithm, mut environment) = (entry.written()?, place.written.clone());
-            paths::names(&mut algorithm);
+            let (mut written, mut environment) = (entry.written()?, place.written.clone());
+            paths::names(&mut written);
             paths::names(&mut environment);
             let header = &document.header;
             let mut determined = format!(
-                "{SOURCE} {} {} {CHECKPOINTS} {environment} {algorithm} {}",
+                "{SOURCE} {} {} {CHECKPOINTS} {environment} {written} {}",
                 header.rounds,
                 header.seed,
-                contestant.data_hash()
+                algorithm.data_hash()
             );
             if place.of_program || entry.is_of_program() {
                 determined += &format!(" {}", kinds::executable()?);
@@ -150,7 +150,7 @@ impl Parts {
             let labels = labels.iter().chain(entry.labels()).cloned().collect();
             self.cells.push(Cell {
                 name,
-                contestant,
+                algorithm,
                 labels,
                 series,
                 environment,
@@ -209,7 +209,7 @@ impl Parts {
             return refuse("size", &format!("{size:?}"), remedy);
         }
         if figure.format.is_empty() {
-            return refuse("format", "[]", "give some of svg, png, pdf".into());
+            return refuse("format", "[]", "give some of svg, png".into());
         }
         Ok(())
     }
@@ -315,17 +315,17 @@ impl<'a, F: Family> Entry<'a, F> {
         Ok(())
     }
 
-    fn contestant(
+    fn prepare(
         &self,
         document: &Document,
         section: Section,
         setting: &F::Setting,
-    ) -> Result<Box<dyn Contestant>> {
+    ) -> Result<Box<dyn RunnableAlgorithm>> {
         let found = match self {
-            Entry::Family(point) => F::contestant(setting, &point.value),
+            Entry::Family(point) => F::prepare(setting, &point.value),
             Entry::Program(own, point) => match (setting as &dyn Any).downcast_ref::<Setting>() {
                 // Kinds of a program are for linear bandits.
-                Some(setting) => own.contestant(document, section, setting, &point.table),
+                Some(setting) => own.prepare(document, section, setting, &point.table),
                 None => {
                     let remedy = "it is an algorithm for linear bandits: give such an environment";
                     Err(reticent::Error::invalid("kind", own.kind(), remedy).into())

@@ -10,11 +10,11 @@ use crate::algorithm::{
     Family, bandit::Bandits, convex::ConvexBandits, online::OnlineGradients, safe::SafeBandits,
 };
 
-/// Where a schema refers to.
+/// Path of the definitions of a schema.
 const DEFINITIONS: &str = "#/definitions/";
 
 impl Experiment {
-    /// What the file of an experiment may hold, as JSON Schema.
+    /// JSON Schema of the file of an experiment.
     pub fn schema() -> Value {
         let title = "An experiment of reticent";
         let mut schema =

@@ -41,7 +41,7 @@ fn lists_make_grids_and_lists_that_are_values_do_not() {
     let labels = &experiment.cells()[1].labels;
     let label = |i: usize| (labels[i].key.as_str(), labels[i].value.as_str());
     assert_eq!((label(0), label(1)), (("dimension", "3"), ("hidden_levels", "false")));
-    assert_eq!(experiment.cells()[1].contestant.card().certificates.len(), 2);
+    assert_eq!(experiment.cells()[1].algorithm.card().certificates.len(), 2);
     // The file as run says the same.
     let again = Experiment::parse(&experiment.text).unwrap();
     let keys = |of: &Experiment| of.cells.iter().map(|cell| cell.key).collect::<Vec<_>>();

@@ -39,7 +39,7 @@ type Again = Box<dyn Fn(&[u8]) -> Result<Vec<u8>>>;
 /// A golden file of the present version.
 struct Golden {
     kind: Kind,
-    /// What stands behind the version in its name.
+    /// Ending of its name behind the version.
     ending: &'static str,
     bytes: Vec<u8>,
     /// `None` for a message that is written and never read.
@@ -51,7 +51,7 @@ impl Golden {
         format!("{}.{}.{}", self.kind.name(), self.kind.version(), self.ending)
     }
 
-    /// Whether every build writes the same bytes.
+    /// Tells whether every build writes the same bytes.
     fn repeats(&self) -> bool {
         self.ending != SECURE
     }
@@ -240,7 +240,7 @@ fn python_states() -> Vec<Golden> {
     ]
 }
 
-/// What a host keeps of an object that follows from its parameters.
+/// Stored form of an object that follows from its parameters.
 fn parameters<T: Serialize + DeserializeOwned>(kind: Kind, params: &T) -> Golden {
     state(kind.name(), "bin", pack(kind, params, &[]), move |bytes| {
         let (params, []): (T, _) = unpack(kind, bytes)?;
@@ -266,7 +266,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/wire")
 }
 
-/// What is wrong with the files of a folder, if these are the kinds that there are.
+/// Faults of the files of a folder, if these are all kinds.
 fn complaints(folder: &Path, kinds: &[Kind], goldens: &[Golden]) -> Vec<String> {
     let mut wrong = Vec::new();
     for kind in kinds {
@@ -306,7 +306,7 @@ fn complaints(folder: &Path, kinds: &[Kind], goldens: &[Golden]) -> Vec<String> 
         };
         if let Err(error) = again(&fs::read(entry.path()).expect("a golden file")) {
             let error = error.to_string();
-            let remedies = ["update the older half", "use the release of reticent that wrote it"];
+            let remedies = ["update the older program", "use the release of reticent that wrote it"];
             if !remedies.iter().any(|remedy| error.contains(remedy)) {
                 wrong.push(format!("{name} is refused without a remedy: {error}"));
             }
@@ -370,7 +370,7 @@ fn missing_damaged_and_foreign_golden_files_are_noticed() {
     fs::remove_dir_all(&copy).expect("removed");
 }
 
-/// Where the numbers of a JSON text stand.
+/// Places of the numbers of a JSON text.
 fn numbers(text: &str) -> Vec<Range<usize>> {
     let (mut found, mut quoted, mut escaped) = (Vec::<Range<usize>>::new(), false, false);
     for (at, byte) in text.bytes().enumerate() {

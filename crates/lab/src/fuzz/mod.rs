@@ -35,7 +35,7 @@ fn corpus() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("corpus")
 }
 
-/// Whether a target handles an input without a panic.
+/// Tells whether a target handles an input without a panic.
 fn survives(target: &Target, input: &[u8]) -> bool {
     catch_unwind(AssertUnwindSafe(|| (target.read)(input))).is_ok()
 }

@@ -29,9 +29,9 @@ pub struct Claim {
     /// The verdict, and the trials that it rests on.
     #[serde(flatten)]
     pub judgement: Judgement,
-    /// What we found.
+    /// The measured value.
     pub measured: String,
-    /// What the paper or its restoration leads one to expect.
+    /// The value expected from the paper or its restoration.
     pub expected: String,
 }
 

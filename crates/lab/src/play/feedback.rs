@@ -23,7 +23,7 @@ pub enum Delay {
     Mean(f64),
 }
 
-/// How rewards are delivered.
+/// Delivery of rewards.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Way {
     /// The delay.

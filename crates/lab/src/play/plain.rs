@@ -35,7 +35,7 @@ pub trait Player {
         None
     }
 
-    /// The same, to be told something.
+    /// The same, mutable.
     fn inner_mut(&mut self) -> Option<&mut dyn Player> {
         None
     }
@@ -66,7 +66,7 @@ pub trait Player {
         }
     }
 
-    /// Whether this person's data of this round may be used; called once per round if people return.
+    /// Tells whether this person's data of this round may be used; called once per round if people return.
     fn admits(&mut self, person: u64) -> bool {
         self.inner_mut().is_none_or(|inner| inner.admits(person))
     }
@@ -107,7 +107,7 @@ pub trait Player {
         self.inner_mut()?.sent()
     }
 
-    /// How many releases of a curator could not be turned into a policy, so that it followed the one that knows nothing.
+    /// Number of releases of a curator that gave no policy, so that it followed the cold one.
     fn cold_releases(&self) -> Option<u64> {
         self.inner()?.cold_releases()
     }
@@ -132,7 +132,7 @@ impl<F: FnMut(&Arms, u64) -> usize> Player for F {
 /// Plays to the last checkpoint and reports the regret at each. `checkpoints` ascend.
 ///
 /// ```
-/// use reticent_lab::{environment::GapParams, simulate::play};
+/// use reticent_lab::environment::{GapParams, blocks::play};
 /// let mut environment = GapParams::new(5, 25).check()?.fresh(1);
 /// let curve = play(&mut environment, &mut |_: &_, _| 0, &[10, 100])?;
 /// assert!(curve[1].regret > curve[0].regret);

@@ -37,12 +37,12 @@ pub struct Measure {
 pub(crate) const COLD_RELEASES: &str = "releases that could not be turned into a policy";
 
 impl Measure {
-    /// How many releases of a trial became the policy that knows nothing.
+    /// Number of releases of a trial that became the cold policy.
     pub(crate) fn cold_releases(releases: u64) -> Self {
         Measure { what: COLD_RELEASES, value: releases as f64 }
     }
 
-    /// Whether the measure of this name is a share, from 0 to 1.
+    /// Tells whether the measure of this name is a share, from 0 to 1.
     pub(crate) fn is_share(what: &str) -> bool {
         what.starts_with("accuracy") || what.contains(", share of ")
     }
@@ -67,13 +67,13 @@ pub fn checkpoints(rounds: u64, count: usize) -> Vec<u64> {
     all
 }
 
-/// Mixes two numbers into one seed (SplitMix64's finaliser), so that every trial and every contestant has a different seed.
+/// Mixes two numbers into one seed (SplitMix64's finaliser), so that every trial and every algorithm has a different seed.
 pub fn mix(one: u64, two: u64) -> u64 {
     let number = two.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     reticent::hash::mixed(one.wrapping_add(number))
 }
 
-/// The hash of a name, so that a contestant's noise depends on its name and not on its place in the file.
+/// The hash of a name, so that an algorithm's noise depends on its name and not on its place in the file.
 pub fn name_hash(name: &str) -> u64 {
     reticent::hash::of_bytes(name.as_bytes())
 }

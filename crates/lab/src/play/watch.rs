@@ -47,7 +47,7 @@ pub(crate) struct Followed {
     pub(crate) algorithm: String,
     /// Its number.
     pub(crate) number: u64,
-    /// Whether it has begun, and how long it took.
+    /// State of the trial: waiting, running or finished, with its time.
     pub(crate) phase: Phase,
 }
 
@@ -80,7 +80,7 @@ impl Watch {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the run was told to stop.
+    /// Tells whether the run was asked to stop.
     pub fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
@@ -234,7 +234,7 @@ thread_local! {
     static CURRENT: RefCell<Gauge> = RefCell::default();
 }
 
-/// The round a trial has reached, and whether it was told to stop.
+/// The round a trial has reached, and whether it was asked to stop.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Gauge {
     round: Arc<AtomicU64>,
@@ -247,7 +247,7 @@ impl Gauge {
         CURRENT.with_borrow(Gauge::clone)
     }
 
-    /// Records the number of rounds done; an error if the trial was told to stop.
+    /// Records the number of rounds done; an error if the trial was asked to stop.
     #[inline]
     pub(crate) fn reached(&self, round: u64) -> Result<()> {
         self.round.store(round, Ordering::Relaxed);

@@ -91,7 +91,7 @@ impl Estimate {
         Estimate { interval_95: estimate.interval_95.map(interval), ..estimate }
     }
 
-    /// Whether the mean is not what most trials are like: some are stuck, or it is far above the median.
+    /// Tells whether the mean is unlike most trials: some are stuck, or it is far above the median.
     pub(crate) fn is_skewed(&self) -> bool {
         self.trials >= 8 && (self.stuck_trials > Some(0) || self.mean > 1.5 * self.median)
     }
@@ -146,7 +146,7 @@ fn quantile(sorted: &[f64], share: f64) -> f64 {
     if part > 0.0 { sorted[below] + part * (above - sorted[below]) } else { sorted[below] }
 }
 
-/// Which of these curves are of stuck trials.
+/// Marks the curves of stuck trials.
 pub fn stuck(curves: &[&[Checkpoint]]) -> Vec<bool> {
     let last = |curve: &[Checkpoint]| curve.last().map_or(0.0, |point| point.regret);
     if curves.len() < 3 {
@@ -234,7 +234,7 @@ mod tests {
         assert!(Estimate::of(&[]).median.is_nan());
     }
 
-    /// How often this interval, Student's and the percentile bootstrap contain the mean of n numbers, and how often Student's goes below
+    /// Coverage of this interval, of Student's and of the percentile bootstrap: they contain the mean of n numbers, and how often Student's goes below
     /// zero.
     fn coverage(n: usize, truth: f64, draw: fn(&mut FastNoise) -> f64) -> [f64; 4] {
         const SAMPLES: usize = 2000;

@@ -116,7 +116,7 @@ impl Report {
         self.push(format_args!("<p class=\"caption\">{}</p>\n</section>\n", escape(&map.caption)));
     }
 
-    /// What a reader wants to know first: names and sentences.
+    /// Answers to a reader's first questions: names and sentences.
     pub fn answers(&mut self, answers: &[(String, String)]) {
         self.body.push_str("<dl class=\"answers\">\n");
         for (name, sentence) in answers {
@@ -170,7 +170,6 @@ fn file(name: &str, format: Format) -> String {
     let ending = match format {
         Format::Svg => "svg",
         Format::Png => "png",
-        Format::Pdf => "pdf",
     };
     format!("figures/{name}.{ending}")
 }
@@ -178,7 +177,7 @@ fn file(name: &str, format: Format) -> String {
 /// The list of the pictures that [`write_pictures`] wrote: a hash of its contents and a path on each line.
 const WRITTEN: &str = "figures/written.txt";
 
-/// Writes pictures with their names into `folder/figures` in these formats. Pictures that an earlier call wrote and this one does not are removed, unless somebody changed them.
+/// Writes pictures with their names into `folder/figures` in these formats. Pictures that an earlier call wrote and this one does not are removed, unless they were changed since.
 pub fn write_pictures(
     folder: &Path,
     pictures: &[(String, Picture)],
@@ -262,19 +261,19 @@ mod tests {
             names.iter().map(|name| (name.to_string(), drawn.clone())).collect()
         };
         let has = |name: &str| folder.join("figures").join(name).exists();
-        write_pictures(&folder, &named(&["one", "two"]), &[Format::Svg, Format::Pdf]).unwrap();
-        assert!(has("one.svg") && has("one.pdf") && has("two.svg") && has("two.pdf"));
+        write_pictures(&folder, &named(&["one", "two"]), &[Format::Svg, Format::Png]).unwrap();
+        assert!(has("one.svg") && has("one.png") && has("two.svg") && has("two.png"));
         // A user's own picture, one that a user has changed, and a list that names what is not a picture.
         write(&folder, "figures/three.svg", "mine").unwrap();
-        write(&folder, "figures/two.pdf", "changed").unwrap();
+        write(&folder, "figures/two.png", "changed").unwrap();
         write(&folder, "kept.txt", "kept").unwrap();
         let mut list = std::fs::read_to_string(folder.join(WRITTEN)).unwrap();
         list += &format!("{:032x} figures/../kept.txt\n", of_bytes_128(b"kept"));
         list += &format!("{:032x} kept.txt\n", of_bytes_128(b"kept"));
         write(&folder, WRITTEN, list).unwrap();
         write_pictures(&folder, &named(&["one"]), &[Format::Svg]).unwrap();
-        assert!(has("one.svg") && !has("one.pdf") && !has("two.svg"));
-        assert!(has("two.pdf") && has("three.svg") && folder.join("kept.txt").exists());
+        assert!(has("one.svg") && !has("one.png") && !has("two.svg"));
+        assert!(has("two.png") && has("three.svg") && folder.join("kept.txt").exists());
         std::fs::remove_dir_all(folder).unwrap();
     }
 }

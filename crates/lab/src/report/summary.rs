@@ -90,7 +90,7 @@ pub struct Summary {
     /// The file as run.
     #[serde(skip)]
     pub experiment: String,
-    /// What is drawn, and how.
+    /// Choice and style of figures.
     #[serde(skip)]
     pub drawing: FigureToml,
     /// Errors of the trials that failed.
@@ -118,7 +118,7 @@ impl AlgorithmSummary {
     }
 
     pub(crate) fn new(cell: &Cell, trials: Vec<Trial>, time: f64) -> Self {
-        let contestant = &*cell.contestant;
+        let algorithm = &*cell.algorithm;
         let length = trials.iter().map(|trial| trial.curve.len()).min().unwrap_or(0);
         let at = |i: usize| {
             let regrets: Vec<f64> = trials.iter().map(|trial| trial.curve[i].regret).collect();
@@ -130,11 +130,11 @@ impl AlgorithmSummary {
             let curves: Vec<&[Checkpoint]> = trials.iter().map(|trial| &trial.curve[..]).collect();
             final_regret.stuck_trials = Some(stuck(&curves).into_iter().filter(|s| *s).count());
         }
-        let bounds = contestant.bounds(rounds);
+        let bounds = algorithm.bounds(rounds);
         let mut bound_lines = vec![Vec::new(); bounds.len()];
         for &(round, _) in &curve {
             // A bound above the largest possible regret is vacuous and would only stretch the axis.
-            for (line, bound) in bound_lines.iter_mut().zip(contestant.bounds(round)) {
+            for (line, bound) in bound_lines.iter_mut().zip(algorithm.bounds(round)) {
                 if !bound.is_vacuous() {
                     line.push((round as f64, bound.value));
                 }
@@ -146,13 +146,13 @@ impl AlgorithmSummary {
             series: cell.series.clone(),
             environment: cell.environment.clone(),
             final_regret,
-            guarantee: contestant.guarantee().cloned(),
-            certificates: contestant.card().certificates.clone(),
-            remarks: contestant.remarks(),
-            outlook: contestant.outlook(),
+            guarantee: algorithm.guarantee().cloned(),
+            certificates: algorithm.card().certificates.clone(),
+            remarks: algorithm.remarks(),
+            outlook: algorithm.outlook(),
             bounds,
             measures: measures(&trials),
-            headline: contestant.headline(),
+            headline: algorithm.headline(),
             nanoseconds_per_round: time,
             curve,
             bound_lines,
@@ -200,7 +200,7 @@ impl AlgorithmSummary {
     }
 }
 
-/// Whether a remark says that a learner cannot work: [`reticent::bandit::Outlook`].
+/// Tells whether a remark says that a learner cannot work: [`reticent::bandit::Outlook`].
 fn is_warning(remark: &str) -> bool {
     remark.starts_with("TOO FEW PEOPLE") || remark.starts_with(PROPENSITIES)
 }
@@ -276,7 +276,7 @@ impl Summary {
         all.all(|other| other == Some(first)).then_some(first)
     }
 
-    /// Whether the regret is itself an estimate from a log and therefore not compared.
+    /// Tells whether the regret is itself an estimate from a log and therefore not compared.
     fn is_offline(&self) -> bool {
         self.algorithms.iter().any(|algorithm| algorithm.measure(EFFECTIVE_SIZE).is_some())
     }
@@ -366,7 +366,7 @@ impl Summary {
         self.warnings_of_trials().into_iter().chain(self.warning_of_letters()).collect()
     }
 
-    /// A warning of letters that PNG and PDF cannot show.
+    /// A warning of letters that a PNG shows as boxes.
     fn warning_of_letters(&self) -> Option<String> {
         if self.drawing.format == [Format::Svg] {
             return None;
@@ -376,13 +376,13 @@ impl Summary {
         let letters: Vec<String> = missing.into_iter().map(String::from).collect();
         (!letters.is_empty()).then(|| {
             format!(
-                "figures: no font here has {}: PNG and PDF show boxes instead; install a font that has them (Debian: fonts-noto-cjk, fonts-noto-core, fonts-symbola), or write format = [\"svg\"] under [figure]",
+                "figures: Noto Sans has no {}: a PNG shows boxes instead; write format = [\"svg\"] under [figure]",
                 letters.join(" ")
             )
         })
     }
 
-    /// What the trials warn of.
+    /// Warnings of the trials.
     fn warnings_of_trials(&self) -> Vec<String> {
         // What is wrong with a log is said once.
         let of_log = self.algorithms.iter().flat_map(|summary| &summary.remarks);
@@ -390,7 +390,7 @@ impl Summary {
             sweep::distinct(of_log.filter(|remark| remark.starts_with(PROPENSITIES)).cloned());
         for summary in &self.algorithms {
             let of = summary.guarantee.iter().flat_map(|guarantee| guarantee.warnings());
-            // The warning that a simulation protects nobody is in every report; here it would be repeated for every algorithm.
+            // The warning that a simulation protects no data is in every report; here it would be repeated for every algorithm.
             let of = of.filter(|warning| !warning.starts_with("simulation"));
             let own = |remark: &&String| is_warning(remark) && !remark.starts_with(PROPENSITIES);
             let remarks = summary.remarks.iter().filter(own);

@@ -57,7 +57,7 @@ impl SealedBatch {
             return Err(malformed("it ends too early: send it again"));
         };
         if version != VERSION {
-            let remedy = format!("this program reads version {VERSION}: update the older half");
+            let remedy = format!("this program reads version {VERSION}: update the older program");
             return Err(Error::invalid("version", version, remedy));
         }
         if protocol != subject.protocol {

@@ -150,7 +150,7 @@ impl Shuffler {
             (true, _) => Ok(*self.key.public()),
             (false, Some(key)) => Ok(key),
             (false, None) => {
-                Err(Error::Unavailable("the server names no key: update the older half".into()))
+                Err(Error::Unavailable("the server names no key: update the older program".into()))
             }
         }
     }

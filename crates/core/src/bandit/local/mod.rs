@@ -10,7 +10,7 @@
 //! | `model` | what the server publishes |
 //! | `person` | how a device ([`Person`](crate::randomize::Person)) chooses by a model and reports under it |
 //! | `inbox` | every report is counted once |
-//! | `server`, `sums` | the half that sums reports and publishes models |
+//! | `server`, `sums` | the report server: sums reports and publishes models |
 //!
 //! **Guarantee.** Everything the server and everyone else ever sees of a person is their reports, each randomised before it
 //! leaves; the arm itself stays on the device. A report is private whatever model the person saw, however old, and whatever

@@ -280,7 +280,7 @@ impl ShufflePlan {
         self.local.person(0, noise)
     }
 
-    /// The half of a person who has reported before: `spent` is what their last half said.
+    /// The device of a person who has reported before: `spent` is the record of their last device.
     pub fn person_after<N: Noise>(&self, spent: &Spent, noise: N) -> Result<Person<N>> {
         self.local.person_after(0, spent, noise)
     }

@@ -1,12 +1,12 @@
 //! One person's device of the local and of the shuffle protocol, made from public parameters alone: clip, randomise, send, keep count.
 //!
-//! | file | what it is |
+//! | file | contents |
 //! | --- | --- |
-//! | `params` | what is publicly agreed on, and how levels of epsilon are brought |
-//! | `method`, `choice` | which randomiser, and the sentence that says why |
-//! | `promise` | what people may be promised |
+//! | `params` | public parameters, and the levels of epsilon that people bring |
+//! | `method`, `choice` | the randomiser, and the sentence that says why |
+//! | `promise` | the guarantee of people |
 //! | `report` | the message: plain, checked when read |
-//! | `spent` | what the person has sent so far, as it is stored |
+//! | `spent` | the reports sent so far, as they are stored |
 //!
 //! The choice of an arm belongs to the learner whose model is followed ([`bandit`](crate::bandit)).
 
@@ -89,7 +89,7 @@ impl<N: Noise> Person<N> {
         self.level
     }
 
-    /// Goes on after what another half of the same person has spent, where several share one count.
+    /// Goes on after the reports of another device of the same person, where several share one count.
     pub fn continue_after(&mut self, spent: &Spent) -> Result<()> {
         self.left = spent.left(&self.plan)?;
         self.spent = spent.clone();
@@ -118,7 +118,7 @@ impl<N: Noise> Person<N> {
     }
 
     /// Guarantee of all reports of this person together: those made so far, at the levels they were made at, and those
-    /// that are left, at this half's level.
+    /// that are left, at this device's level.
     pub fn guarantee(&self) -> Result<Guarantee> {
         let guarantee = self.plan.guarantee_after(&self.spent, self.level, self.left)?;
         Ok(if N::PROTECTS_PEOPLE { guarantee } else { guarantee.simulated() })
@@ -134,9 +134,9 @@ mod tests {
         wire::{from_json, to_json},
     };
 
-    /// A device needs the public parameters of reports and nothing of the server's: they travel as text, and give the same half.
+    /// A device needs the public parameters of reports and nothing of the server's: they travel as text, and give the same device.
     #[test]
-    fn a_half_is_made_from_public_parameters_alone() -> Result<()> {
+    fn a_device_is_made_from_public_parameters_alone() -> Result<()> {
         let params = ReportParams {
             contributions_per_person: 2,
             levels: Levels::Public(vec![1.0, 8.0]),

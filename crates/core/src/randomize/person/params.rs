@@ -78,7 +78,7 @@ impl Levels {
 /// ```
 /// use reticent::{noise::SecureNoise, randomize::{Bounds, ReportParams, ReportPlan}, wire::{from_json, to_json}};
 /// let plan = ReportParams::new(Bounds::unit(2), 1.0, 1e-6).check()?;
-/// // A device reads the plan and makes its half; it knows nothing of how the server learns.
+/// // A device reads the plan and makes its person; it needs nothing of the report server.
 /// let text = to_json(&plan);
 /// let read: ReportPlan = from_json(&text)?;
 /// let person = read.person(0, SecureNoise::from_system()?)?;
@@ -251,12 +251,12 @@ impl ReportPlan {
         &self.inner.reason
     }
 
-    /// The half of a person who brings this level and has not reported yet.
+    /// The device of a person who brings this level and has not reported yet.
     pub fn person<N: Noise>(&self, level: usize, noise: N) -> Result<Person<N>> {
         self.person_after(level, &Spent::nothing(self), noise)
     }
 
-    /// The half of a person who has reported before, and now brings this level: `spent` is what their last half said.
+    /// The device of a person who has reported before, and now brings this level: `spent` is the record of their last device.
     pub fn person_after<N: Noise>(
         &self,
         level: usize,

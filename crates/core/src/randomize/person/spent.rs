@@ -1,14 +1,14 @@
 //! Record of the reports that a person has sent: their number at each level.
 //!
 //! A count of reports alone cannot say what a person has spent: one report at epsilon = 8 and one at epsilon = 1 are two reports, and so are
-//! two at epsilon = 1. A device stores this value beside its other state, and starts its half again with
-//! [`ReportPlan::person_after`]; the guarantee of that half composes what was sent with what may still be sent.
+//! two at epsilon = 1. A device stores this value beside its other state, and starts again with
+//! [`ReportPlan::person_after`]; the guarantee of that device composes what was sent with what may still be sent.
 
 use super::ReportPlan;
 use crate::{Error, Result, wire};
 
 /// Remedies for a device that has lost what it spent, or holds something else.
-const REMEDY: &str = "give the bytes that this person's half saved last: without them nothing more may be sent under this plan";
+const REMEDY: &str = "give the bytes that this device saved last: without them nothing more may be sent under this plan";
 
 /// Reports made so far under one plan, by level. Made by [`Person::spent`](super::Person::spent); a device stores it as bytes.
 ///
@@ -67,7 +67,7 @@ impl Spent {
     /// Number of reports that may still be made, or why this was not spent under `plan`.
     pub(super) fn left(&self, plan: &ReportPlan) -> Result<u64> {
         if !self.is_of(plan) {
-            let remedy = "it was spent under a plan with other parameters: give what this plan's half said; what was sent under another plan is not in this one's guarantee";
+            let remedy = "it was spent under a plan with other parameters: give that of this plan's device; what was sent under another plan is not in this one's guarantee";
             return Err(Error::invalid("spent", format!("protocol {:x}", self.protocol), remedy));
         }
         let most = plan.params().contributions_per_person;

@@ -1,4 +1,4 @@
-// A worker with a person's half: it visits until it is refused.
+// A worker with a person's device: it visits until it is refused.
 
 import { parentPort, workerData } from "node:worker_threads";
 
@@ -6,15 +6,15 @@ import { Person } from "../../js/index.js";
 import { fileStorage } from "../../js/node.js";
 
 const { folder, golden, visits } = workerData;
-const half = await Person.fromProtocol(golden.protocol, { loop: "home", storage: fileStorage(folder),
+const device = await Person.fromProtocol(golden.protocol, { loop: "home", storage: fileStorage(folder),
   now: () => golden.seconds * 1000,
 });
-half.setModel(golden.model);
+device.setModel(golden.model);
 let made = 0;
 for (let i = 0; i < visits; i += 1) {
-  half.choose(golden.context, golden.actions);
+  device.choose(golden.context, golden.actions);
   try {
-    await half.report(1);
+    await device.report(1);
     made += 1;
   } catch (error) {
     if (!/reports left is 0/.test(error.message)) throw error;

@@ -27,14 +27,14 @@ const levels: number[] = device.person.levels;
 const through = await client.device({ shuffler: "https://mix.example", storage, limits: { epsilon: 2 } });
 const sealed: SealedPerson = through.person;
 const hash: string = sealed.protocol;
-const half = await SealedPerson.fromSealing(new Uint8Array(), "{}", "{}", { loop: "home", storage });
-await half.settled(await half.report(1, half.choose({}, [{ topic: "news" }])));
+const sealed = await SealedPerson.fromSealing(new Uint8Array(), "{}", "{}", { loop: "home", storage });
+await sealed.settled(await sealed.report(1, sealed.choose({}, [{ topic: "news" }])));
 // @ts-expect-error behind a shuffler there is no level to choose
 await client.device({ shuffler: "https://mix.example", level: 0 });
 // @ts-expect-error a level is a number
 person.setLevel("1");
 // @ts-expect-error the loop that was asked for is named
 await Person.fromProtocol(new Uint8Array());
-// @ts-expect-error a half is made from a protocol
+// @ts-expect-error a device is made from a protocol
 new Person();
 export { n, d, id, topic, levels, ReticentError };

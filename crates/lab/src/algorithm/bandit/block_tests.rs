@@ -22,8 +22,8 @@ const LIMIT: f64 = 5.5;
 const TRIALS: u64 = 400;
 const ROUNDS: u64 = 1500;
 
-fn finals(contestant: &dyn Contestant, seed: u64) -> Estimate {
-    let regret = |trial| contestant.trial(seed, trial, &[ROUNDS]).unwrap().curve[0].regret;
+fn finals(algorithm: &dyn RunnableAlgorithm, seed: u64) -> Estimate {
+    let regret = |trial| algorithm.trial(seed, trial, &[ROUNDS]).unwrap().curve[0].regret;
     Estimate::of(&(0..TRIALS).map(regret).collect::<Vec<_>>())
 }
 
@@ -83,7 +83,7 @@ fn linucb_without_the_arms_that_cannot_win_has_the_regret_of_linucb() {
         schedule: Some(Schedule::EveryRound),
         ..LinUcbToml::named("LinUCB")
     };
-    let pruned = finals(&*lines.contestant(&setting).unwrap(), 5);
+    let pruned = finals(&*lines.prepare(&setting).unwrap(), 5);
     let stepped = |gap| {
         let gap = GapParams { gap, ..GapParams::new(4, 16) };
         let setting = Setting::new(&gap.into(), ROUNDS).unwrap();
@@ -119,7 +119,7 @@ fn a_simulated_wishart_learner_states_the_guarantee_of_the_deployed_one() {
     }
 }
 
-/// What docs/papers/joint.md shows at n = 5e7 with several seeds, guarded at a fiftieth of that horizon, where the ratios are smaller.
+/// The ratios of docs/papers/joint.md at n = 5e7 with several seeds, guarded at a fiftieth of that horizon, where they are smaller.
 #[test]
 fn the_default_is_far_below_the_published_constants_at_the_same_budget() {
     const LONG: u64 = 1_000_000;

@@ -23,7 +23,7 @@ use super::{
 };
 use crate::{
     FastNoise, Result,
-    algorithm::{Bound, Card, Contestant, Side},
+    algorithm::{Bound, Card, RunnableAlgorithm, Side},
     audit::attack::{Attack, AuditNoise, Test, View, neighbours::axis},
     environment::{
         GapParams,
@@ -38,14 +38,14 @@ use crate::{
 pub struct BlockPlayed {
     pub(super) card: Arc<Card>,
     pub(super) setting: Setting,
-    /// What is played.
+    /// The learner.
     pub(super) gap: GapParams,
     /// The epsilon that was asked for.
     pub(super) epsilon: Option<f64>,
     pub(super) learner: BlockPlayer,
 }
 
-/// What is played: a learner of core by its parameters.
+/// The learner of core that is played, by its parameters.
 #[derive(Clone)]
 pub(super) enum BlockPlayer {
     /// No privacy.
@@ -99,7 +99,7 @@ impl BlockPlayer {
         }
     }
 
-    /// What the theorems of Shariff and Sheffet speak of, by which corollary.
+    /// Regulariser that the theorems of Shariff and Sheffet bound, with the corollaries.
     fn regularizer(&self) -> Option<(Regularizer, [&'static str; 2])> {
         match self {
             BlockPlayer::Exact(
@@ -201,7 +201,7 @@ impl TreeReader {
 
 impl crate::algorithm::sealed::Sealed for BlockPlayed {}
 
-impl Contestant for BlockPlayed {
+impl RunnableAlgorithm for BlockPlayed {
     fn card(&self) -> &Card {
         &self.card
     }
@@ -321,7 +321,7 @@ impl BlockPlayed {
 /// Releases whose policy is questioned, at most.
 const MOST_RELEASES: usize = 16;
 
-/// The attack by questions on the learner as it is simulated, noise and all: the person comes first, nobody else brings anything, and each
+/// The attack by questions on the learner as it is simulated, noise and all: the person comes first, no other person brings data, and each
 /// policy is asked for `theta_1` over its width.
 fn questions(played: &BlockPlayed, guarantee: &Guarantee) -> Option<Attack> {
     let last = played.setting.rounds;
@@ -343,7 +343,7 @@ fn questions(played: &BlockPlayed, guarantee: &Guarantee) -> Option<Attack> {
             let mut room =
                 Questioned { person: Some((x, reward)), arm: axis(d, x), seen: Vec::new() };
             played.play(&mut room, FastNoise::seeded(noise.bits()), &[rounds])?;
-            // The policy before the first release knows nobody.
+            // The policy before the first release depends on no data.
             Ok(room.seen.split_off(1))
         });
         Ok((view, Test::Transcript { choices: 0 }))
@@ -351,7 +351,7 @@ fn questions(played: &BlockPlayed, guarantee: &Guarantee) -> Option<Attack> {
     Some(attack.between(250, 40_000))
 }
 
-/// A world in which one person comes and then nobody, and policies are questioned.
+/// An environment in which one person comes and no other, and policies are questioned.
 struct Questioned {
     /// Feature and reward of whoever comes first.
     person: Option<(f64, f64)>,

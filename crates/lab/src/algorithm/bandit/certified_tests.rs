@@ -1,4 +1,4 @@
-//! What is certified is what is played, and nobody certifies a player of their own by hand.
+//! The certified mechanism is the one that is played, and a player of a user's own cannot be certified by hand.
 
 use reticent::{
     bandit::{Arms, JointParams, Policy},
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     Experiment, FastNoise, Result,
-    algorithm::Contestant,
+    algorithm::RunnableAlgorithm,
     audit::attack::{Against, Audit, AuditOptions, Verdict},
     audit::{audit, certify::certify, zoo::LastReward},
     environment::{Environment, GapParams, Rewards, blocks::Player},
@@ -26,15 +26,15 @@ use crate::{
 /// the tree behind its claim follows from the rounds.
 #[test]
 fn a_simulation_of_public_code_has_no_certificate_and_its_claim_falls() {
-    // The price of so many Gaussian releases by the closed form of Balle and Wang, in Python.
+    // The price of this number of Gaussian releases by the closed form of Balle and Wang, in Python.
     for (rounds, levels, epsilon) in [(20_000, 15, "0.7537"), (1_000_000, 20, "0.7264")] {
         let text = format!(
             "name = \"t\"\nrounds = {rounds}\n[environment]\nkind = \"sphere\"\n[[algorithm]]\nkind = \"joint\"\nmode = \"paper\"\nprivacy = {{ epsilon = 1.0, delta = 0.05 }}"
         );
         let experiment = Experiment::parse(&text).unwrap();
-        let contestant = experiment.contestants()[0];
-        assert!(contestant.guarantee().is_none());
-        let remarks = contestant.remarks().join("\n");
+        let algorithm = experiment.algorithms()[0];
+        assert!(algorithm.guarantee().is_none());
+        let remarks = algorithm.remarks().join("\n");
         assert!(remarks.contains("no certificate: ") && remarks.contains("no epsilon holds"));
         let words = format!("binary tree of {levels} levels over {rounds} rounds");
         assert!(remarks.contains(&words) && remarks.contains(epsilon), "{remarks}");
@@ -85,13 +85,13 @@ fn promise() -> Guarantee {
 fn stated<P: Player + 'static>(
     name: &str,
     make: impl Fn(u64) -> P + Send + Sync + 'static,
-) -> Box<dyn Contestant> {
+) -> Box<dyn RunnableAlgorithm> {
     let start = move |seed| Ok(Box::new(make(seed)) as Box<dyn Player>);
     Box::new(Stepped::new(name.into(), &shop(), start).promising(promise()))
 }
 
-fn findings(contestants: Vec<Box<dyn Contestant>>) -> Vec<Audit> {
-    let experiment = Experiment::of("own", 1000, 1, 7, contestants).unwrap();
+fn findings(algorithms: Vec<Box<dyn RunnableAlgorithm>>) -> Vec<Audit> {
+    let experiment = Experiment::of("own", 1000, 1, 7, algorithms).unwrap();
     // A verdict of `violated` is confirmed with false alarms below 1e-6.
     let options = AuditOptions { samples: Some(2000), ..AuditOptions::default() };
     let found = audit(&experiment, &options, |_, _| {}).unwrap();
@@ -123,8 +123,8 @@ where
 
 #[test]
 fn a_planted_leak_is_not_certified_and_violated() {
-    let contestants = vec![stated("planted leak", |_| LastReward::default())];
-    let experiment = Experiment::of("own", 1000, 1, 7, contestants).unwrap();
+    let algorithms = vec![stated("planted leak", |_| LastReward::default())];
+    let experiment = Experiment::of("own", 1000, 1, 7, algorithms).unwrap();
     let certificates = certify(&experiment);
     assert!(!certificates.algorithms[0].is_certified());
     let text = certificates.table();
@@ -198,14 +198,14 @@ fn every_way_to_show_data_is_violated() {
             observe: quiet,
         }
     };
-    let contestants = vec![
+    let algorithms = vec![
         stated("features", features),
         stated("late", late),
         stated("noiseless", noiseless),
         stated("stops", stops),
         stated("sometimes", sometimes),
     ];
-    let found = findings(contestants);
+    let found = findings(algorithms);
     for audits in found.chunks(2) {
         // By questions, and in the environment.
         let violated = audits.iter().any(|audit| audit.verdict == Verdict::Violated);
@@ -311,7 +311,7 @@ fn a_saved_learner_carries_the_mark() {
         warm_start: Some(folder.clone()),
         ..JointToml::new(Budget { epsilon: 1.0, delta: 1e-6 })
     };
-    let warm = Algorithm::Joint(lines).contestant(&shop()).unwrap();
+    let warm = Algorithm::Joint(lines).prepare(&shop()).unwrap();
     std::fs::remove_dir_all(&folder).unwrap();
     let guarantee = warm.guarantee().unwrap();
     assert_eq!(guarantee.provenance(), Provenance::Computed, "of its own people");

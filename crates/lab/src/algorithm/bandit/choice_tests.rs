@@ -61,7 +61,7 @@ fn all() -> Vec<Choices> {
             reward_noise: 1.0,
         }],
     );
-    // Sums without noise have no regulariser of somebody's noise.
+    // Sums without noise have no regulariser that stands for noise.
     let exact = rules.iter().filter(|rule| rule.get("regularized").is_none()).cloned().collect();
     let gram = vec![0.4, 0.0, 0.0, 0.3, 0.0, 0.3];
     let methods = forms(Method::NAMES, &[Method::KnownGram { gram, reports: 9 }]);

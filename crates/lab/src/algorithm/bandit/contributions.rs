@@ -1,8 +1,8 @@
-//! `contributions_per_person`: people of a file return, and only so many of their rounds are learnt from.
+//! `contributions_per_person`: people of a file return, and only a number of their rounds are learnt from.
 //!
 //! A certificate for a person with at most k contributions says nothing about one who makes more. So a person's rounds are counted
-//! where people return: in the first k what they tell is learnt from; in later ones they are answered, and the learner is told that
-//! their reward never comes. Who comes when is public, and so is the count: nobody's features or rewards change it.
+//! where people return: in the first k their rewards are learnt from; in later ones they are answered, and the learner is notified that
+//! their reward never comes. Who comes when is public, and so is the count: no person's features or rewards change it.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use reticent::bandit::Arms;
 
 use crate::{Result, environment::blocks::Player, play::trial::Measure};
 
-/// A player that learns from at most so many rounds of each person.
+/// A player that learns from at most this number of rounds of each person.
 pub(super) struct AtMost<'a> {
     inner: &'a mut dyn Player,
     most: u64,
@@ -25,7 +25,7 @@ impl<'a> AtMost<'a> {
         AtMost { inner, most, rounds: HashMap::new(), left_out: 0 }
     }
 
-    /// How many rounds taught nothing.
+    /// Number of rounds that taught nothing.
     pub(super) fn measure(&self) -> Measure {
         let what = "rounds answered and not learnt from, by people beyond contributions_per_person";
         Measure { what, value: self.left_out as f64 }
@@ -140,7 +140,7 @@ mod tests {
                 let once = parse(world, kind, "").unwrap();
                 let thrice = parse(world, kind, "contributions_per_person = 3").unwrap();
                 let guarantee =
-                    |e: &Experiment| e.cells()[0].contestant.guarantee().unwrap().clone();
+                    |e: &Experiment| e.cells()[0].algorithm.guarantee().unwrap().clone();
                 let (one, three) = (guarantee(&once), guarantee(&thrice));
                 // The same budget, for three contributions.
                 assert!(three.epsilon() <= 1.0 + 1e-9, "{kind} in {world}: {three}");
@@ -175,7 +175,7 @@ mod tests {
         // A trial of the real learners, and what it counted.
         for kind in ["joint", "local", "shuffle"] {
             let experiment = parse(&table, kind, "contributions_per_person = 3").unwrap();
-            let trial = experiment.cells()[0].contestant.trial(1, 0, &[ROUNDS]).unwrap();
+            let trial = experiment.cells()[0].algorithm.trial(1, 0, &[ROUNDS]).unwrap();
             let left_out = trial.measures.iter().find(|m| m.what.starts_with("rounds answered"));
             assert_eq!(left_out.unwrap().value, (ROUNDS - 3 * LINES) as f64, "{kind}");
         }

@@ -23,17 +23,17 @@ use reticent::{bandit::Arms, randomize::Bounds};
 use super::Setting;
 use crate::{Error, Result, environment::blocks::Player};
 
-/// Where the log of a trial lies in a folder.
+/// Path of a trial's log in a folder.
 fn file(folder: &Path, trial: u64) -> PathBuf {
     folder.join(format!("trial-{trial}.csv"))
 }
 
-/// Where the experiment lies that reads the log of a trial; it is written last.
+/// Path of the experiment that reads the log of a trial; it is written last.
 pub(super) fn experiment(folder: &Path, trial: u64) -> PathBuf {
     folder.join(format!("trial-{trial}.toml"))
 }
 
-/// What a careful reader must know.
+/// Remark for a careful reader.
 pub(super) fn remark(folder: &Path) -> String {
     format!(
         "its decisions are logged in {}, with features, actions and rewards as they are: the log is outside every certificate, protect it as the data",

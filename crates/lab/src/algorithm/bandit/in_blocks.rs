@@ -12,7 +12,7 @@ use reticent::{
 
 use crate::{
     FastNoise, Result,
-    algorithm::{Card, Contestant, bandit::trial_seeds, sealed::Sealed},
+    algorithm::{Card, RunnableAlgorithm, bandit::trial_seeds, sealed::Sealed},
     environment::{
         Environment,
         blocks::{Player, binomial},
@@ -33,7 +33,7 @@ pub trait BlockLearner {
 pub type DrawEnvironment = Arc<dyn Fn(u64) -> Result<Box<dyn Environment>> + Send + Sync>;
 type Start = Box<dyn Fn(u64) -> Result<Box<dyn BlockLearner>> + Send + Sync>;
 
-/// A contestant made of a [`BlockLearner`].
+/// An algorithm made of a [`BlockLearner`].
 pub struct InBlocks {
     card: Card,
     draw: DrawEnvironment,
@@ -72,7 +72,7 @@ impl InBlocks {
 
 impl Sealed for InBlocks {}
 
-impl Contestant for InBlocks {
+impl RunnableAlgorithm for InBlocks {
     fn card(&self) -> &Card {
         &self.card
     }

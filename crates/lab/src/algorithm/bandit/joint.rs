@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BlockPlayed, Budget, Setting, Stepped,
+    BlockPlayed, Budget, Setting, Start, Stepped,
     joint_blocks::Builder,
     nothing_is_ignored,
     public_code::PublicCode,
@@ -26,7 +26,7 @@ use super::{
 };
 use crate::{
     FastNoise, Result,
-    algorithm::Contestant,
+    algorithm::RunnableAlgorithm,
     audit::attack,
     environment::blocks::{Knowledge, Player},
     papers::constants::{
@@ -35,22 +35,22 @@ use crate::{
     },
 };
 
-/// What `kind = "joint"` takes.
+/// Keys of `kind = "joint"`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JointToml {
-    /// What the report calls it.
+    /// Name in the report.
     pub name: Option<String>,
     /// Requested epsilon and delta.
     pub privacy: Budget,
     /// `exact`, `paper` for a publication's constants as its authors ran them, or `printed` for those of its text.
     #[serde(default)]
     pub mode: JointMode,
-    /// How noise is made: by a mechanism of core, as `blt` or `reports` (each contribution randomised by itself), by whichever suits the budget, or in `paper` mode by a publication's, as `gaussian_tree`; in the gap environment
+    /// Mechanism of the noise: a mechanism of core, as `blt` or `reports` (each contribution randomised by itself), by whichever suits the budget, or in `paper` mode by a publication's, as `gaussian_tree`; in the gap environment
     /// `gaussian_tree` in `exact` mode is the same tree with exactly calibrated noise.
     #[serde(default)]
     pub mechanism: JointMechanism,
-    /// How releases become policies: `tuned`, `certified`, `thompson` or `fixed`.
+    /// Rule from releases to policies: `tuned`, `certified`, `thompson` or `fixed`.
     pub rule: Option<Rule>,
     /// `paper` or `printed`: the publication's confidence set in place of a rule, for its Gaussian tree; it has it in these modes anyway.
     #[serde(default)]
@@ -66,22 +66,22 @@ pub struct JointToml {
     /// The last feature of all arms, with which rewards are centred, or `false`: by default the environment's, where there is one, in `exact`
     /// mode.
     pub intercept: Option<Intercept>,
-    /// Forget everything after every so many rewards: for a theta* that moves.
+    /// Number of rewards after which everything is forgotten: for a theta* that moves.
     #[schemars(with = "Option<Count>")]
     pub restart_every: Option<u64>,
-    /// Half-life in decisions: what was learnt counts half after so many. `schedule` then has constant gaps, by default 64 in a half-life and at
+    /// Half-life in decisions: the number after which a contribution counts half. `schedule` then has constant gaps, by default 64 in a half-life and at
     /// most 64 decisions.
     #[schemars(with = "Option<Positive>")]
     pub forget: Option<f64>,
     /// With `forget`: drop all that was learnt when newer releases contradict it.
     #[serde(default)]
     pub detect_changes: bool,
-    /// A decision closes after so many later ones and contributes its reward, or `default_reward` if none has come; without it rewards are
+    /// Number of later decisions after which a decision closes and contributes its reward, or `default_reward` if none has come; without it rewards are
     /// learnt as they come.
     pub window: Option<RewardWindow>,
     /// With `window`: what a decision contributes whose reward has not come; by default the reward nearest to 0.
     pub default_reward: Option<f64>,
-    /// The guarantee is for a person with at most so many contributions; where people return, later ones are not learnt from.
+    /// Largest number of contributions of a person that the guarantee covers; if people return, later ones are not learnt from.
     #[schemars(with = "Option<Count>")]
     pub contributions_per_person: Option<u64>,
     /// A file, or a folder of files one a trial, that an earlier run saved: begin with what it had learnt.
@@ -110,7 +110,7 @@ impl JointToml {
     }
 
     /// The learner, or what stands in its way.
-    pub fn contestant(&self, setting: &Setting) -> Result<Box<dyn Contestant>> {
+    pub fn prepare(&self, setting: &Setting) -> Result<Box<dyn RunnableAlgorithm>> {
         let why = "an experiment counts rounds";
         nothing_is_ignored(&[
             ("schedule", self.schedule == Some(Schedule::Clock), why),
@@ -162,7 +162,7 @@ impl JointToml {
         reticent::Error::invalid("mechanism", self.mechanism, remedy).into()
     }
 
-    /// Whether contributions are randomised one by one: then there are no whole blocks.
+    /// Tells whether contributions are randomised one by one: then there are no whole blocks.
     fn makes_reports(&self, setting: &Setting) -> Result<bool> {
         if self.mode != JointMode::Exact || self.mechanism.published().is_some() {
             return Ok(false);
@@ -194,14 +194,14 @@ impl JointToml {
         })
     }
 
-    /// What the report calls its mechanism.
+    /// Name of its mechanism in the report.
     pub(super) fn mechanism_label(&self) -> String {
         let words = self.mechanism.to_string();
         let capital = |word: &str| word[..1].to_uppercase() + &word[1..];
         words.split('_').map(capital).collect()
     }
 
-    /// What core's learner is told, in `exact` mode.
+    /// Parameters of core's learner, in `exact` mode.
     pub fn params(&self, setting: &Setting) -> Result<JointParams> {
         let Budget { epsilon, delta } = self.privacy;
         let bounds = setting.declaring(self.intercept, None)?.bounds;
@@ -229,23 +229,27 @@ impl JointToml {
         let plan = params.check()?;
         let guarantee = plan.guarantee()?.simulated();
         let outlook = plan.outlook()?;
-        let attacks = match plan.sums().mechanism {
-            Mechanism::Reports => attack::local::attacks_on_reports(plan.params(), &guarantee)?,
-            _ => attack::sums::attacks(plan.sums(), &guarantee),
+        let attacked = (plan.clone(), guarantee.clone());
+        let attacks = move || {
+            let (plan, guarantee) = &attacked;
+            match plan.sums().mechanism {
+                Mechanism::Reports => attack::local::attacks_on_reports(plan.params(), guarantee),
+                _ => Ok(attack::sums::attacks(plan.sums(), guarantee)),
+            }
         };
         let warm = self.warm_start.as_deref().map(WarmStart::open).transpose()?;
         if let Some(warm) = &warm {
             start(&plan, Some(warm.first()), 0)?;
         }
         let (begin, window) = (warm.clone(), params.window);
-        let mut stepped = Stepped::new(name, setting, |_| unreachable!("replaced below"));
-        stepped.start = Arc::new(move |trial, seed| {
+        let start: Start = Arc::new(move |trial, seed| {
             let saved = begin.as_ref().map(|warm| warm.of(trial)).transpose()?;
             Ok(match window {
                 None => Box::new(start(&plan, saved.as_ref(), seed)?),
                 Some(_) => Box::new(start_ticketed(&plan, saved.as_ref(), seed)?),
             })
         });
+        let mut stepped = Stepped::by_trial(name, setting, start);
         stepped.warm_start = warm;
         stepped.save.clone_from(&self.save);
         stepped.log.clone_from(&self.log);
@@ -284,8 +288,12 @@ impl JointToml {
         };
         let plan = params.check()?;
         let guarantee = plan.guarantee()?.simulated();
-        let mut attacks = attack::sums::attacks(plan.sums(), &guarantee);
-        attacks.extend(attack::joint::attacks(&params, &guarantee));
+        let (attacked, certified) = (plan.clone(), guarantee.clone());
+        let attacks = move || {
+            let mut attacks = attack::sums::attacks(attacked.sums(), &certified);
+            attacks.extend(attack::joint::attacks(&params, &certified));
+            Ok(attacks)
+        };
         let name = self.name(&self.mechanism_label());
         let player = move |seed| Ok(Box::new(start(&plan, None, seed)?) as Box<dyn Player>);
         let stepped = Stepped::new(name, setting, player).certified_by(guarantee);
@@ -325,7 +333,8 @@ impl JointToml {
                 tree.epsilon_text(),
             )
         }));
-        let attacks = vec![code.attack(&tree)];
+        let attacked = code.clone();
+        let attacks = move || Ok(vec![attacked.attack(&tree)]);
         let player = move |seed| Ok(Box::new(code.start(seed)?) as Box<dyn Player>);
         Ok(Stepped::new(name, setting, player).remarking(remarks).attacked_by(attacks))
     }
@@ -349,7 +358,7 @@ fn start_ticketed(plan: &JointPlan, saved: Option<&SavedLearner>, seed: u64) -> 
     }))
 }
 
-/// What a curator left.
+/// State that a curator left.
 fn legacy(saved: &SavedLearner) -> Result<Legacy> {
     let refuse =
         |remedy: &str| Err(reticent::Error::invalid("warm_start", &saved.name, remedy).into());

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use reticent::{
-    bandit::{JointParams, Regularizer, Rule},
+    bandit::{JointParams, JointPlan, Regularizer, Rule},
     privacy::Guarantee,
     release::{Domain, Mechanism},
 };
@@ -17,7 +17,7 @@ use super::{
 use crate::{
     Result,
     algorithm::Card,
-    audit::attack::{self, Attack},
+    audit::attack::{self, Attacks},
     environment::GapParams,
     papers::constants::joint::{Constants, JointMode, Published, PublishedNoise},
 };
@@ -94,8 +94,7 @@ impl Builder<'_> {
             );
         }
         let guarantee = plan.guarantee()?;
-        let mut attacks = attack::sums::attacks(plan.sums(), &guarantee);
-        attacks.extend(attack::joint::attacks(&params, &guarantee));
+        let attacks = attacks(plan.clone(), Some(params), guarantee.clone());
         Ok(self.finish(BlockPlayer::Private(Box::new(plan)), guarantee, attacks))
     }
 
@@ -117,7 +116,7 @@ impl Builder<'_> {
             }
         };
         let guarantee = plan.guarantee()?;
-        let attacks = attack::sums::attacks(plan.sums(), &guarantee);
+        let attacks = attacks(plan.clone(), None, guarantee.clone());
         let node = NodeNoise::Gaussian { deviation, nodes: None };
         self.tree(node, plan.sums().domain, rule, guarantee, attacks)
     }
@@ -148,8 +147,7 @@ impl Builder<'_> {
                 fresh_dummies: self.lines.fresh_dummies,
             },
         };
-        let mut attacks = attack::sums::attacks(plan.sums(), &guarantee);
-        attacks.extend(attack::joint::attacks(&deployed, &guarantee));
+        let attacks = attacks(plan.clone(), Some(deployed), guarantee.clone());
         let rule = self.shifted(published, published.regularizer(noise)?);
         self.tree(node, plan.sums().domain, rule, guarantee, attacks)
     }
@@ -168,7 +166,7 @@ impl Builder<'_> {
         domain: Domain,
         rule: Rule,
         guarantee: Guarantee,
-        attacks: Vec<Attack>,
+        attacks: Attacks,
     ) -> Result<BlockPlayed> {
         let schedule = self.lines.schedule.unwrap_or_default();
         let rounds = self.setting.rounds;
@@ -177,12 +175,7 @@ impl Builder<'_> {
         Ok(self.finish(learner, guarantee, attacks))
     }
 
-    fn finish(
-        &self,
-        learner: BlockPlayer,
-        guarantee: Guarantee,
-        attacks: Vec<Attack>,
-    ) -> BlockPlayed {
+    fn finish(&self, learner: BlockPlayer, guarantee: Guarantee, attacks: Attacks) -> BlockPlayed {
         let name = self.lines.name(&self.lines.mechanism_label());
         let guarantee = Some(guarantee.simulated());
         BlockPlayed {
@@ -193,4 +186,14 @@ impl Builder<'_> {
             learner,
         }
     }
+}
+
+/// The attacks on the sums of a plan, and with the parameters of its learner also on the learner's choices.
+fn attacks(plan: JointPlan, learner: Option<JointParams>, guarantee: Guarantee) -> Attacks {
+    Attacks::new(move || {
+        let mut attacks = attack::sums::attacks(plan.sums(), &guarantee);
+        attacks
+            .extend(learner.iter().flat_map(|params| attack::joint::attacks(params, &guarantee)));
+        Ok(attacks)
+    })
 }

@@ -13,12 +13,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BlockPlayed, Setting, Stepped, nothing_is_ignored, rule_remarks,
+    BlockPlayed, Setting, Start, Stepped, nothing_is_ignored, rule_remarks,
     saved::{SavedLearner, WarmStart},
 };
 use crate::{
     Result,
-    algorithm::{Bound, Card, Contestant, Side},
+    algorithm::{Bound, Card, RunnableAlgorithm, Side},
     environment::{
         GapParams,
         blocks::{GapSteps, Knowledge, Player, largest_variance},
@@ -30,15 +30,15 @@ use crate::{
 /// Longer runs in whole blocks do not learn every round.
 const MOST_STEPPED: u64 = 1_000_000;
 
-/// What `kind = "linucb"` takes.
+/// Keys of `kind = "linucb"`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LinUcbToml {
-    /// What the report calls it.
+    /// Name in the report.
     pub name: Option<String>,
     /// `paper` has the width of the code of Chowdhury and Zhou, regulariser 1e-4.
     pub mode: Mode,
-    /// How sums become policies: `tuned`, `certified`, `thompson` or `fixed`.
+    /// Rule from sums to policies: `tuned`, `certified`, `thompson` or `fixed`.
     pub rule: Option<Rule>,
     /// rho of the certified rule, by default 1.
     #[schemars(with = "Option<Positive>")]
@@ -49,10 +49,10 @@ pub struct LinUcbToml {
     /// more than a million rounds have the schedule of private learners, which is far faster to simulate. Elsewhere it loses where arms stay
     /// the same: an arm that is tried once is played until the policy learns (`docs/reference/defaults.md`).
     pub schedule: Option<Schedule>,
-    /// Forget everything after every so many rewards: for a theta* that moves.
+    /// Number of rewards after which everything is forgotten: for a theta* that moves.
     #[schemars(with = "Option<Count>")]
     pub restart_every: Option<u64>,
-    /// Half-life in rewards: what was learnt counts half after so many.
+    /// Half-life in rewards: the number after which a contribution counts half.
     #[schemars(with = "Option<Positive>")]
     pub forget: Option<f64>,
     /// A file, or a folder of files one a trial, that an earlier run saved: begin with what it had learnt.
@@ -70,7 +70,7 @@ impl LinUcbToml {
     }
 
     /// The learner, or what stands in its way.
-    pub fn contestant(&self, setting: &Setting) -> Result<Box<dyn Contestant>> {
+    pub fn prepare(&self, setting: &Setting) -> Result<Box<dyn RunnableAlgorithm>> {
         let name = self.name.clone().unwrap_or_else(|| "LinUCB, not private".into());
         let params = self.params(setting)?;
         params.check()?;
@@ -106,11 +106,11 @@ impl LinUcbToml {
             start(&params, Some(warm.first()))?;
         }
         let begin = warm.clone();
-        let mut stepped = Stepped::new(name, setting, |_| unreachable!("replaced below"));
-        stepped.start = Arc::new(move |trial, seed| {
+        let start: Start = Arc::new(move |trial, seed| {
             let saved = begin.as_ref().map(|warm| warm.of(trial)).transpose()?;
             Ok(Box::new(start(&LinUcbParams { seed, ..params }, saved.as_ref())?))
         });
+        let mut stepped = Stepped::by_trial(name, setting, start);
         stepped.warm_start = warm;
         stepped.save.clone_from(&self.save);
         stepped.log.clone_from(&self.log);
@@ -174,7 +174,7 @@ impl LinUcbToml {
     }
 }
 
-/// Core's learner, which begins with what an earlier one left, if that was told the same.
+/// Core's learner, which begins with what an earlier one left, if that had the same parameters.
 fn start(params: &LinUcbParams, saved: Option<&SavedLearner>) -> Result<LinUcb> {
     let Some(saved) = saved else { return Ok(params.check()?) };
     let refuse =
@@ -239,7 +239,7 @@ struct EveryRound {
 
 impl crate::algorithm::sealed::Sealed for EveryRound {}
 
-impl Contestant for EveryRound {
+impl RunnableAlgorithm for EveryRound {
     fn card(&self) -> &Card {
         &self.card
     }

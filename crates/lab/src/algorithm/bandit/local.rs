@@ -26,24 +26,24 @@ use crate::{
     play::trial::mix,
 };
 
-/// A model is published after each of the first reports, and then after every so many.
+/// A model is published after each of the first `EAGER` reports, and then after every `EVERY` reports.
 pub(super) const EAGER: u64 = 200;
 pub(super) const EVERY: u64 = 20;
 
-/// What `kind = "local"` takes.
+/// Keys of `kind = "local"`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LocalToml {
-    /// What the report calls it.
+    /// Name in the report.
     pub name: Option<String>,
     /// Requested epsilon and delta.
     pub privacy: Budget,
     /// Levels of epsilon people bring, in place of one for all.
     #[schemars(with = "Option<Vec<Positive>>")]
     pub levels: Option<Vec<f64>>,
-    /// How common each level is; by default all are equally common.
+    /// Share of each level; by default all are equal.
     pub shares: Option<Vec<f64>>,
-    /// Nobody says which level is theirs.
+    /// Levels are hidden: no report says which level is its person's.
     #[serde(default)]
     pub hidden_levels: bool,
     /// Decision sets are public.
@@ -51,19 +51,19 @@ pub struct LocalToml {
     pub public_arms: bool,
     /// The last feature of all arms, with which rewards are centred, or `false`: by default the environment's, where there is one.
     pub intercept: Option<Intercept>,
-    /// Whether all arms have the largest norm, so that nothing has to hide how long they are: by default what the environment knows.
+    /// Tells whether all arms have the largest norm, so that nothing has to hide their norms: by default as the environment knows.
     pub unit_arms: Option<bool>,
     /// The randomiser; by default the best. The Gram matrix of `known_gram` may be left out where the environment knows it.
     pub method: Option<Method>,
-    /// How noisy sums become a policy.
+    /// Rule from noisy sums to a policy.
     #[serde(default)]
     pub rule: Rule,
-    /// Reports made under a model more than so many models old are not counted; by default 1000.
+    /// Largest age, in models, of the model under which a counted report was made; by default 1000.
     pub late_models: Option<u64>,
-    /// Forget everything after every so many reports: for a theta* that moves.
+    /// Number of reports after which everything is forgotten: for a theta* that moves.
     #[schemars(with = "Option<Count>")]
     pub restart_every: Option<u64>,
-    /// The guarantee is for a person with at most so many reports; where people return, later rounds are not learnt from.
+    /// Largest number of reports of a person that the guarantee covers; if people return, later rounds are not learnt from.
     #[schemars(with = "Option<Count>")]
     pub contributions_per_person: Option<u64>,
     /// A file, or a folder of files one a trial, that an earlier run saved: the server goes on from there.
@@ -148,7 +148,7 @@ impl LocalToml {
         }
     }
 
-    pub(super) fn contestant(&self, setting: &Setting) -> Result<Stepped> {
+    pub(super) fn prepare(&self, setting: &Setting) -> Result<Stepped> {
         let Budget { epsilon, delta } = self.privacy;
         self.can_have_effect(setting)?;
         let setting = &setting.with_contributions(self.contributions_per_person);
@@ -179,11 +179,10 @@ impl LocalToml {
         let defaults = LocalParams::from(report);
         let late_models = self.late_models.unwrap_or(defaults.late_models);
         let plan = LocalParams { rule, restart_every, late_models, ..defaults }.check()?;
-        let (mut certificates, mut attacks) = (Vec::new(), Vec::new());
+        let mut certificates = Vec::new();
         let mut weakest = plan.guarantee(0)?;
         for (level, brought) in epsilons.iter().enumerate() {
             let guarantee = plan.guarantee(level)?;
-            attacks.extend(attack::local::attacks(&plan, level, &setting.bounds, &guarantee));
             if guarantee.epsilon() > weakest.epsilon() {
                 weakest = guarantee.clone();
             }
@@ -193,6 +192,14 @@ impl LocalToml {
                 certificates.push(Certificate { whom, guarantee });
             }
         }
+        let (attacked, bounds, levels) = (plan.clone(), setting.bounds, epsilons.len());
+        let attacks = move || {
+            let of = |level| {
+                let guarantee = attacked.guarantee(level)?;
+                Ok(attack::local::attacks(&attacked, level, &bounds, &guarantee))
+            };
+            Ok((0..levels).map(of).collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
+        };
         let mut remarks = vec![plan.reason().to_string()];
         remarks.extend(rule_remarks(&rule));
         let outlook = plan.outlook(self.restart_every.unwrap_or(setting.rounds));
@@ -201,8 +208,7 @@ impl LocalToml {
         if let Some(warm) = &warm {
             resumed(&plan, warm.first())?;
         }
-        let mut stepped = Stepped::new(name, setting, |_| unreachable!("replaced below"));
-        stepped.start = starter(plan, shares, warm.clone());
+        let mut stepped = Stepped::by_trial(name, setting, starter(plan, shares, warm.clone()));
         stepped.warm_start = warm;
         stepped.save.clone_from(&self.save);
         stepped.log.clone_from(&self.log);
@@ -234,7 +240,7 @@ fn resumed(plan: &LocalPlan, saved: &SavedLearner) -> Result<Server> {
     Ok(server)
 }
 
-/// Whose constants `ldp_linucb` takes in `paper` mode.
+/// Publication whose constants `ldp_linucb` takes in `paper` mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Constants {
@@ -245,11 +251,11 @@ pub enum Constants {
     Zheng,
 }
 
-/// What `kind = "ldp_linucb"` takes.
+/// Keys of `kind = "ldp_linucb"`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LdpToml {
-    /// What the report calls it.
+    /// Name in the report.
     pub name: Option<String>,
     /// Requested epsilon and delta.
     pub privacy: Budget,
@@ -259,7 +265,7 @@ pub struct LdpToml {
     /// Whose, in `paper` mode.
     #[serde(default)]
     pub constants: Constants,
-    /// How noisy sums become a policy, in `exact` mode.
+    /// Rule from noisy sums to a policy, in `exact` mode.
     #[serde(default)]
     pub rule: Rule,
 }
@@ -270,7 +276,7 @@ impl LdpToml {
         LdpToml { privacy, ..LdpToml::default() }
     }
 
-    pub(super) fn contestant(&self, setting: &Setting) -> Result<Stepped> {
+    pub(super) fn prepare(&self, setting: &Setting) -> Result<Stepped> {
         let Budget { epsilon, delta } = self.privacy;
         // Published constants have a width of their own, and a rule beside them is still one that means something.
         self.rule.check()?;
@@ -304,12 +310,12 @@ impl LdpToml {
                 (params, guarantee, Vec::new())
             }
         };
-        let mut stepped = Stepped::new(name, setting, |_| unreachable!("replaced below"));
         let plan = params.check()?;
         // What the published constants are certified for is this environment's arms.
         let people = if self.mode == Mode::Paper { setting.bounds } else { bounds };
-        let attacks = attack::local::attacks(&plan, 0, &people, &guarantee);
-        stepped.start = starter(plan, vec![1.0], None);
+        let attacked = (plan.clone(), guarantee.clone());
+        let attacks = move || Ok(attack::local::attacks(&attacked.0, 0, &people, &attacked.1));
+        let stepped = Stepped::by_trial(name, setting, starter(plan, vec![1.0], None));
         Ok(stepped.certified_by(guarantee).remarking(remarks).attacked_by(attacks))
     }
 }
@@ -331,14 +337,14 @@ fn starter(plan: LocalPlan, shares: Vec<f64>, warm: Option<WarmStart>) -> Start 
 /// People and server of one trial.
 struct Protocol {
     plan: LocalPlan,
-    /// How common each level is.
+    /// Share of each level.
     shares: Vec<f64>,
     server: Server,
     model: Arc<Model>,
     noise: FastNoise,
     /// People whose reward has not come, by round, with the model they acted on.
     waiting: BTreeMap<u64, (Person<FastNoise>, Arc<Model>)>,
-    /// The last report, until somebody asks for it.
+    /// The last report, until it is read.
     sent: Option<Vec<f64>>,
 }
 

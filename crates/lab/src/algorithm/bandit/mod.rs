@@ -2,7 +2,7 @@
 //!
 //! | file | what it is |
 //! | --- | --- |
-//! | `setting` | the `[environment]` table, and what algorithms are told of it |
+//! | `setting` | the `[environment]` table, and the algorithms' knowledge of it |
 //! | `circumstances` | rewards that come late, a theta* that moves, arms that come and go |
 //! | `table` | `kind = "table"`: a file of people and their classes |
 //! | `items` | `kind = "items"`: items with features, and people's ratings of them |
@@ -17,14 +17,14 @@
 //! | `joint` | `kind = "joint"`: a trusted curator |
 //! | `blocks`, `joint_blocks` | both of them, played in whole blocks between releases, where the world allows it |
 //! | `in_blocks` | learners that play one arm for many people, where arms are fixed |
-//! | `public_code` | somebody's public code, for comparison |
+//! | `public_code` | the public code of a publication, for comparison |
 //! | `local` | `kind = "local"` and `kind = "ldp_linucb"`: the protocol in two halves |
 //! | `shuffle` | `kind = "shuffle"`: the same behind a shuffler |
 //! | `online` | `kind = "online_ucb"`, `"anytime"`, `"combiner"` and `"online_linucb"` |
 //! | `ticketed` | `window` of `kind = "joint"`: the bandit with tickets |
 //! | `saved` | learners on disk |
 //! | `own` | environments of your own |
-//! | `stepped` | what makes a contestant of a player |
+//! | `stepped` | what makes an algorithm of a player |
 //!
 //! All run the learners of core, person by person and message by message, on simulation noise; `blocks` hands them the sums of many people
 //! at once. A new algorithm is one file beside these and one entry of `algorithms!`; a new world is one file and one variant of [`WorldToml`].
@@ -64,7 +64,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Result,
-    algorithm::{Contestant, Family},
+    algorithm::{Family, RunnableAlgorithm},
     lines::nothing_is_ignored,
 };
 
@@ -113,10 +113,10 @@ macro_rules! algorithms {
 
         impl Algorithm {
             /// The algorithm in its setting, or what stands in its way.
-            pub fn contestant(&self, setting: &Setting) -> Result<Box<dyn Contestant>> {
+            pub fn prepare(&self, setting: &Setting) -> Result<Box<dyn RunnableAlgorithm>> {
                 match self {
                     $(Algorithm::$kind(lines) => {
-                        let enter: fn(&$toml, &Setting) -> Result<Box<dyn Contestant>> = $enter;
+                        let enter: fn(&$toml, &Setting) -> Result<Box<dyn RunnableAlgorithm>> = $enter;
                         enter(lines, setting)
                     })*
                 }
@@ -128,23 +128,23 @@ macro_rules! algorithms {
 // A publication's learner, and one that knows of no blocks of parameters, is given embedded arms.
 algorithms! {
     /// LinUCB without privacy (Abbasi-Yadkori, Pal and Szepesvari 2011).
-    Linucb(LinUcbToml) => |lines, setting| lines.contestant(&setting.suiting(lines.mode)?),
+    Linucb(LinUcbToml) => |lines, setting| lines.prepare(&setting.suiting(lines.mode)?),
     /// A trusted curator: LinUCB under joint differential privacy (Shariff and Sheffet 2018, and beyond).
-    Joint(JointToml) => |lines, setting| lines.contestant(&setting.suiting(lines.mode.into())?),
+    Joint(JointToml) => |lines, setting| lines.prepare(&setting.suiting(lines.mode.into())?),
     /// The local protocol with the best randomiser, or a named one.
-    Local(LocalToml) => |lines, setting| Ok(Box::new(lines.contestant(&lines.setting(setting)?)?)),
+    Local(LocalToml) => |lines, setting| Ok(Box::new(lines.prepare(&lines.setting(setting)?)?)),
     /// A trusted shuffler.
-    Shuffle(ShuffleToml) => |lines, setting| Ok(Box::new(lines.contestant(&setting.dense()?)?)),
+    Shuffle(ShuffleToml) => |lines, setting| Ok(Box::new(lines.prepare(&setting.dense()?)?)),
     /// LDP-LinUCB (Zheng et al. 2020).
-    LdpLinucb(LdpToml) => |lines, setting| Ok(Box::new(lines.contestant(&setting.dense()?)?)),
+    LdpLinucb(LdpToml) => |lines, setting| Ok(Box::new(lines.prepare(&setting.dense()?)?)),
     /// OnlineUCB (paper 0, Algorithm 1).
-    OnlineUcb(OnlineToml) => |lines, setting| Ok(Box::new(lines.contestant(&setting.dense()?)?)),
+    OnlineUcb(OnlineToml) => |lines, setting| Ok(Box::new(lines.prepare(&setting.dense()?)?)),
     /// OnlineUCB without a horizon (paper 0, Algorithm 9).
     Anytime(OnlineToml) => |lines, setting| Ok(Box::new(lines.anytime(&setting.dense()?)?)),
     /// OnlineUCB over guesses of the least eigenvalue (paper 0, Algorithm 2).
     Combiner(OnlineToml) => |lines, setting| Ok(Box::new(lines.combiner(&setting.dense()?)?)),
     /// Online LinUCB, not private (paper 0, Algorithm 4).
-    OnlineLinucb(OnlineLinUcbToml) => |lines, setting| Ok(Box::new(lines.contestant(&setting.dense()?)?)),
+    OnlineLinucb(OnlineLinUcbToml) => |lines, setting| Ok(Box::new(lines.prepare(&setting.dense()?)?)),
 }
 
 impl Family for Bandits {
@@ -157,12 +157,12 @@ impl Family for Bandits {
         Setting::new(environment, rounds)
     }
 
-    fn contestant(setting: &Setting, algorithm: &Algorithm) -> Result<Box<dyn Contestant>> {
-        algorithm.contestant(setting)
+    fn prepare(setting: &Setting, algorithm: &Algorithm) -> Result<Box<dyn RunnableAlgorithm>> {
+        algorithm.prepare(setting)
     }
 }
 
-/// What a careful reader must know of a rule: a width that is no theorem's, and what an environment told a certified one, in the form that
+/// Remarks on a rule for a careful reader: a width that is no theorem's, and the environment's knowledge behind a certified one, in the form that
 /// files and Python read.
 fn rule_remarks(rule: &Rule) -> Vec<String> {
     let width = match rule {
@@ -179,7 +179,7 @@ fn rule_remarks(rule: &Rule) -> Vec<String> {
     width.map(String::from).into_iter().chain(told).collect()
 }
 
-/// What stands before a rule with what the environment told it.
+/// Words before a rule with the environment's knowledge in it.
 pub(crate) const RULE_AS_TOLD: &str =
     "outside of this experiment the same rule, with what the environment knows, is ";
 

@@ -23,7 +23,7 @@ use crate::{
     papers::constants::{Problem, online_ucb},
 };
 
-/// Which online learner.
+/// The online learner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LearnerName {
@@ -43,18 +43,18 @@ impl LearnerName {
     }
 }
 
-/// What `kind = "online_ucb"`, `"anytime"` and `"combiner"` take.
+/// Keys of `kind = "online_ucb"`, `"anytime"` and `"combiner"`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OnlineToml {
-    /// What the report calls it.
+    /// Name in the report.
     pub name: Option<String>,
     /// Requested epsilon and delta.
     pub privacy: Budget,
     /// `exact`: exactly calibrated noise; `paper`: the printed sigma.
     #[serde(default)]
     pub mode: Mode,
-    /// Which online learner.
+    /// The online learner.
     #[serde(default)]
     pub learner: LearnerName,
     /// The constants of the theory in place of those of the figure.
@@ -69,9 +69,9 @@ pub struct OnlineToml {
     /// Gradient descent's constant step in place of the figure's 0.001.
     #[schemars(with = "Option<Positive>")]
     pub step: Option<f64>,
-    /// Whether Maler has its exp-concave experts; it has if this is left out.
+    /// Tells whether Maler has its exp-concave experts; true by default.
     pub exp_concave: Option<bool>,
-    /// What rewards are clipped to; by default the range in which they lie.
+    /// Range that rewards are clipped to; by default the range in which they lie.
     pub rewards: Option<(f64, f64)>,
     /// Folder in which each trial's decisions are logged, for `kind = "logged"`; they are people's data, which no server of this model sees.
     pub log: Option<PathBuf>,
@@ -84,7 +84,7 @@ impl OnlineToml {
     }
 
     /// Algorithm 1.
-    pub(super) fn contestant(&self, setting: &Setting) -> Result<Stepped> {
+    pub(super) fn prepare(&self, setting: &Setting) -> Result<Stepped> {
         let params = self.params_in(setting)?;
         let (server, proved) = (params.check()?, matches!(params.width, Width::Proved(_)));
         let (randomizer, guarantee) = (params.randomizer.clone(), server.guarantee()?);
@@ -141,7 +141,7 @@ impl OnlineToml {
         self.params(bounds, setting.rounds)
     }
 
-    /// What a person's device does, within these bounds.
+    /// Work of a person's device, within these bounds.
     pub fn randomizer(&self, bounds: Bounds) -> Result<FeatureRewardParams> {
         let Budget { epsilon, delta } = self.privacy;
         let bounds = Bounds { rewards: self.rewards.unwrap_or(bounds.rewards), ..bounds };
@@ -152,7 +152,7 @@ impl OnlineToml {
         }
     }
 
-    /// Core's parameters with these choices, within these bounds, for so many reports.
+    /// Core's parameters with these choices, within these bounds, for this number of reports.
     pub fn params(&self, bounds: Bounds, rounds: u64) -> Result<OnlineUcbParams> {
         let descends = self.learner == LearnerName::GradientDescent;
         let ignored = [
@@ -208,7 +208,8 @@ impl OnlineToml {
             let parts: String = parts.iter().filter(|part| part.0).map(|part| part.1).collect();
             format!("{what}, {}{parts} ({epsilon}, {delta:e})", self.learner.text())
         });
-        let attacks = attack::local::feature_reward(&randomizer, &guarantee);
+        let certified = guarantee.clone();
+        let attacks = move || Ok(attack::local::feature_reward(&randomizer, &certified));
         let start = move |seed| {
             let (server, noise) = (start()?, FastNoise::seeded(seed));
             let player = Protocol { server, noise, bases: BTreeMap::new(), sent: None };
@@ -241,7 +242,7 @@ impl Server {
         }
     }
 
-    /// What is published, and whose policy it is where there are several.
+    /// Published policy, and its server if there are several.
     fn policy(&self) -> (&Policy, usize) {
         match self {
             Server::Known(server) => (server.policy(), 0),
@@ -263,9 +264,9 @@ impl Server {
 struct Protocol {
     server: Server,
     noise: FastNoise,
-    /// Whose policy was followed in the rounds whose reward has not come.
+    /// Server whose policy was followed in each round whose reward has not come.
     bases: BTreeMap<u64, usize>,
-    /// The last report, until somebody asks for it.
+    /// The last report, until it is read.
     sent: Option<Vec<f64>>,
 }
 
@@ -294,13 +295,13 @@ impl Player for Protocol {
     }
 }
 
-/// What `kind = "online_linucb"` takes: Algorithm 4, not private.
+/// Keys of `kind = "online_linucb"`: Algorithm 4, not private.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct OnlineLinUcbToml {
-    /// What the report calls it.
+    /// Name in the report.
     pub name: Option<String>,
-    /// Which online learner.
+    /// The online learner.
     pub learner: LearnerName,
     /// beta in place of the theorem's.
     #[schemars(with = "Option<NotNegative>")]
@@ -330,7 +331,7 @@ impl OnlineLinUcbToml {
         Ok(OnlineLinUcbParams { descent, width: self.width, ..params })
     }
 
-    pub(super) fn contestant(&self, setting: &Setting) -> Result<Stepped> {
+    pub(super) fn prepare(&self, setting: &Setting) -> Result<Stepped> {
         let Problem { bounds, parameter_bound, reward_noise } = setting.problem;
         let params = self.params(OnlineLinUcbParams {
             parameter_bound,

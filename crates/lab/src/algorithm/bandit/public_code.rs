@@ -20,7 +20,7 @@ use crate::{
     papers::constants::local::PublishedLocal,
 };
 
-/// What the code is told.
+/// Parameters of the code.
 #[derive(Clone)]
 pub(super) struct PublicCode {
     rule: RulePlan,

@@ -22,11 +22,11 @@ const FORMAT: &str = "reticent learner 3";
 #[serde(deny_unknown_fields)]
 pub(super) struct SavedLearner {
     format: String,
-    /// What its report called it.
+    /// Its name in the report.
     pub(super) name: String,
     /// Everybody whose data are in it: those whom it began with, then its own.
     people: Vec<People>,
-    /// What it has learnt.
+    /// Its knowledge.
     pub(super) knowledge: Knowledge,
 }
 
@@ -34,17 +34,17 @@ pub(super) struct SavedLearner {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct People {
-    /// Who learnt from them.
+    /// Algorithm that learnt from them.
     learner: String,
     /// Their seed.
     seed: u64,
     /// The trial they took part in.
     trial: u64,
-    /// What they were promised, and what that rests on; nothing if they were promised nothing.
+    /// Their guarantee with its conditions, if they had one.
     certificate: Option<String>,
 }
 
-/// Where a trial's learner lies in a folder.
+/// Path of a trial's learner in a folder.
 pub(super) fn file(folder: &Path, trial: u64) -> PathBuf {
     folder.join(format!("trial-{trial}.json"))
 }
@@ -160,7 +160,7 @@ impl WarmStart {
         Err(reticent::Error::invalid("seed", seed, remedy).into())
     }
 
-    /// Where it comes from.
+    /// Remark on its origin.
     pub(super) fn remark(&self) -> String {
         let name = &self.first.name;
         format!(
@@ -168,7 +168,7 @@ impl WarmStart {
         )
     }
 
-    /// Who is protected by what.
+    /// Condition that says which guarantee protects whom.
     pub(super) fn condition(&self) -> String {
         let promised = |people: &People| people.certificate.is_some();
         let names = |promise: bool| {

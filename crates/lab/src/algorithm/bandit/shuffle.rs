@@ -18,11 +18,11 @@ use crate::{
     papers::constants::local::PublishedMechanism, play::trial::mix,
 };
 
-/// What `kind = "shuffle"` takes.
+/// Keys of `kind = "shuffle"`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ShuffleToml {
-    /// What the report calls it.
+    /// Name in the report.
     pub name: Option<String>,
     /// Requested epsilon and delta, after shuffling.
     pub privacy: Budget,
@@ -34,17 +34,17 @@ pub struct ShuffleToml {
     /// Reports in a batch; by default [`ShuffleParams::suited_batch`], in `paper` mode 20.
     #[schemars(with = "Option<Count>")]
     pub batch: Option<u64>,
-    /// How many people of a batch randomise honestly; by default all.
+    /// Number of people of a batch who randomise honestly; by default all.
     #[schemars(with = "Option<Count>")]
     pub honest: Option<u64>,
     /// The last feature of all arms, with which rewards are centred, or `false`: by default the environment's, where there is one.
     pub intercept: Option<Intercept>,
-    /// Whether all arms have the largest norm, so that nothing has to hide how long they are: by default what the environment knows.
+    /// Tells whether all arms have the largest norm, so that nothing has to hide their norms: by default as the environment knows.
     pub unit_arms: Option<bool>,
-    /// How noisy sums become a policy, in `exact` mode.
+    /// Rule from noisy sums to a policy, in `exact` mode.
     #[serde(default)]
     pub rule: Rule,
-    /// The guarantee is for a person with at most so many reports; where people return, later rounds are not learnt from.
+    /// Largest number of reports of a person that the guarantee covers; if people return, later rounds are not learnt from.
     #[schemars(with = "Option<Count>")]
     pub contributions_per_person: Option<u64>,
     /// Folder in which each trial's decisions are logged, for `kind = "logged"`; they are people's data, which no server of this model sees.
@@ -69,7 +69,7 @@ impl ShuffleToml {
         }
     }
 
-    pub(super) fn contestant(&self, setting: &Setting) -> Result<Stepped> {
+    pub(super) fn prepare(&self, setting: &Setting) -> Result<Stepped> {
         let Budget { epsilon, delta } = self.privacy;
         let published = self.mode == Mode::Paper;
         // Published constants have a width of their own, and a rule beside them is still one that means something.
@@ -138,11 +138,16 @@ impl ShuffleToml {
         let plan = params.check()?;
         let people = setting.bounds;
         let (batch, form) = (params.batch, params.aggregation);
-        let mut attacks = attack::shuffle::attacks(&plan, form, batch, &people, &guarantee)?;
-        if self.mode == Mode::Exact {
-            let local = plan.local_guarantee()?;
-            attacks.extend(attack::local::attacks(plan.local(), 0, &people, &local));
-        }
+        let (attacked, certified, mode) = (plan.clone(), guarantee.clone(), self.mode);
+        let attacks = move || {
+            let mut attacks =
+                attack::shuffle::attacks(&attacked, form, batch, &people, &certified)?;
+            if mode == Mode::Exact {
+                let local = attacked.local_guarantee()?;
+                attacks.extend(attack::local::attacks(attacked.local(), 0, &people, &local));
+            }
+            Ok(attacks)
+        };
         let outlook = (self.mode == Mode::Exact).then(|| plan.outlook(setting.rounds));
         let start = move |seed| {
             let mut noise = FastNoise::seeded(seed);
@@ -159,7 +164,7 @@ impl ShuffleToml {
     }
 }
 
-/// A contestant that can be certified and not run.
+/// An algorithm that can be certified and not run.
 fn priced_only(name: String, guarantee: Guarantee, remark: &str, setting: &Setting) -> Stepped {
     let norm = setting.bounds.feature_bound;
     let remedy =
@@ -180,7 +185,7 @@ struct Protocol {
     noise: FastNoise,
     /// People whose reward has not come, by round, with the model they acted on.
     waiting: BTreeMap<u64, (Person<FastNoise>, Arc<Model>)>,
-    /// The sum of the last batch, until somebody asks for it.
+    /// The sum of the last batch, until it is read.
     sent: Option<Vec<f64>>,
 }
 

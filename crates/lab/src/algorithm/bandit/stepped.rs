@@ -21,9 +21,9 @@ use super::{
 };
 use crate::{
     FastNoise, Result,
-    algorithm::{Card, Contestant},
+    algorithm::{Card, RunnableAlgorithm},
     audit::attack::{
-        self, Attack,
+        self, Attack, Attacks,
         player::{self, Recorded, Stage, Step},
     },
     environment::blocks::Player,
@@ -33,17 +33,17 @@ use crate::{
 /// Makes the player of one trial from its number and the seed of its noise.
 pub type Start = Arc<dyn Fn(u64, u64) -> Result<Box<dyn Player>> + Send + Sync>;
 
-/// The seeds of a trial: that of its people, which every contestant meets, and that of the noise of the contestant of this name.
+/// The seeds of a trial: that of its people, which every algorithm meets, and that of the noise of the algorithm of this name.
 pub fn trial_seeds(seed: u64, trial: u64, name: &str) -> (u64, u64) {
     let people = mix(seed, trial);
     (people, mix(people, name_hash(name)))
 }
 
-/// A contestant made of a player.
+/// An algorithm made of a player.
 pub struct Stepped {
-    /// What is promised, and how it can be attacked besides by playing its players.
+    /// Its promises, and attacks on them besides those that play its players.
     pub(super) card: Card,
-    /// Where arms and rewards come from.
+    /// Source of arms and rewards.
     pub(super) setting: Setting,
     /// Makes the player of one trial.
     pub(super) start: Start,
@@ -53,23 +53,28 @@ pub struct Stepped {
     pub log: Option<PathBuf>,
     /// Its promises are for rewards only: features are public.
     pub(super) public_arms: bool,
-    /// What it begins with.
+    /// State that it begins with.
     pub(super) warm_start: Option<WarmStart>,
     /// Why it can be certified but not run.
     pub(super) refusal: Option<reticent::Error>,
 }
 
 impl Stepped {
-    /// A contestant that promises nothing yet.
+    /// An algorithm that promises nothing yet.
     pub fn new(
         name: String,
         setting: &Setting,
         start: impl Fn(u64) -> Result<Box<dyn Player>> + Send + Sync + 'static,
     ) -> Self {
+        Stepped::by_trial(name, setting, Arc::new(move |_, seed| start(seed)))
+    }
+
+    /// The same with players that differ from trial to trial.
+    pub(super) fn by_trial(name: String, setting: &Setting, start: Start) -> Self {
         Stepped {
             card: Card { name, ..Card::default() },
             setting: setting.clone(),
-            start: Arc::new(move |_, seed| start(seed)),
+            start,
             save: None,
             log: None,
             public_arms: false,
@@ -107,7 +112,8 @@ impl Stepped {
             return Err(reticent::Error::invalid("contributions_per_person", priced, remedy).into());
         }
         let guarantee = sums.check()?.guarantee(delta)?.simulated();
-        let attacks = attack::sums::attacks(&sums, &guarantee);
+        let certified = guarantee.clone();
+        let attacks = move || Ok(attack::sums::attacks(&sums, &certified));
         let (plan, rule) = (sums.check()?, Arc::new(rule));
         let (dimension, structure) = (sums.domain.dimension(), sums.domain.structure());
         let blocks = structure.blocks;
@@ -137,9 +143,12 @@ impl Stepped {
         self
     }
 
-    /// The same, and how its promises can be attacked besides by playing its players.
-    pub fn attacked_by(mut self, attacks: Vec<Attack>) -> Self {
-        self.card.attacks = attacks;
+    /// Adds attacks on its guarantee, which are made when an audit asks for them, to those that play its players.
+    pub fn attacked_by(
+        mut self,
+        attacks: impl Fn() -> Result<Vec<Attack>> + Send + Sync + 'static,
+    ) -> Self {
+        self.card.attacks = Attacks::new(attacks);
         self
     }
 
@@ -185,7 +194,7 @@ impl Stepped {
 
 impl crate::algorithm::sealed::Sealed for Stepped {}
 
-impl Contestant for Stepped {
+impl RunnableAlgorithm for Stepped {
     fn card(&self) -> &Card {
         &self.card
     }
@@ -194,7 +203,7 @@ impl Contestant for Stepped {
         let Some(guarantee) = &self.card.guarantee else { return Ok(Vec::new()) };
         let Setting { bounds, arms, rounds, .. } = self.setting;
         let stage = Stage { bounds, arms, rounds, public_arms: self.public_arms };
-        // A player of somebody's own may understand no arms but those of its own environment.
+        // A user's own player may understand no arms but those of its own environment.
         let recorded = match guarantee.provenance() {
             Provenance::Stated => Some(self.recorded()?),
             Provenance::Computed => None,
@@ -277,7 +286,7 @@ impl Contestant for Stepped {
     }
 }
 
-/// Somebody's own rule behind a running sum of the core.
+/// A user's own rule behind a running sum of the core.
 struct Curated<R> {
     sum: PrivateSum<FastNoise>,
     rule: Arc<R>,

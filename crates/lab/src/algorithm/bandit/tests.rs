@@ -1,9 +1,9 @@
-//! The family as a whole: files in, contestants out, and the figures others rely on.
+//! The family as a whole: files in, algorithms out, and the figures others rely on.
 
 use super::{Budget, JointToml, Setting};
 use crate::{
     Experiment, FastNoise,
-    algorithm::Contestant,
+    algorithm::RunnableAlgorithm,
     environment::{SphereParams, blocks::Player},
     report::summary::Estimate,
 };
@@ -17,9 +17,9 @@ fn parse(algorithms: &str) -> crate::Result<Experiment> {
 }
 
 /// Mean final regret over trials of another seed than any that was tuned on.
-fn regret(contestant: &dyn Contestant, trials: u64) -> Estimate {
+fn regret(algorithm: &dyn RunnableAlgorithm, trials: u64) -> Estimate {
     let finals: Vec<f64> = (0..trials)
-        .map(|trial| contestant.trial(77, trial, &[20_000]).unwrap().curve[0].regret)
+        .map(|trial| algorithm.trial(77, trial, &[20_000]).unwrap().curve[0].regret)
         .collect();
     Estimate::of(&finals)
 }
@@ -52,12 +52,12 @@ fn every_kind_runs_in_every_world_and_says_what_it_promises() {
         let text =
             format!("name = \"t\"\nrounds = 20_000\n[environment]\n{world}\n{}", every_kind());
         let experiment = Experiment::parse(&text).unwrap();
-        for contestant in experiment.contestants() {
-            let trial = contestant.trial(3, 0, &[10, 300]).unwrap();
-            assert!(trial.curve[1].regret >= trial.curve[0].regret, "{}", contestant.name());
-            let again = contestant.trial(3, 0, &[10, 300]).unwrap();
+        for algorithm in experiment.algorithms() {
+            let trial = algorithm.trial(3, 0, &[10, 300]).unwrap();
+            assert!(trial.curve[1].regret >= trial.curve[0].regret, "{}", algorithm.name());
+            let again = algorithm.trial(3, 0, &[10, 300]).unwrap();
             assert_eq!(trial.curve, again.curve);
-            match contestant.guarantee() {
+            match algorithm.guarantee() {
                 Some(guarantee) => {
                     assert!(guarantee.epsilon() <= 10.0 + 1e-9, "{guarantee}");
                     assert!(guarantee.to_string().starts_with("SIMULATION"));
@@ -68,8 +68,8 @@ fn every_kind_runs_in_every_world_and_says_what_it_promises() {
                     assert_eq!(waits, curator || world.contains("delay"), "{guarantee}");
                 }
                 None => assert!(
-                    contestant.name().ends_with("not private")
-                        || contestant.remarks().iter().any(|r| r.starts_with("no certificate: "))
+                    algorithm.name().ends_with("not private")
+                        || algorithm.remarks().iter().any(|r| r.starts_with("no certificate: "))
                 ),
             }
         }
@@ -82,12 +82,12 @@ fn people_of_different_levels_have_certificates_of_their_own() {
     assert!(parse(idle).err().unwrap().to_string().contains("their largest, 4"));
     let lines = "[[algorithm]]\nkind = \"local\"\nlevels = [0.5, 4.0]\nprivacy = { epsilon = 4.0, delta = 0.0 }";
     let experiment = parse(lines).unwrap();
-    let contestant = &experiment.contestants()[0];
+    let algorithm = &experiment.algorithms()[0];
     let epsilons: Vec<f64> =
-        contestant.card().certificates.iter().map(|c| c.guarantee.epsilon()).collect();
+        algorithm.card().certificates.iter().map(|c| c.guarantee.epsilon()).collect();
     assert!((epsilons[0] - 0.5).abs() < 1e-6 && (epsilons[1] - 4.0).abs() < 1e-6, "{epsilons:?}");
-    assert_eq!(contestant.guarantee().unwrap().epsilon(), epsilons[1]);
-    contestant.trial(1, 0, &[100]).unwrap();
+    assert_eq!(algorithm.guarantee().unwrap().epsilon(), epsilons[1]);
+    algorithm.trial(1, 0, &[100]).unwrap();
 }
 
 #[test]
@@ -196,11 +196,11 @@ fn under(environment: &str, rounds: u64, algorithms: &str, trials: u64) -> Vec<E
     let text =
         format!("name = \"t\"\nrounds = {rounds}\n[environment]\n{environment}\n{algorithms}");
     let experiment = Experiment::parse(&text).unwrap();
-    let finals = |contestant: &&dyn Contestant| {
-        let one = |trial| contestant.trial(5, trial, &[rounds]).unwrap().curve[0].regret;
+    let finals = |algorithm: &&dyn RunnableAlgorithm| {
+        let one = |trial| algorithm.trial(5, trial, &[rounds]).unwrap().curve[0].regret;
         Estimate::of(&(0..trials).map(one).collect::<Vec<_>>())
     };
-    experiment.contestants().iter().map(finals).collect()
+    experiment.algorithms().iter().map(finals).collect()
 }
 
 #[test]
@@ -242,7 +242,7 @@ fn restarts_cost_no_privacy_and_need_no_more_noise() {
         [[algorithm]]\nkind = \"joint\"\nname = \"lives\"\nrestart_every = 1000\nprivacy = { epsilon = 1.0, delta = 1e-5 }\n";
     let experiment = parse(lines).unwrap();
     let epsilons: Vec<f64> =
-        experiment.contestants().iter().map(|c| c.guarantee().unwrap().epsilon()).collect();
+        experiment.algorithms().iter().map(|c| c.guarantee().unwrap().epsilon()).collect();
     assert!(epsilons.iter().all(|epsilon| (epsilon - 1.0).abs() < 1e-6), "{epsilons:?}");
 }
 
@@ -290,10 +290,10 @@ fn certificates_of_published_constants_are_the_table() {
         assert_eq!(experiment.cells().len(), 3 * rows.len());
         for (cell, &expected) in experiment.cells().iter().zip(expected) {
             if expected.is_nan() {
-                assert!(cell.contestant.guarantee().is_none());
+                assert!(cell.algorithm.guarantee().is_none());
                 continue;
             }
-            let found = cell.contestant.guarantee().unwrap().claimed().unwrap().true_delta;
+            let found = cell.algorithm.guarantee().unwrap().claimed().unwrap().true_delta;
             assert!((found / expected - 1.0).abs() < 1e-6, "{}: {found}", cell.name);
         }
     }
@@ -304,7 +304,7 @@ fn online_ucb_with_the_printed_sigma_is_where_the_figure_has_it() {
     let lines = "[[algorithm]]\nkind = \"online_ucb\"\nmode = \"paper\"\nprivacy = { epsilon = 10.0, delta = 0.1 }";
     let experiment = parse(lines).unwrap();
     // A trial in ten locks onto a wrong arm and carries the mean: a dozen trials would not tell.
-    let estimate = regret(experiment.contestants()[0], 50);
+    let estimate = regret(experiment.algorithms()[0], 50);
     assert!((350.0..850.0).contains(&estimate.mean), "{estimate:?}");
 }
 
@@ -315,9 +315,9 @@ fn certified_joint_privacy_is_where_the_notes_have_it() {
                  privacy = { epsilon = 1.0, delta = 0.1 }\n\
                  rule = { tuned = { ridge = 6.0, bonus = 0.05, width = 0.0 } }";
     let experiment = parse(lines).unwrap();
-    let contestant = &experiment.contestants()[0];
-    assert!((contestant.guarantee().unwrap().epsilon() - 1.0).abs() < 1e-6);
-    let estimate = regret(&**contestant, 40);
+    let algorithm = &experiment.algorithms()[0];
+    assert!((algorithm.guarantee().unwrap().epsilon() - 1.0).abs() < 1e-6);
+    let estimate = regret(&**algorithm, 40);
     assert!((estimate.mean - 345.0).abs() < 40.0, "{estimate:?}");
 }
 
@@ -332,14 +332,14 @@ fn what_each_part_of_online_ucb_is_worth() {
     );
     let experiment = parse(&lines).unwrap();
     let means: Vec<f64> =
-        experiment.contestants().iter().map(|contestant| regret(&**contestant, 8).mean).collect();
+        experiment.algorithms().iter().map(|algorithm| regret(&**algorithm, 8).mean).collect();
     // With everything in place 617 +- 74, and 9600 for uniform play.
     let [without_exp_concave, literal, anytime, combiner] = means[..] else { panic!("four") };
     assert!(without_exp_concave > 1800.0, "{without_exp_concave}");
     assert!((8000.0..9600.0).contains(&literal), "{literal}");
     assert!((1300.0..2300.0).contains(&anytime), "{anytime}");
     assert!((350.0..1300.0).contains(&combiner), "{combiner}");
-    let remarks = experiment.contestants()[3].remarks();
+    let remarks = experiment.algorithms()[3].remarks();
     assert!(remarks.iter().any(|remark| remark.contains("vacuous")), "{remarks:?}");
 }
 
@@ -380,9 +380,9 @@ fn a_saved_learner_gives_another_a_start() {
         assert!(warm_regret < 0.8 * cold_regret, "{kind}: {warm_regret} {cold_regret}");
         assert_eq!(warm_regret, regret(&warm), "{kind}");
         // Who is covered by what is said, and the promise to the people of this run is what it was.
-        let (contestant, colder) = (warm.contestants()[0], cold.contestants()[0]);
-        let remarks = contestant.remarks().join(" ");
-        match (contestant.guarantee(), colder.guarantee()) {
+        let (algorithm, colder) = (warm.algorithms()[0], cold.algorithms()[0]);
+        let remarks = algorithm.remarks().join(" ");
+        match (algorithm.guarantee(), colder.guarantee()) {
             (Some(guarantee), Some(before)) => {
                 assert_eq!(guarantee.epsilon(), before.epsilon());
                 let conditions = guarantee.conditions().join(" ");
@@ -390,7 +390,7 @@ fn a_saved_learner_gives_another_a_start() {
             }
             _ => assert!(remarks.contains("promised nothing"), "{remarks}"),
         }
-        assert_ne!(contestant.data_hash(), colder.data_hash());
+        assert_ne!(algorithm.data_hash(), colder.data_hash());
         // The very people it was trained on are not new to it.
         let error = trained(1, &warm_line).unwrap().simulate(|_, _| ()).unwrap_err().to_string();
         assert!(error.contains("seed is 1") && error.contains("population"), "{error}");
@@ -404,7 +404,7 @@ fn promises_and_people_are_inherited() {
     let (one, two) = (folder("heir-one"), folder("heir-two"));
     let joint = "kind = \"joint\"\nname = \"heir\"\nprivacy = { epsilon = 8.0, delta = 1e-5 }";
     let run = |seed: u64, lines: &str| {
-        trained(seed, &format!("[[algorithm]]\n{lines}\n")).unwrap().contestants()[0]
+        trained(seed, &format!("[[algorithm]]\n{lines}\n")).unwrap().algorithms()[0]
             .trial(seed, 0, &[200])
             .unwrap();
     };
@@ -412,17 +412,17 @@ fn promises_and_people_are_inherited() {
     run(1, &format!("{first}\nsave = {one:?}"));
     run(2, &format!("{joint}\nwarm_start = {one:?}\nsave = {two:?}"));
     let third = trained(3, &format!("[[algorithm]]\n{joint}\nwarm_start = {two:?}\n")).unwrap();
-    let conditions = third.contestants()[0].guarantee().unwrap().conditions().join(" ");
+    let conditions = third.algorithms()[0].guarantee().unwrap().conditions().join(" ");
     assert!(conditions.contains("\"first\", \"heir\""), "{conditions}");
     for seed in [1, 2] {
-        let again = third.contestants()[0].trial(seed, 0, &[200]).unwrap_err().to_string();
+        let again = third.algorithms()[0].trial(seed, 0, &[200]).unwrap_err().to_string();
         assert!(again.contains(&format!("seed is {seed}")), "{again}");
     }
     std::fs::remove_dir_all(one).unwrap();
     std::fs::remove_dir_all(two).unwrap();
 }
 
-/// Whether a person's data can be used shows neither in the times of releases nor in how many there are.
+/// The times and the number of releases do not depend on which people's data can be used.
 #[test]
 fn a_person_who_is_passed_over_leaves_the_times_of_releases_as_they_are() {
     let setting = Setting::new(&SphereParams::published().into(), 2000).unwrap();
@@ -460,7 +460,7 @@ fn a_learner_of_another_kind_or_a_damaged_one_is_refused() {
     let saved = folder("other");
     let budget = "privacy = { epsilon = 10.0, delta = 1e-5 }";
     let local = format!("[[algorithm]]\nkind = \"local\"\n{budget}\nsave = {saved:?}\n");
-    trained(1, &local).unwrap().contestants()[0].trial(1, 0, &[50]).unwrap();
+    trained(1, &local).unwrap().algorithms()[0].trial(1, 0, &[50]).unwrap();
     let file = saved.join("trial-0.json");
     let begin = |kind: &str, keys: &str| {
         let line = format!("[[algorithm]]\nkind = \"{kind}\"\n{keys}\nwarm_start = {file:?}\n");
@@ -478,7 +478,7 @@ fn a_learner_of_another_kind_or_a_damaged_one_is_refused() {
     // A folder holds the saved learners of one algorithm only.
     let named =
         format!("[[algorithm]]\nkind = \"local\"\nname = \"x\"\n{budget}\nsave = {saved:?}\n");
-    let error = trained(1, &named).unwrap().contestants()[0].trial(1, 0, &[50]).unwrap_err();
+    let error = trained(1, &named).unwrap().algorithms()[0].trial(1, 0, &[50]).unwrap_err();
     assert!(error.to_string().contains("folder of its own"), "{error}");
     std::fs::write(&file, "{}").unwrap();
     refuse(begin("local", budget), &["warm_start", "trial-0.json", "save"]);

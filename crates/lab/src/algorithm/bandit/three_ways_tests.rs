@@ -81,7 +81,7 @@ impl Case {
              [[algorithm]]\nkind = \"{kind}\"\nname = \"it\"\nlog = {log:?}\n{lines}\n{privacy}"
         ))
         .unwrap();
-        experiment.contestants()[0].trial(SEED, 0, &[ROUNDS]).unwrap();
+        experiment.algorithms()[0].trial(SEED, 0, &[ROUNDS]).unwrap();
         let text = std::fs::read_to_string(log.join("trial-0.csv")).unwrap();
         std::fs::remove_dir_all(&log).unwrap();
         let action = |line: &str| line.split(',').next().unwrap().parse().unwrap();
@@ -107,7 +107,7 @@ impl Case {
         }
     }
 
-    /// Whether a rule turns what it has learnt into decisions: the others have an online learner.
+    /// Tells whether a rule makes decisions of sums: the others have an online learner.
     fn has_rule(&self) -> bool {
         ["joint", "linucb", "local", "shuffle"].contains(&self.kind)
     }
@@ -255,7 +255,7 @@ fn linucb(bounds: Bounds, rule: Rule, seed: u64, world: &mut Sphere) -> Vec<usiz
     (0..ROUNDS).map(round).collect()
 }
 
-/// What the environment knows of theta* and of the noise in rewards.
+/// The environment's knowledge of theta* and of the noise in rewards.
 fn world_as_told() -> crate::papers::constants::Problem {
     SphereParams { dimension: 4, arms: 8, fresh_arms: true, norm: 1.0 }.problem()
 }
@@ -306,7 +306,7 @@ fn a_file_and_core_make_the_decisions_of_the_vector() {
         let label = case.label();
         let (experiment, found) = case.by_file();
         // What the environment tells a certified rule is in its remarks, as files and Python read it.
-        let remarks = experiment.contestants()[0].remarks();
+        let remarks = experiment.algorithms()[0].remarks();
         let told = remarks.iter().find_map(|remark| remark.strip_prefix(RULE_AS_TOLD));
         assert_eq!(told.is_some(), case.name == "certified", "{label}");
         let rule = match (told, case.name) {
@@ -316,7 +316,7 @@ fn a_file_and_core_make_the_decisions_of_the_vector() {
         };
         assert_eq!(case.by_core(rule), found, "{label}");
         assert_eq!(expected(&label, &found), found, "{label}");
-        // Planted: a certified bandit without what it was told, and in place of the others, decides otherwise.
+        // Planted: a certified bandit without its parameters, and in place of the others, decides otherwise.
         if case.kind == "joint" || case.kind == "linucb" {
             assert_ne!(case.by_core(Rule::CERTIFIED), found, "{label}");
         }

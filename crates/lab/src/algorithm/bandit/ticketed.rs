@@ -1,6 +1,6 @@
 //! `window`: core's bandit with tickets, as it is deployed, on simulation noise.
 //!
-//! A decision closes when so many later ones have been made, and contributes its reward or the default one. Rewards that come later than
+//! A decision closes when a number of later ones have been made, and contributes its reward or the default one. Rewards that come later than
 //! that, by the environment's circumstances, change nothing.
 
 use std::collections::BTreeMap;
@@ -80,7 +80,7 @@ mod tests {
 
     use super::*;
 
-    /// What is known after forty rounds, in the second of which somebody came too often.
+    /// Sums after forty rounds, in the second of which a person came too often.
     fn knowledge(features: [f64; 2], turned_away: bool) -> Vec<u8> {
         let params = JointParams {
             window: Some(RewardWindow::Decisions(2)),

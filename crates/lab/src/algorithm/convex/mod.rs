@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Result,
-    algorithm::{Contestant, Family},
+    algorithm::{Family, RunnableAlgorithm},
 };
 
 pub use crate::environment::convex::sets::SetToml;
@@ -53,10 +53,10 @@ impl Family for ConvexBandits {
         Ok((lines.clone(), rounds))
     }
 
-    fn contestant(
+    fn prepare(
         (lines, rounds): &(LossToml, u64),
         algorithm: &Algorithm,
-    ) -> Result<Box<dyn Contestant>> {
+    ) -> Result<Box<dyn RunnableAlgorithm>> {
         Ok(Box::new(player::LossPlayer::new(algorithm, lines, *rounds)?))
     }
 }

@@ -19,35 +19,35 @@ use serde::{Deserialize, Serialize};
 use super::{Algorithm, LossToml};
 use crate::{
     FastNoise, Result,
-    algorithm::{Bound, Card, Contestant, Side},
-    audit::attack::{self, Attack},
+    algorithm::{Bound, Card, RunnableAlgorithm, Side},
+    audit::attack::{self, Attack, Attacks},
     papers::constants::{projection_free, regret},
     play::trial::{Checkpoint, Measure, Trial, mix, name_hash},
 };
 
-/// What `kind = "private_bandit"` takes.
+/// Keys of `kind = "private_bandit"`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct BanditToml {
-    /// What the report calls it.
+    /// Name in the report.
     pub name: Option<String>,
     /// Requested privacy; none if it is left out.
     pub privacy: Option<Budget>,
-    /// Who is trusted.
+    /// Trust model.
     pub trust: Trust,
-    /// How a curator's noise is correlated over time.
+    /// Correlation over time of the noise of a trusted curator.
     pub mechanism: Option<Mechanism>,
     /// `exact`, or the publication's noise.
     pub mode: Mode,
-    /// Which batch, smoothing, step and play.
+    /// Batch, smoothing, step and play.
     pub settings: Settings,
-    /// Where losses are defined; around the set as printed, inside it by default.
+    /// Domain of losses; around the set as printed, inside it by default.
     pub territory: Option<Territory>,
     /// Points or vertices.
     pub play: Play,
     /// Pairs of opposite directions.
     pub antithetic: Option<bool>,
-    /// What values are measured from.
+    /// Origin from which values are measured.
     pub baseline: Option<Baseline>,
     /// Sums of all batches but the last.
     pub stale: Option<bool>,
@@ -62,10 +62,10 @@ pub struct BanditToml {
     /// eta.
     #[schemars(with = "Option<Positive>")]
     pub step: Option<f64>,
-    /// How many losses may be about the same person; 1 if it is left out.
+    /// Largest number of losses about the same person; 1 by default.
     #[schemars(with = "Option<Count>")]
     pub contributions_per_person: Option<u64>,
-    /// The learner is not told the horizon: losses of the first of its doubling epochs.
+    /// The learner does not know the horizon: losses of the first of its doubling epochs.
     #[schemars(with = "Option<Count>")]
     pub first_epoch: Option<u64>,
     /// Line 14 with its printed sign, for comparison: it climbs.
@@ -84,7 +84,7 @@ pub struct Budget {
     pub delta: Option<f64>,
 }
 
-/// Who is trusted.
+/// Trust model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Trust {
@@ -106,17 +106,17 @@ pub enum Settings {
     Published,
 }
 
-/// What the baselines take.
+/// Keys of the baselines.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct BaselineToml {
-    /// What the report calls it.
+    /// Name in the report.
     pub name: Option<String>,
     /// Requested privacy, where the method has any.
     pub privacy: Option<Budget>,
 }
 
-/// What is asked for; what would have no effect is refused.
+/// Settings asked for; those without effect are refused.
 fn protection(
     privacy: Option<Budget>,
     trust: Trust,
@@ -221,10 +221,11 @@ impl LossPlayer {
         if doubling {
             remarks.push("Of the first epoch; later ones have their own.".into());
         }
-        let attacks = match &guarantee {
-            Some(guarantee) => attack::convex::attacks(&params, lines.set.build()?, guarantee)?,
-            None => Vec::new(),
-        };
+        let attacked = (params.clone(), lines.set.clone());
+        let attacks = guarantee.clone().map_or_else(Attacks::default, |guarantee| {
+            let (params, set) = attacked;
+            Attacks::new(move || attack::convex::attacks(&params, set.build()?, &guarantee))
+        });
         let lines = lines.clone();
         let card = Card { name, guarantee, attacks, remarks, ..Card::default() };
         Ok(LossPlayer { card, params, lines, printed_sign, doubling, lemma })
@@ -232,7 +233,7 @@ impl LossPlayer {
 }
 
 impl LossPlayer {
-    /// What values may be.
+    /// Range of values.
     fn range(&self) -> Result<(f64, f64)> {
         let set = self.lines.set.build()?;
         let widest = (0.0, self.params.lipschitz * set.shape().diameter());
@@ -288,7 +289,7 @@ impl BanditToml {
 
 impl crate::algorithm::sealed::Sealed for LossPlayer {}
 
-impl Contestant for LossPlayer {
+impl RunnableAlgorithm for LossPlayer {
     fn card(&self) -> &Card {
         &self.card
     }
@@ -335,7 +336,7 @@ impl Contestant for LossPlayer {
     }
 
     fn trial(&self, seed: u64, trial: u64, checkpoints: &[u64]) -> Result<Trial> {
-        // Every contestant meets the same losses in the same trial; its own noise is its own.
+        // Every algorithm meets the same losses in the same trial; its own noise is its own.
         let seed = mix(seed, trial);
         let mut world = self.lines.world(seed)?;
         let noise = FastNoise::seeded(mix(seed, name_hash(self.name())));

@@ -105,7 +105,7 @@ impl MethodToml {
     }
 }
 
-/// What a report calls the learner by default.
+/// Default name of the learner in a report.
 pub(super) fn title(method: &Method) -> String {
     match method {
         Method::Reduction { prior, .. } => format!("Algorithm 2, {prior}"),
@@ -117,7 +117,7 @@ pub(super) fn title(method: &Method) -> String {
     }
 }
 
-/// What to write where the `kind` of an algorithm is the name of a method, as it was in earlier files; `None` if it is not.
+/// Replacement for a `kind` that is the name of a method, as in earlier files; `None` for other kinds.
 pub(crate) fn instead_of_kind(algorithm: &Table) -> Option<String> {
     const PARAMETERS: [&str; 5] = ["deviation", "geometry", "prior", "radius", "step"];
     let kind = algorithm.get("kind")?.as_str().filter(|kind| Method::NAMES.contains(kind))?;

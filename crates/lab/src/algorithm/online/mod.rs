@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Result,
-    algorithm::{Contestant, Family},
+    algorithm::{Family, RunnableAlgorithm},
 };
 
 pub(crate) use crate::environment::online::Source;
@@ -53,7 +53,7 @@ pub enum GradientEnvironment {
     Records(RecordToml),
 }
 
-/// What all algorithms may know.
+/// Knowledge of all algorithms.
 pub struct Setting {
     source: Arc<dyn Source>,
     rounds: u64,
@@ -80,10 +80,10 @@ impl Family for OnlineGradients {
         Ok(Setting { source, rounds })
     }
 
-    fn contestant(
+    fn prepare(
         Setting { source, rounds }: &Setting,
         algorithm: &Algorithm,
-    ) -> Result<Box<dyn Contestant>> {
+    ) -> Result<Box<dyn RunnableAlgorithm>> {
         Ok(Box::new(player::GradientPlayer::new(algorithm, source.clone(), *rounds)?))
     }
 }

@@ -34,7 +34,7 @@ pub struct Privacy {
     #[serde(default)]
     #[schemars(with = "NotNegative")]
     pub epsilon: f64,
-    /// How many people ask for privacy; everybody by default. The trial draws who they are.
+    /// Number of people who ask for privacy; all by default. The trial draws them.
     pub people: Option<u64>,
     /// The randomiser.
     #[serde(default)]
@@ -181,9 +181,10 @@ impl AnyRandomizer {
 }
 
 /// The private people of a run.
+#[derive(Clone)]
 pub(super) struct PrivatePeople {
     pub(super) randomizer: AnyRandomizer,
-    /// How many there are.
+    /// Their number.
     pub(super) count: u64,
     pub(super) guarantee: Guarantee,
     /// `sqrt(E||xi||^2)` of one report.
@@ -237,7 +238,7 @@ impl PrivatePeople {
         Ok(online::attacks(device, gradient, norm, reports, &guarantee))
     }
 
-    /// Which of `population` people ask for privacy: the same for every contestant of a trial.
+    /// Marks the people of `population` who ask for privacy: the same for every algorithm of a trial.
     pub(super) fn draw(&self, population: u64, seed: u64) -> Vec<bool> {
         let mut noise = FastNoise::seeded(mix(seed, 77));
         let mut private = vec![self.count >= population; population as usize];

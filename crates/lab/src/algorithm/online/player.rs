@@ -13,7 +13,8 @@ use super::{
 };
 use crate::{
     FastNoise, Result,
-    algorithm::{Card, Certificate, Contestant},
+    algorithm::{Card, Certificate, RunnableAlgorithm},
+    audit::attack::Attacks,
     play::trial::{Checkpoint, Measure, Trial, mix, name_hash},
 };
 
@@ -37,7 +38,7 @@ pub enum Algorithm {
 pub struct OnlineLearnerToml {
     /// Its name in the report.
     pub name: Option<String>,
-    /// The people who ask for privacy; nobody by default.
+    /// The people who ask for privacy; none by default.
     pub privacy: Option<Privacy>,
     /// The learning algorithm, by default `sum`.
     #[serde(default)]
@@ -50,7 +51,7 @@ pub struct OnlineLearnerToml {
 pub struct ZeroToml {
     /// Its name in the report.
     pub name: Option<String>,
-    /// The people who ask for privacy; nobody by default.
+    /// The people who ask for privacy; none by default.
     pub privacy: Option<Privacy>,
 }
 
@@ -115,10 +116,11 @@ impl GradientPlayer {
             Some(people) if people.count < population => (None, vec![certificate(people)]),
             people => (people.as_ref().map(|people| people.guarantee.clone()), Vec::new()),
         };
-        let attacks = match (&private, algorithm.privacy()) {
-            (Some(people), Some(privacy)) => people.attacks(privacy, &*source, rounds)?,
-            _ => Vec::new(),
-        };
+        let attacked = private.clone().zip(algorithm.privacy().cloned());
+        let people = source.clone();
+        let attacks = attacked.map_or_else(Attacks::default, |(private, privacy)| {
+            Attacks::new(move || private.attacks(&privacy, &*people, rounds))
+        });
         let remarks = source.remarks();
         let card = Card { name, guarantee, certificates, attacks, remarks, ..Card::default() };
         Ok(GradientPlayer { card, params, source, private })
@@ -127,7 +129,7 @@ impl GradientPlayer {
 
 impl crate::algorithm::sealed::Sealed for GradientPlayer {}
 
-impl Contestant for GradientPlayer {
+impl RunnableAlgorithm for GradientPlayer {
     fn card(&self) -> &Card {
         &self.card
     }
@@ -137,7 +139,7 @@ impl Contestant for GradientPlayer {
     }
 
     fn trial(&self, seed: u64, trial: u64, checkpoints: &[u64]) -> Result<Trial> {
-        // Every contestant gets the same people in the same order, and different noise.
+        // Every algorithm gets the same people in the same order, and different noise.
         let seed = mix(seed, trial);
         let mut noise = FastNoise::seeded(mix(seed, name_hash(self.name())));
         let rounds = checkpoints.last().copied().unwrap_or(0);

@@ -14,7 +14,7 @@ fn experiment(rounds: u64, environment: &str, algorithms: &str) -> crate::Result
 
 const SPHERE: &str = "kind = \"gradients\"\ndimension = 5";
 
-/// At delta = 1e-9 K-norm noise of so many epsilons in all costs hardly less than their sum.
+/// At delta = 1e-9 K-norm noise of this number of epsilons in all costs hardly less than their sum.
 fn just_below(guarantee: &Guarantee, sum: f64) -> bool {
     (0.99 * sum..=sum).contains(&guarantee.epsilon())
 }
@@ -24,7 +24,7 @@ fn the_learner_beats_playing_zero_and_privacy_costs() {
     let algorithms = "[[algorithm]]\nkind = \"zero\"\n[[algorithm]]\nkind = \"online_learner\"\n\
         [[algorithm]]\nkind = \"online_learner\"\nname = \"private\"\nprivacy = { epsilon = 8.0 }";
     let experiment = experiment(3000, SPHERE, algorithms).unwrap();
-    let guarantee = |index: usize| experiment.contestants()[index].guarantee();
+    let guarantee = |index: usize| experiment.algorithms()[index].guarantee();
     assert!(guarantee(1).is_none());
     assert!(just_below(guarantee(2).unwrap(), 8.0));
     let summary = experiment.simulate(|_, _| ()).unwrap();
@@ -45,10 +45,10 @@ fn the_learner_beats_playing_zero_and_privacy_costs() {
 fn only_people_who_ask_for_privacy_have_a_guarantee() {
     let algorithms = "[[algorithm]]\nkind = \"online_learner\"\nmethod = { reduction = { prior = \"improper\" } }\nprivacy = { epsilon = 1.0, people = 10 }";
     let experiment = experiment(500, SPHERE, algorithms).unwrap();
-    let contestant = &experiment.contestants()[0];
-    assert!(contestant.guarantee().is_none());
-    assert_eq!(contestant.card().certificates.len(), 1);
-    assert!(contestant.card().certificates[0].whom.contains("10 of 500"));
+    let algorithm = &experiment.algorithms()[0];
+    assert!(algorithm.guarantee().is_none());
+    assert_eq!(algorithm.card().certificates.len(), 1);
+    assert!(algorithm.card().certificates[0].whom.contains("10 of 500"));
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn a_method_in_place_of_the_kind_is_refused_with_what_to_write() {
     assert!(!error.to_string().contains("method"), "{error}");
 }
 
-/// Without a deviation the learner knows the noise of the people; with one it believes what it is told.
+/// Without a deviation the learner knows the noise of the people; with one it uses the given value.
 #[test]
 fn the_known_noise_is_that_of_the_people_unless_it_is_given() {
     let people = "privacy = { epsilon = 2.0 }";
@@ -366,8 +366,8 @@ fn who_is_private_stays_private_in_every_pass() {
     let algorithm =
         "[[algorithm]]\nkind = \"online_learner\"\nprivacy = { epsilon = 1.0, people = 30 }";
     let twice = experiment(6000, &environment, algorithm).unwrap();
-    let certificate = &twice.contestants()[0].card().certificates[0];
-    assert_ne!(twice.contestants()[0].data_hash(), 0);
+    let certificate = &twice.algorithms()[0].card().certificates[0];
+    assert_ne!(twice.algorithms()[0].data_hash(), 0);
     // Each person sends two reports, and the guarantee covers both.
     assert!(certificate.whom.contains("30 of 3000"), "{}", certificate.whom);
     assert!(just_below(&certificate.guarantee, 2.0));

@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Result,
-    algorithm::{Contestant, Family},
+    algorithm::{Family, RunnableAlgorithm},
 };
 
 pub use crate::environment::safe::feeder::Feeder;
@@ -67,10 +67,10 @@ impl Family for SafeBandits {
         Ok((lines.setting()?, rounds))
     }
 
-    fn contestant(
+    fn prepare(
         (setting, rounds): &(Setting, u64),
         algorithm: &Algorithm,
-    ) -> Result<Box<dyn Contestant>> {
+    ) -> Result<Box<dyn RunnableAlgorithm>> {
         Ok(Box::new(SafePlayer::new(algorithm, setting, *rounds)?))
     }
 }

@@ -80,7 +80,7 @@ pub struct PlanFile {
     pub budget: Option<f64>,
 }
 
-/// What fixes sigma.
+/// Noise of each agent: by sigma or by epsilon.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BaseBudget {

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::papers::constants::safe::{Published, RegretBound, joint_ball_eigenvalue};
 
-/// What is to be planned.
+/// Parameters of a plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlanParams {
@@ -54,7 +54,7 @@ pub struct AgentPrivacy {
     pub level: f64,
     /// sigma_m.
     pub sigma: f64,
-    /// What the agent clips to, from end to end: what Y allows on its axis, and six deviations of its noise on either side.
+    /// Width of the range that the agent clips to: the extent of Y on its axis, and six deviations of its noise on either side.
     pub sensitivity: f64,
     /// The exact epsilon of one response, at the plan's delta.
     pub epsilon: f64,
@@ -62,10 +62,10 @@ pub struct AgentPrivacy {
     pub epsilon_all_rounds: f64,
 }
 
-/// What it would cost to give one agent more privacy.
+/// Cost of giving one agent more privacy.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct UnilateralChange {
-    /// Which agent.
+    /// Index of the agent.
     pub agent: usize,
     /// Its level after the change.
     pub level: f64,
@@ -107,7 +107,7 @@ pub struct Plan {
     pub rows: usize,
     /// Rows that exclude nothing.
     pub redundant_rows: Vec<usize>,
-    /// How many corners Y has; `None` if there are too many to list.
+    /// Number of corners of Y; `None` if there are too many to list.
     pub vertices: Option<usize>,
     /// H: the maximum shrinkage of Y.
     pub maximum_shrinkage: f64,
@@ -123,7 +123,7 @@ pub struct Plan {
     pub joint_ball_eigenvalue: f64,
     /// Theorem 2 at the horizon; `None` without a list of corners.
     pub regret: Option<RegretBound>,
-    /// What doing nothing in every round costs.
+    /// Regret of doing nothing in every round.
     pub regret_of_doing_nothing: f64,
     /// There is a bound, and it says no more than that.
     pub vacuous: bool,
@@ -330,7 +330,7 @@ mod tests {
         assert!(plan.given[0].epsilon_all_rounds > 1e4);
     }
 
-    /// What is planned is what is deployed: the epsilon of an agent that clips as `on_axis` says and adds that sigma.
+    /// The plan is deployed as it is: the epsilon of an agent that clips as `on_axis` says and adds that sigma.
     #[test]
     fn the_plans_epsilons_are_those_of_agents_that_run() {
         let noisy = PlanParams { response_noise: 0.05, ..params() };

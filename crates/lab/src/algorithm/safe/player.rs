@@ -16,17 +16,17 @@ use super::{Algorithm, Setting, joint_ball, sup_norm::Relaxed};
 use crate::environment::safe::feeder::Readings;
 use crate::{
     FastNoise, Result,
-    algorithm::{Bound, Card, Certificate, Contestant, Side},
-    audit::attack,
+    algorithm::{Bound, Card, Certificate, RunnableAlgorithm, Side},
+    audit::attack::{self, Attacks},
     papers::constants::safe::{Published, PublishedResponse},
     play::trial::{Checkpoint, Measure, Trial, mix, name_hash},
 };
 
-/// What `kind = "ofu"` and `kind = "roful"` take.
+/// Keys of `kind = "ofu"` and `kind = "roful"`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CoordinatorToml {
-    /// What the report calls it.
+    /// Name in the report.
     pub name: Option<String>,
     /// Epsilon and delta of an agent at level 1; without it responses are clipped and not protected.
     pub privacy: Option<Budget>,
@@ -35,7 +35,7 @@ pub struct CoordinatorToml {
     pub mode: Mode,
     /// alpha_m: agent m has epsilon / alpha_m; 1 for everybody without it.
     pub levels: Option<Vec<f64>>,
-    /// What a response can change: each agent's own range, or one number for all.
+    /// Sensitivity of a response: each agent's own range, or one number for all.
     #[serde(default)]
     pub sensitivity: Sensitivity,
     /// `tight`, `paper` for (12), or `{ scaled = 0.5 }`: the tight width times a factor, of which anything below 1 is not certified.
@@ -44,7 +44,7 @@ pub struct CoordinatorToml {
     /// T'.
     #[serde(default)]
     pub exploration: u64,
-    /// Where actions of the exploration are drawn.
+    /// Set from which actions of the exploration are drawn.
     #[serde(default)]
     pub exploration_set: ExplorationSet,
     /// The norm in line 18: of OFU with linear objectives.
@@ -58,7 +58,7 @@ pub struct CoordinatorToml {
     #[serde(default = "default_failure")]
     #[schemars(with = "Probability")]
     pub failure: f64,
-    /// Whether the safety check uses `|<theta, x>| <= S ||x||`; by default with ROFUL only.
+    /// Tells whether the safety check uses `|<theta, x>| <= S ||x||`; by default with ROFUL only.
     pub parameter_ball: Option<bool>,
 }
 
@@ -80,13 +80,13 @@ pub struct Budget {
     /// Requested delta.
     #[schemars(with = "Delta")]
     pub delta: f64,
-    /// How many answers together have this budget; without it every single one has.
+    /// Number of answers that share this budget; without it every single one has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Count>")]
     pub responses: Option<u64>,
 }
 
-/// Where actions of the exploration are drawn.
+/// Set from which actions of the exploration are drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ExplorationSet {
@@ -108,14 +108,14 @@ pub enum Optimism {
     SupNorm,
 }
 
-/// What a response can change.
+/// Sensitivity of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Sensitivity {
     /// The range of the safe set on the agent's own axis, and six deviations of its noise.
     #[default]
     PerAgent,
-    /// The same number for everybody; each agent's range is centred in it. With `mode = "paper"` it is what the formula is told, whatever
+    /// The same number for all agents; each agent's range is centred in it. With `mode = "paper"` it is the formula's input, whatever
     /// the agent clips to.
     Common(f64),
 }
@@ -226,7 +226,7 @@ impl SafePlayer {
             failure: lines.failure,
             exploration: match lines.exploration_set {
                 ExplorationSet::Spheres => lines.exploration,
-                // The coordinator is told what to play.
+                // The caller fixes the play.
                 ExplorationSet::JointBall => 0,
             },
             parameter_ball: lines.parameter_ball.unwrap_or(rule == Rule::Roful),
@@ -247,11 +247,12 @@ impl SafePlayer {
         let worst_round = worst_round(&plan, setting)?;
         let name = lines.name.clone().unwrap_or_else(|| default_name.into());
         let (published, levels) = theory(&plan, lines, setting);
+        let attacked = plan.clone();
         let card = Card {
             name,
             guarantee: plan.guarantee()?.map(Guarantee::simulated),
             certificates: certificates(&plan, rounds)?,
-            attacks: attack::safe::attacks(&plan, rounds)?,
+            attacks: Attacks::new(move || attack::safe::attacks(&attacked, rounds)),
             remarks,
             ..Card::default()
         };
@@ -377,7 +378,7 @@ fn certificates(plan: &CoordinatorPlan, rounds: u64) -> Result<Vec<Certificate>>
 
 impl crate::algorithm::sealed::Sealed for SafePlayer {}
 
-impl Contestant for SafePlayer {
+impl RunnableAlgorithm for SafePlayer {
     fn card(&self) -> &Card {
         &self.card
     }

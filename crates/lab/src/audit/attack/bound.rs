@@ -91,14 +91,14 @@ impl Rates {
         })
     }
 
-    /// Whether one of the two inequalities is broken at this epsilon and delta.
+    /// Tells whether one of the two inequalities is broken at this epsilon and delta.
     pub fn refute(&self, epsilon: f64, delta: f64) -> bool {
         let broken =
             |missed: f64, false_alarms: f64| 1.0 - missed > epsilon.exp() * false_alarms + delta;
         broken(self.beta, self.alpha) || broken(self.alpha, self.beta)
     }
 
-    /// Whether the guarantee is refuted at some point of its curve, up to slightly more than twice `epsilon`.
+    /// Tells whether the guarantee is refuted at some point of its curve, up to slightly more than twice `epsilon`.
     pub fn refute_curve(&self, curve: &Curve, epsilon: f64) -> Result<bool> {
         const STEPS: u32 = 64;
         let most = if epsilon.is_finite() { 2.0 * epsilon + 1.0 } else { 64.0 };

@@ -55,7 +55,7 @@ pub fn attack(protocol: &ProtocolPlan, first: &[Report], second: &[Report]) -> R
     Ok(attack.between(samples, samples))
 }
 
-/// How many of so many reports the bound is computed from: one is looked at first, a quarter as many choose the threshold, and the rest teaches the test.
+/// Number of reports that the bound is computed from, of this number: one is looked at first, a quarter as many choose the threshold, and the rest teaches the test.
 fn bounding(count: u64, numbers: usize) -> u64 {
     let test = Test::Linear { difference: None };
     let used =

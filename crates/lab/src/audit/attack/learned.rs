@@ -13,7 +13,7 @@ use std::collections::HashMap;
 
 use reticent::linalg::Cholesky;
 
-/// How scores are computed from a view.
+/// Rule from a view to scores.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Test {
     /// Every number of the view is a score; the best one is chosen on separate samples.
@@ -49,7 +49,7 @@ struct Transcript {
 }
 
 impl Test {
-    /// Whether the test needs training runs.
+    /// Tells whether the test needs training runs.
     pub fn learns(&self) -> bool {
         *self != Test::Scores
     }

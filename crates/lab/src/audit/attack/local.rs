@@ -67,7 +67,7 @@ fn name(method: &Method) -> &'static str {
     }
 }
 
-/// What a test looks at in a report: its numbers, and their products where a report and its opposite are as likely, so that the numbers say nothing by their mean.
+/// Numbers of a report that a test reads: its entries, and their products if a report and its opposite are as likely, so that the means of entries carry nothing.
 pub(super) fn seen(method: &Method, values: &[f64]) -> Vec<f64> {
     let mut seen = values.to_vec();
     if *method == Method::UnitAxis {

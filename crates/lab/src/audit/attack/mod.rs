@@ -37,7 +37,7 @@ pub mod shuffle;
 mod source;
 pub mod sums;
 
-use std::time::Instant;
+use std::{sync::Arc, time::Instant};
 
 use reticent::privacy::{Guarantee, Provenance};
 use serde::Serialize;
@@ -112,11 +112,35 @@ pub struct Attack {
     pub samples: u64,
     /// Smallest and largest number of runs of each world, for any option.
     range: (u64, u64),
-    /// What is attacked has no certificate; `guarantee` only carries the claim of a publication.
+    /// Set if the mechanism has no certificate; `guarantee` then carries the claim of a publication.
     claim_only: bool,
     /// The noise of every run, whatever the options say.
     noise: Option<NoiseKind>,
     prepare: Box<dyn Fn(u64) -> Result<Prepared> + Send + Sync>,
+}
+
+/// The attacks on one mechanism, which are made when an audit asks for them: a run does not need them.
+#[derive(Clone, Default)]
+pub struct Attacks(Option<MakeAttacks>);
+
+type MakeAttacks = Arc<dyn Fn() -> Result<Vec<Attack>> + Send + Sync>;
+
+impl Attacks {
+    /// Attacks that this function makes.
+    pub fn new(make: impl Fn() -> Result<Vec<Attack>> + Send + Sync + 'static) -> Self {
+        Attacks(Some(Arc::new(make)))
+    }
+
+    /// Makes the attacks; none without a mechanism.
+    pub fn make(&self) -> Result<Vec<Attack>> {
+        self.0.as_ref().map_or(Ok(Vec::new()), |make| make())
+    }
+}
+
+impl std::fmt::Debug for Attacks {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Attacks").finish_non_exhaustive()
+    }
 }
 
 impl std::fmt::Debug for Attack {
@@ -167,7 +191,7 @@ impl Attack {
     }
 }
 
-/// How audits are run.
+/// Options of audits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AuditOptions {
     /// Runs of each world, in place of each attack's own number.
@@ -210,7 +234,7 @@ impl AuditOptions {
     }
 }
 
-/// Whether an attack refuted a guarantee.
+/// Verdict of an attack on a guarantee.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -257,9 +281,9 @@ pub struct Promise {
 pub struct Audit {
     /// The algorithm attacked.
     pub algorithm: String,
-    /// Whose guarantee was attacked.
+    /// Algorithm whose guarantee was attacked.
     pub against: Against,
-    /// Where the certificate comes from: computed from the mechanism that the learner owns, or stated by a user and not checked.
+    /// Origin of the certificate: computed from the mechanism that the learner owns, or stated by a user and not checked.
     pub provenance: Provenance,
     /// The guarantee of the accountant or, if `against` is `claim`, of a publication.
     pub certified: Promise,
@@ -269,7 +293,7 @@ pub struct Audit {
     pub bound: &'static str,
     /// The confidence of the bound and the verdict.
     pub confidence: f64,
-    /// Whether the guarantee was refuted.
+    /// The verdict.
     pub verdict: Verdict,
     /// The adversary, and what they saw.
     pub attack: String,

@@ -7,7 +7,7 @@
 //!
 //! | script | others | what it is for |
 //! | --- | --- | --- |
-//! | questions | bring features that are orthogonal to the person's and rewards in the middle of their range, so that the person alone decides the sign of `theta_1`; between them somebody chooses between opposite arms and never answers | noise that is missing or too small, data that are shown, stops |
+//! | questions | bring features that are orthogonal to the person's and rewards in the middle of their range, so that the person alone decides the sign of `theta_1`; between them a person chooses between opposite arms and never answers | noise that is missing or too small, data that are shown, stops |
 //! | its environment | decision sets and rewards that the environment drew once | players that understand the arms of their own environment only, and leaks about single people |
 //!
 //! The attacked people are the first, some drawn at random over the whole script and, in an environment, those whom a screening suspects
@@ -92,7 +92,7 @@ pub struct Recorded {
     pub others: Vec<Step>,
 }
 
-/// What an audit must know to run a player.
+/// Stage on which an audit runs a player.
 #[derive(Debug, Clone)]
 pub struct Stage {
     /// The bounds on people's data.
@@ -191,7 +191,7 @@ impl Seen {
 
 impl Recorded {
     /// The people of these places replaced, one at a time: by the same decision set with the other reward, and, unless features are
-    /// public, by somebody else's.
+    /// public, by another person's.
     fn replacing(&self, stage: &Stage, places: &[usize]) -> Vec<Script> {
         let (low, high) = stage.bounds.rewards;
         let mut scripts = Vec::new();

@@ -10,7 +10,7 @@ use reticent::{
 
 use crate::FastNoise;
 
-/// Which noise the attacked code runs on.
+/// Noise that the attacked code runs on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum NoiseKind {
     /// Seeded and fast; the same code draws from it.

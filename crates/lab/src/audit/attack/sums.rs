@@ -48,7 +48,7 @@ pub fn attacks_on(
         .collect()
 }
 
-/// How many rounds are played and how many releases are seen.
+/// Numbers of rounds that are played and of releases that are seen.
 fn extent(params: &PrivateSumParams) -> (u64, usize) {
     let horizon = params.horizon.unwrap_or(u64::MAX).min(MOST_ROUNDS);
     let times = params.schedule.times().take(MOST_RELEASES).take_while(|time| *time <= horizon);

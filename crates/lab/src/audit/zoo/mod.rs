@@ -35,7 +35,7 @@ pub use players::LastReward;
 pub struct Entry {
     /// The mistake.
     pub mistake: &'static str,
-    /// What the correct variant does.
+    /// The correct variant in words.
     pub right: &'static str,
     wrong_way: Attack,
     right_way: Attack,
@@ -46,9 +46,9 @@ pub struct Entry {
 pub struct Specimen {
     /// The mistake.
     pub mistake: String,
-    /// What the correct variant does.
+    /// The correct variant in words.
     pub right: String,
-    /// How it was attacked.
+    /// The attack in words.
     pub attack: String,
     /// The epsilon claimed for both variants.
     pub promised: f64,
@@ -56,9 +56,9 @@ pub struct Specimen {
     pub wrong_lower_bound: f64,
     /// The epsilon proved for the correct variant.
     pub right_lower_bound: f64,
-    /// Whether the mistake was detected.
+    /// Tells whether the mistake was detected.
     pub caught: bool,
-    /// Whether the correct variant passed.
+    /// Tells whether the correct variant passed.
     pub passed: bool,
     /// Time for both.
     pub seconds: f64,

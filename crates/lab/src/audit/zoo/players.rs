@@ -63,7 +63,7 @@ fn curator() -> Result<Attack> {
         restart_every: Some(1000),
         ..JointToml::new(Budget { epsilon: EPSILON, delta: DELTA })
     };
-    Ok(Algorithm::Joint(lines).contestant(&setting)?.player_attacks()?.swap_remove(0))
+    Ok(Algorithm::Joint(lines).prepare(&setting)?.player_attacks()?.swap_remove(0))
 }
 
 /// The planted leak: each action reveals the previous reward.

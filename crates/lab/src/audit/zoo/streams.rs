@@ -58,7 +58,7 @@ fn unclipped() -> Result<Entry> {
     })
 }
 
-/// Two rounds; the state is saved after the first. In one copy the person contributes in the second round, in the other nobody does.
+/// Two rounds; the state is saved after the first. In one copy the person contributes in the second round, in the other no person does.
 fn continued_twice() -> Result<Entry> {
     let plan = params(2).check()?;
     let promise = plan.guarantee(DELTA)?;

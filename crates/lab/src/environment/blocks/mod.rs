@@ -40,7 +40,7 @@ pub use gap_steps::{Choice, GapSteps, largest_variance};
 /// The sums over many rounds that a learner needs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sums {
-    /// How many rounds.
+    /// Number of rounds.
     pub rounds: u64,
     /// The sum of `x x^T` of the chosen arms: the upper triangle, row by row.
     pub gram: Vec<f64>,

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 pub enum SetToml {
     /// Distributions.
     Simplex {
-        /// How many outcomes.
+        /// Number of outcomes.
         #[schemars(with = "Count")]
         outcomes: usize,
     },
@@ -49,11 +49,11 @@ pub enum SetToml {
         #[schemars(with = "Positive")]
         side: f64,
     },
-    /// So many out of so many.
+    /// Subsets of one size.
     Slates {
-        /// What there is.
+        /// Number of elements.
         elements: usize,
-        /// What is shown.
+        /// Number of elements shown.
         size: usize,
     },
     /// k elements from each group (partition matroid).
@@ -83,9 +83,9 @@ pub enum SetToml {
         /// Columns of crossings.
         columns: usize,
     },
-    /// Assignments of so many things to as many places.
+    /// Assignments of this number of things to as many places.
     Assignments {
-        /// How many.
+        /// Their number.
         size: usize,
     },
     /// Matrices of small nuclear norm.

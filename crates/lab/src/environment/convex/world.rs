@@ -26,13 +26,13 @@ pub enum LossEnvironment {
     Losses(LossToml),
 }
 
-/// What `kind = "losses"` takes.
+/// Keys of `kind = "losses"`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LossToml {
-    /// What is played on.
+    /// The set that is played on.
     pub set: SetToml,
-    /// Which losses.
+    /// Kind of losses.
     #[serde(default)]
     pub loss: LossKind,
     /// For `distance`: how far out x* lies, 0 at the centre, 1 at a vertex.
@@ -62,14 +62,14 @@ impl LossToml {
         LossToml { set, loss: LossKind::Distance, depth: default_depth() }
     }
 
-    /// What is wrong with them, if anything.
+    /// Refuses lines that are wrong.
     pub fn check(&self) -> Result<()> {
         let remedy = "give a number above 0, at most 1";
         reticent::refuse_if(!(self.depth > 0.0 && self.depth <= 1.0), "depth", self.depth, remedy)?;
         self.scale(&self.set.build()?).map(drop)
     }
 
-    /// What a linear loss is divided by: the most that costs of 1 can come to.
+    /// Divisor of a linear loss: the most that costs of 1 can come to.
     fn scale(&self, set: &AnySet) -> Result<f64> {
         if self.loss == LossKind::Distance {
             return Ok(1.0);

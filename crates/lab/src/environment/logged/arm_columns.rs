@@ -11,7 +11,7 @@ use crate::{
 /// Rounding of features that were divided by their bound.
 const ROUNDING: f64 = 1e-9;
 
-/// Where the features of each arm are.
+/// Columns of the features of each arm.
 #[derive(Debug)]
 pub(super) struct ArmColumns {
     dimension: usize,

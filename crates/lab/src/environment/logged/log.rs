@@ -45,13 +45,13 @@ pub(super) struct Log {
     pub(super) clips_weights: bool,
     /// Lines to train on.
     pub(super) rounds: u64,
-    /// Which parameters actions have, where it was said.
+    /// Parameters of actions, if the file says them.
     pub(super) parameters: Option<Parameters>,
     pub(super) remarks: Vec<String>,
     pub(super) hash: u64,
 }
 
-/// What the arms of a decision are made of.
+/// Parts of the arms of a decision.
 #[derive(Debug)]
 pub(super) enum Offered {
     /// The context, in one block an action.
@@ -150,7 +150,7 @@ impl Log {
         }
     }
 
-    /// Which regression of the model an action belongs to, and its features.
+    /// Regression of the model that an action belongs to, and its features.
     fn regressor(&self, x: &[f64], action: usize) -> (usize, Vec<f64>) {
         match &self.offered {
             Offered::Blocks => (action, x.to_vec()),
@@ -160,7 +160,7 @@ impl Log {
     }
 }
 
-/// What the learner would have earned so far, each line judged by the policy of the moment before it was learnt from.
+/// Estimated earnings of the learner so far, each line judged by the policy of the moment before it was learnt from.
 #[derive(Default)]
 struct Progressive {
     weight: f64,
@@ -204,7 +204,7 @@ impl World for Log {
             }
             round += 1;
             let choice = player.choose(&arms, round)?;
-            // That question was the evaluator's: nobody acted on the answer.
+            // The evaluator asked, and the choice was not acted on.
             player.dismiss(round);
             // The probability of every action under the policy of the moment: exact where it draws.
             let policy = match player.probabilities(&arms)? {
@@ -248,7 +248,7 @@ impl World for Log {
             let predicted = predict(action);
             evaluation.add(Line { weight, reward, predicted, predicted_of_policy });
         }
-        // What the policy does where the evaluation lines never did: nobody can tell.
+        // The log cannot tell the value of actions that its evaluation lines never took.
         let unseen: u64 = chosen.iter().filter(|[_, logged]| *logged == 0).map(|[n, _]| n).sum();
         Ok(Trial { curve, measures: measures(&evaluation, self.rounds, unseen) })
     }

@@ -2,7 +2,8 @@ use reticent::{bandit::Arms, noise::Noise};
 
 use super::*;
 use crate::{
-    Experiment, FastNoise, algorithm::Contestant, environment::blocks::Player, play::trial::Trial,
+    Experiment, FastNoise, algorithm::RunnableAlgorithm, environment::blocks::Player,
+    play::trial::Trial,
 };
 
 fn file(name: &str, text: &str) -> PathBuf {
@@ -90,16 +91,16 @@ fn private_learners_are_trained_and_judged_offline() {
         [[algorithm]]\nkind = \"local\"\nprivacy = { epsilon = 8.0, delta = 1e-5 }\n[[algorithm]]\nkind = \"shuffle\"\nprivacy = { epsilon = 4.0, delta = 1e-5 }\n\
         [[algorithm]]\nkind = \"online_ucb\"\nprivacy = { epsilon = 8.0, delta = 1e-5 }\n";
     let experiment = experiment(&path, 20_000, PUBLIC, algorithms).unwrap();
-    let contestants = experiment.contestants();
-    let run = |contestant: &dyn Contestant| contestant.trial(1, 0, &[10, 20_000]).unwrap();
-    let all: Vec<Trial> = contestants.iter().map(|contestant| run(*contestant)).collect();
+    let algorithms = experiment.algorithms();
+    let run = |algorithm: &dyn RunnableAlgorithm| algorithm.trial(1, 0, &[10, 20_000]).unwrap();
+    let all: Vec<Trial> = algorithms.iter().map(|algorithm| run(*algorithm)).collect();
     // Whoever plays at random earns 1/2; the best earns 0.733.
     assert!(measure(&all[0], "IPS value, 95 % low") > 0.62, "{:?}", all[0].measures);
     assert!(measure(&all[1], "IPS value, 95 % low") > 0.5, "{:?}", all[1].measures);
-    for (trial, contestant) in all.iter().zip(&contestants) {
-        assert_eq!(trial.curve, run(*contestant).curve, "{}", contestant.name());
+    for (trial, algorithm) in all.iter().zip(&algorithms) {
+        assert_eq!(trial.curve, run(*algorithm).curve, "{}", algorithm.name());
         assert_eq!(trial.curve.len(), 2);
-        let conditions = contestant.guarantee().map(|g| g.conditions().join(" "));
+        let conditions = algorithm.guarantee().map(|g| g.conditions().join(" "));
         if let Some(conditions) = conditions {
             assert!(conditions.contains("first 20000 lines is one contribution"), "{conditions}");
             assert!(conditions.contains("not covered"), "{conditions}");
@@ -144,13 +145,13 @@ fn what_is_no_log_is_named_by_line() {
     // Support and small propensities are remarked on.
     std::fs::write(&path, format!("{head}0.5,a,0.001,1\n")).unwrap();
     let more = "actions = [\"a\", \"b\", \"z\"]";
-    let remarks = experiment(&path, 2, more, linucb).unwrap().contestants()[0].remarks().join(" ");
+    let remarks = experiment(&path, 2, more, linucb).unwrap().algorithms()[0].remarks().join(" ");
     assert!(remarks.contains("NO SUPPORT: the log never takes z"), "{remarks}");
     assert!(remarks.contains("1 propensities are below 0.01"), "{remarks}");
     std::fs::remove_file(path).unwrap();
 }
 
-/// What a learner is shown: how many arms when it learns, and whether every line came.
+/// A learner that counts its arms and its lines.
 struct Seen {
     arms: usize,
     learnt: Vec<(u64, f64)>,
@@ -247,7 +248,7 @@ fn items_have_features_of_their_own() {
         "items = {items:?}\nleast_propensity = 0.006\nranges = {{ age = [-1, 1], long = [-1, 1] }}"
     );
     let found = experiment(&path, 6000, &more, "[[algorithm]]\nkind = \"linucb\"").unwrap();
-    let trial = found.contestants()[0].trial(1, 0, &[6000]).unwrap();
+    let trial = found.algorithms()[0].trial(1, 0, &[6000]).unwrap();
     // At random 1/2; the best item for every reader earns 1/2 + 0.4 E|age| = 0.7. Twenty lines agree with any policy.
     assert!(measure(&trial, "doubly robust value") > 0.6, "{:?}", trial.measures);
     // An item without a line, and a log of items without contexts.

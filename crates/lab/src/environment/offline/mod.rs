@@ -91,7 +91,7 @@ pub struct Interval {
 pub struct Evaluation {
     rewards: (f64, f64),
     largest_weight: f64,
-    /// Whether larger weights are possible and are clipped.
+    /// Tells whether larger weights are possible and are clipped.
     clips: bool,
     /// The lines, with rewards and predictions scaled to [0, 1].
     lines: Vec<Line>,
@@ -211,7 +211,7 @@ impl Evaluation {
     }
 }
 
-/// Whether some value is left between two ends.
+/// Tells whether some value is left between two ends.
 fn in_order((lower, upper): &(f64, f64)) -> bool {
     lower <= upper
 }

@@ -152,7 +152,7 @@ fn betting(evaluation: &Evaluation) -> [(f64, f64); 3] {
     all.map(|found| found.ends.expect("an effective size above the least"))
 }
 
-/// How often each interval contains the truth in 2000 logs of 250 lines.
+/// Coverage of each interval in 2000 logs of 250 lines.
 fn coverage(
     rate: f64,
     weight: fn(f64) -> f64,

@@ -39,7 +39,7 @@ pub(crate) trait Source: Send + Sync {
     fn l1_bound(&self) -> f64;
     /// The largest size of any entry of anybody's gradient.
     fn coordinate_bound(&self) -> f64;
-    /// How many different people take part.
+    /// Number of different people who take part.
     fn population(&self, rounds: u64) -> u64;
     /// The largest number of times that one of them takes part.
     fn takes_part(&self, rounds: u64) -> u64 {

@@ -29,7 +29,7 @@ pub struct GradientToml {
     #[serde(default = "three")]
     #[schemars(with = "NotNegative")]
     pub competitor: f64,
-    /// How many of its entries are not zero; all by default.
+    /// Number of its entries that are not zero; all by default.
     #[schemars(with = "Option<Count>")]
     pub support: Option<usize>,
     /// The law of features.

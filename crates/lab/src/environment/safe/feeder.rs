@@ -58,7 +58,7 @@ pub struct Feeder {
     pub largest_incentive: f64,
     /// Deviation of a household's response around its mean, kW.
     pub response_noise_kw: f64,
-    /// Which households these are.
+    /// The households of the feeder.
     pub seed: u64,
 }
 
@@ -168,7 +168,7 @@ impl Feeder {
         })
     }
 
-    /// What the instruments show when households raise their loads by so many kW on average.
+    /// Readings of the instruments when households raise their loads by these kW on average.
     pub(crate) fn readings(&self, raised: &[f64]) -> Readings {
         let (mut phases, mut drops) = ([0.0; 3], [0.0; 3]);
         for (m, &kw) in raised.iter().enumerate() {
@@ -189,7 +189,7 @@ impl Feeder {
     }
 }
 
-/// What an engineer reads off a feeder.
+/// Readings of a feeder's instruments.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Readings {
     /// Surplus power taken up, kW.
@@ -236,7 +236,7 @@ mod tests {
     fn instruments_agree_with_the_limits() {
         let feeder = Feeder::default();
         let idle = feeder.readings(&[0.0; 50]);
-        // 40 of 160 kVA; nobody has raised anything.
+        // 40 of 160 kVA; no load is raised.
         assert!((idle.transformer_percent - 25.0).abs() < 1e-12);
         assert_eq!((idle.taken_up_kw, idle.unbalance_kw), (0.0, 0.0));
         // Where a limit of the safe set is met exactly, the instrument shows exactly that limit.
@@ -257,7 +257,7 @@ mod tests {
             let feeder = Feeder { base_load_kw, ..Feeder::default() };
             feeder.polytope().unwrap_err().to_string()
         };
-        // At 2 kW each the voltage at the far end is too low until somebody sheds; at 4 kW the transformer is overloaded too.
+        // At 2 kW each the voltage at the far end is too low until a household sheds load; at 4 kW the transformer is overloaded too.
         let (low, high) = (refusal(2.0), refusal(4.0));
         assert!(low.contains("far end of phase A, V") && !low.contains("transformer"), "{low}");
         assert!(high.contains("transformer, kW (-40.000 left)"), "{high}");

@@ -1,4 +1,4 @@
-//! Where agents and their responses come from.
+//! Agents and their responses.
 //!
 //! Setups 1 to 3 of paper 3, Appendix E: the simplex with c = (1, 1/4, 1/2), `f = 0.8 y_k + 0.1 (the others)` so that the best point is the
 //! corner of agent k, `theta_k = (0, 0, 1/2)` and `-(1, 1, 1)/13` for the others, S = 1/2, K = 2, R = 0.001.
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::{feeder::Feeder, polytope::SafeSetToml};
 use crate::{Error, Result};
 
-/// What `kind = "agents"` takes: a setup of the paper, a feeder, or everything by hand.
+/// Keys of `kind = "agents"`: a setup of the paper, a feeder, or everything by hand.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AgentsToml {
@@ -111,7 +111,7 @@ impl AgentsToml {
 }
 
 impl Setting {
-    /// Refuses true parameters that break what the algorithms are told: they would make every guarantee of safety void.
+    /// Refuses true parameters that break the algorithms' assumptions: they would make every guarantee of safety void.
     fn check(&self) -> Result<()> {
         let agents = self.polytope.dimension();
         self.objective.check(agents)?;

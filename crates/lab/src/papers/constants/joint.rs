@@ -40,7 +40,7 @@ mod tests;
 #[cfg(test)]
 mod wishart_tests;
 
-/// Which of the publication's mechanisms.
+/// The publication's mechanism.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PublishedNoise {
@@ -71,7 +71,7 @@ impl PublishedNoise {
         matches!(self, PublishedNoise::GaussianTree | PublishedNoise::GaussianOpt)
     }
 
-    /// Where its privacy is claimed.
+    /// Place of its claim on privacy.
     pub fn source(self) -> &'static str {
         match self.is_gaussian() {
             true => "Shariff and Sheffet (2018), section 4.2",
@@ -80,7 +80,7 @@ impl PublishedNoise {
     }
 }
 
-/// Whose reading of the publication.
+/// Reading of the publication: the text's or the authors' program's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Constants {

@@ -61,7 +61,7 @@ pub enum PublishedMechanism {
 }
 
 impl PublishedMechanism {
-    /// Where the claim stands.
+    /// Place of the claim in the publication.
     pub fn source(self) -> &'static str {
         match self {
             PublishedMechanism::OnlineUcb | PublishedMechanism::OnlineUcbUnitRewards => {
@@ -77,7 +77,7 @@ impl PublishedMechanism {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PublishedLocal {
-    /// Whose constants.
+    /// Publication of the constants.
     pub mechanism: PublishedMechanism,
     /// The delta they are claimed for.
     pub delta: f64,
@@ -203,7 +203,7 @@ impl PublishedLocal {
         })
     }
 
-    /// What is claimed of it.
+    /// Claim of the publication.
     pub fn claim(&self, epsilon: f64) -> Claim {
         Claim::new(epsilon, self.delta, self.mechanism.source())
     }
@@ -239,7 +239,7 @@ impl PublishedLocal {
         u64::from(self.horizon.max(1).ilog2()) + 1
     }
 
-    /// What the mechanism releases, jointly, over the arms and rewards it is published for.
+    /// Event of the mechanism's releases, jointly, over the arms and rewards it is published for.
     pub fn event(&self, epsilon: f64) -> Result<Event> {
         let sigma = self.noise(epsilon)?;
         let square = self.feature_bound * self.feature_bound;

@@ -1,4 +1,4 @@
-//! What the publications print: the constants of each, in one place, and the parameters of core's learners that have them.
+//! The constants that publications print, in one place, and the parameters of core's learners that have them.
 //!
 //! Core has no publication in it. Its learners take noise of a given size, a given confidence set and a [`Claim`](reticent::privacy::Claim) to be
 //! compared with as parameters; `paper` mode is these numbers handed to them, and the guarantee is the accountant's as always. What a

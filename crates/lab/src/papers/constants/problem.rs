@@ -1,4 +1,4 @@
-//! What the theorems on a linear bandit speak of: its bounds, and what is known of theta* and of the noise in rewards.
+//! The problem of theorems on a linear bandit: its bounds, and the knowledge of theta* and of the noise in rewards.
 
 use reticent::{Result, error::positive, randomize::Bounds};
 use serde::{Deserialize, Serialize};

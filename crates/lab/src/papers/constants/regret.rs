@@ -1,4 +1,4 @@
-//! What theory says of regret, as numbers to stand beside measured ones.
+//! Theoretical bounds on regret, as numbers beside measured ones.
 //!
 //! | file | whose |
 //! | --- | --- |

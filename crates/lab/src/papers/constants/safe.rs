@@ -30,7 +30,7 @@ pub struct PublishedResponse {
 }
 
 impl PublishedResponse {
-    /// What core's agent is told.
+    /// Parameters of core's agent.
     pub fn privacy(&self) -> Result<ResponsePrivacy> {
         let PublishedResponse { epsilon, delta, sensitivity, level } = *self;
         let classic = gaussian::classic_sigma(epsilon, delta, sensitivity, Mode::Paper)?;
@@ -72,11 +72,11 @@ pub struct Published {
 pub struct RegretBound {
     /// The rounds of exploration T' it needs.
     pub exploration: f64,
-    /// What exploration costs at most.
+    /// Largest cost of exploration.
     pub exploring: f64,
-    /// What staying inside the shrunk set costs at most.
+    /// Largest cost of staying inside the shrunk set.
     pub shrinking: f64,
-    /// What not knowing the parameters costs at most.
+    /// Largest cost of not knowing the parameters.
     pub learning: f64,
     /// The sum.
     pub total: f64,
@@ -281,7 +281,7 @@ mod tests {
         (published, simplex)
     }
 
-    /// What one response under the noise of Appendix E may be promised: sensitivity 1, an agent that clips to a range of 1.
+    /// Guarantee of one response under the noise of Appendix E: sensitivity 1, an agent that clips to a range of 1.
     fn promise(epsilon: f64, level: f64) -> Guarantee {
         let noise = PublishedResponse { epsilon, delta: 0.9, sensitivity: 1.0, level };
         let agent = AgentParams {

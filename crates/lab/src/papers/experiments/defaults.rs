@@ -37,7 +37,7 @@ const FULL: &[f64] = &[0.1, 0.3, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 64.0, 100.0, 100
 const TRUST: [&str; 3] = ["joint", "shuffle", "local"];
 /// The learner without privacy.
 const NONE: &str = "linucb";
-/// A difference of so many standard errors is not chance: among the comparisons of a full run (fewer than 500) a false one has a probability
+/// A difference of this number of standard errors is not chance: among the comparisons of a full run (fewer than 500) a false one has a probability
 /// of about 0.1 in all.
 const ERRORS: f64 = 3.5;
 /// Losses of less than this share are not counted.
@@ -88,7 +88,7 @@ fn experiment(place: &Place, epsilons: &[f64], trials: u64) -> Result<Experiment
     Experiment::parse(&text)
 }
 
-/// How much the first loses to the second, as a share of the second's mean regret, if that is not chance.
+/// Excess of the first's mean regret over the second's, as a share of the second's, if it is not chance.
 fn loses(first: &AlgorithmSummary, second: &AlgorithmSummary, margin: f64) -> Option<f64> {
     let (a, b) = (first.final_regrets(), second.final_regrets());
     let n = a.len().min(b.len()) as f64;

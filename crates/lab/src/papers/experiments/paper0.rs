@@ -339,7 +339,7 @@ fn tuned(stage: &Stage, fresh_arms: bool, privacy: Budget) -> Result<Vec<Algorit
             let checked = lines.check::<Bandits>()?;
             let mut total = 0.0;
             for trial in 0..tuning_trials(stage.extent) {
-                let result = checked.contestants()[0].trial(TUNING_SEED, trial, &[ROUNDS])?;
+                let result = checked.algorithms()[0].trial(TUNING_SEED, trial, &[ROUNDS])?;
                 total += result.curve.last().map_or(f64::NAN, |point| point.regret);
             }
             Ok(total)
@@ -405,7 +405,7 @@ fn equal_certificate(stage: &Stage, fresh_arms: bool) -> Result<Vec<Claim>> {
     Ok(claims)
 }
 
-/// Ours: the best randomiser for private arms is so many times below OnlineUCB.
+/// Ours: the best randomiser for private arms is a number of times below OnlineUCB.
 fn best_local(summary: &Summary, epsilon: f64, delta: f64, arms: &str, factor: f64) -> Claim {
     let locals = summary.algorithms.iter().filter(|algorithm| algorithm.name.starts_with("local:"));
     let best = locals.min_by(|a, b| a.final_regret.mean.total_cmp(&b.final_regret.mean));

@@ -110,7 +110,7 @@ fn scenario_1(privacy: Option<Privacy>) -> Vec<Algorithm> {
     algorithms
 }
 
-/// What a row is called when its learner takes steps of this size.
+/// Name of the row of a learner with steps of this size.
 fn title(row: &str, step: f64) -> String {
     if step == STEP || row == PLAYING_0 { row.into() } else { format!("{row}, step 1") }
 }

@@ -220,7 +220,7 @@ fn finals(summary: &Summary) -> (Vec<Estimate>, Vec<String>) {
     (all.iter().map(|a| a.final_regret).collect(), all.iter().map(text).collect())
 }
 
-/// What Figure 2 shows, read with the sentence on the aligned agent.
+/// The claims of Figure 2, read with the sentence on the aligned agent.
 fn better_of_two(at: &str, regrets: &[Estimate], list: &[String]) -> Claim {
     Claim {
         claim: format!("of the two vectors with alpha_1 = 1, a* loses less (setup 1, {at})"),

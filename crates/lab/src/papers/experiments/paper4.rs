@@ -363,7 +363,7 @@ pub fn horizon(stage: &Stage) -> Result<Vec<Claim>> {
     ])
 }
 
-/// What the defaults are the best of: smoothing and step at half and at double, on losses nobody's privacy is at stake in.
+/// Alternatives to the defaults: smoothing and step at half and at double, on losses without privacy.
 pub fn choices(stage: &Stage) -> Result<Vec<Claim>> {
     let private = Some(Budget { epsilon: 1.0, delta: Some(DELTA) });
     let variants: Vec<(&str, f64, f64)> = vec![

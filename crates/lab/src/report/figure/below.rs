@@ -1,4 +1,4 @@
-//! What stands below the panels of a figure, where it hides nothing: the legend and the caption.
+//! The legend and the caption, below the panels of a figure.
 
 use plotters::{
     prelude::*,

@@ -6,12 +6,12 @@ use std::borrow::Cow;
 const BEGINNING: char = '\u{2068}';
 const END: char = '\u{2069}';
 
-/// Whether a letter is of Hebrew, Arabic, Syriac, Thaana or N'Ko, which are written from right to left.
+/// Tells whether a letter is of Hebrew, Arabic, Syriac, Thaana or N'Ko, which are written from right to left.
 fn is_leftward(letter: char) -> bool {
     matches!(letter, '\u{590}'..='\u{8ff}' | '\u{fb1d}'..='\u{fdff}' | '\u{fe70}'..='\u{feff}' | '\u{10800}'..='\u{10fff}' | '\u{1e800}'..='\u{1efff}')
 }
 
-/// Whether a letter only says where another direction begins or ends.
+/// Tells whether a letter is a sign that begins or ends another direction.
 pub(super) fn directs(letter: char) -> bool {
     [BEGINNING, END].contains(&letter)
 }

@@ -225,7 +225,7 @@ impl Figure {
         }
     }
 
-    /// How far the last label of the horizontal axis reaches beyond the axis.
+    /// Overhang of the last label of the horizontal axis.
     fn overhang(&self, ranges: &Ranges, letters: u32) -> u32 {
         let Some(last) = ranges.x_ticks.last() else { return 0 };
         let from_end = (ranges.x.1 - last) / (ranges.x.1 - ranges.x.0);

@@ -1,141 +1,59 @@
-//! The fonts of pictures: Noto Sans, which is part of the program, and the system's fonts for letters that it lacks.
+//! The font of pictures: Noto Sans, which is part of the program. It has Latin, Greek and Cyrillic letters.
 //!
-//! An SVG names the generic family, so that its viewer chooses a font. PNG and PDF hold what is drawn here.
+//! An SVG names the generic family, so that its viewer chooses a font. A PNG has a box for each letter that Noto Sans lacks, and the caller warns.
 
-use std::sync::{Arc, LazyLock, Once};
+use std::sync::{LazyLock, Once};
 
 use plotters::{
     prelude::*,
     style::{FontStyle, register_font},
 };
-use resvg::usvg::{
-    self, FontFamily, FontResolver, Group, Node, Options, Tree,
-    fontdb::{Database, FaceInfo, Family, ID, Query, Source, Stretch, Style, Weight},
-};
+use ttf_parser::Face;
 
-use super::{
-    clusters::parts,
-    runs::{in_runs, joins},
-};
+use super::direction::directs;
 
 /// The generic family of all text.
 pub(super) const FAMILY: &str = "sans-serif";
 
-/// The family that stands for it here.
-const OWN_FAMILY: &str = "Noto Sans";
-
-/// How the name of a family begins that is one font.
-const FACE: &str = "face-";
-
-static OWN: LazyLock<Arc<Database>> = LazyLock::new(|| {
-    let mut fonts = Database::new();
-    fonts.load_font_source(Source::Binary(Arc::new(notosans::REGULAR_TTF)));
-    Arc::new(named(fonts))
+/// Noto Sans.
+pub(super) static FACE: LazyLock<Face<'static>> = LazyLock::new(|| {
+    Face::parse(notosans::REGULAR_TTF, 0).expect("the font that is part of the program is valid")
 });
 
-/// With the system's fonts, which take a while to read.
-pub(super) static ALL: LazyLock<Arc<Database>> = LazyLock::new(|| {
-    let mut fonts = Database::clone(&OWN);
-    fonts.load_system_fonts();
-    Arc::new(named(fonts))
-});
-
-fn named(mut fonts: Database) -> Database {
-    fonts.set_sans_serif_family(OWN_FAMILY);
-    fonts.set_serif_family(OWN_FAMILY);
-    fonts
-}
-
-/// An SVG with its letters as glyphs, of the system's fonts where they are needed.
-pub(super) fn tree(svg: &str) -> Result<Tree, usvg::Error> {
-    let own = tree_with(svg, &OWN)?;
-    match missing_in(own.root()).is_empty() {
-        true => Ok(own),
-        false => tree_with(&in_runs(svg, &ALL)?, &ALL),
-    }
-}
-
-/// The letters that no font of this machine can draw, each once: a PNG or a PDF has boxes in their place.
+/// The letters of a text that a PNG shows as boxes, each once.
 pub fn undrawable(text: &str) -> Vec<char> {
-    let mut svg =
-        String::from("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"9\" height=\"9\">");
-    for word in text.split_whitespace() {
-        let word = word.replace('&', "&amp;").replace('<', "&lt;");
-        let start = "<text x=\"0\" y=\"9\" text-anchor=\"start\" font-size=\"9\"";
-        svg.push_str(&format!("\n{start} font-family=\"{FAMILY}\">\n{word}\n</text>\n"));
-    }
-    svg.push_str("</svg>");
-    tree(&svg).map_or(Vec::new(), |tree| missing_in(tree.root()))
-}
-
-/// An SVG whose texts have one font each.
-pub(super) fn tree_with(svg: &str, fonts: &Arc<Database>) -> Result<Tree, usvg::Error> {
-    let by_name = FontResolver::default_font_selector();
-    let font_resolver = FontResolver {
-        select_font: Box::new(move |font, fonts| match font.families() {
-            [FontFamily::Named(name), ..] if name.starts_with(FACE) => {
-                fonts.faces().map(|face| face.id).find(|id| family_of(*id) == *name)
-            }
-            _ => by_name(font, fonts),
-        }),
-        // Text of several fonts is not shaped rightly by the library: see `runs`.
-        select_fallback: Box::new(|_, _, _| None),
+    let lacks = |letter: &char| {
+        !letter.is_whitespace() && !is_silent(*letter) && FACE.glyph_index(*letter).is_none()
     };
-    let fontdb = Arc::clone(fonts);
-    Tree::from_str(svg, &Options { font_resolver, fontdb, ..Options::default() })
-}
-
-/// A family that is this font alone: several fonts may have one name, and not all of them the same letters.
-pub(super) fn family_of(font: ID) -> String {
-    format!("{FACE}{font}")
-}
-
-/// The font of text that names the generic family.
-pub(super) fn own_font(fonts: &Database) -> Option<ID> {
-    fonts.query(&Query { families: &[Family::SansSerif], ..Query::default() })
-}
-
-/// The font that comes nearest to Noto Sans, among those that have the letter; nothing for a letter of Noto Sans itself, or of no font.
-pub(super) fn other_font(letter: char, fonts: &Database) -> Option<ID> {
-    let mut faces: Vec<&FaceInfo> = fonts.faces().collect();
-    let is_own = |face: &FaceInfo| OWN.face(face.id).is_some();
-    faces.sort_by_key(|face| {
-        let is_sans = face.families.iter().any(|(name, _)| name.contains("Sans"));
-        let weight = face.weight.0.abs_diff(Weight::NORMAL.0);
-        let plain = face.style == Style::Normal && face.stretch == Stretch::Normal;
-        (!is_own(face), !plain, weight, face.monospaced, !is_sans)
-    });
-    let face = faces.into_iter().find(|face| draws(fonts, face.id, letter))?;
-    (!is_own(face)).then_some(face.id)
-}
-
-/// Whether a font has an outline of the letter. A colour font may have a bitmap alone, which is not drawn.
-pub(super) fn draws(fonts: &Database, font: ID, letter: char) -> bool {
-    let bounds = fonts.with_face_data(font, |data, index| {
-        let face = ttf_parser::Face::parse(data, index).ok()?;
-        face.glyph_bounding_box(face.glyph_index(letter)?)
-    });
-    bounds.flatten().is_some()
-}
-
-fn missing_in(group: &Group) -> Vec<char> {
-    let mut missing = Vec::new();
-    for node in group.children() {
-        match node {
-            Node::Group(group) => missing.extend(missing_in(group)),
-            Node::Text(text) => {
-                let glyphs = text.layouted().iter().flat_map(|span| &span.positioned_glyphs);
-                // Glyph 0 is the box.
-                let boxes = glyphs.filter(|glyph| glyph.id.0 == 0);
-                let letters = boxes.flat_map(|glyph| glyph.text.chars());
-                missing.extend(letters.filter(|letter| !letter.is_whitespace() && !joins(*letter)));
-            }
-            _ => {}
-        }
-    }
+    let mut missing: Vec<char> = text.chars().filter(lacks).collect();
     missing.sort_unstable();
     missing.dedup();
     missing
+}
+
+/// A letter without a shape of its own: a joiner, a variation selector, or the sign of a direction.
+pub(super) fn is_silent(letter: char) -> bool {
+    directs(letter) || matches!(letter, '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}')
+}
+
+/// A sign that stands on the letter before it: accents, and the vowels of Hebrew, Arabic, Indic scripts and Thai.
+fn is_mark(letter: char) -> bool {
+    is_silent(letter)
+        || matches!(letter,
+            '\u{300}'..='\u{36f}' | '\u{483}'..='\u{489}' | '\u{591}'..='\u{5bd}'
+            | '\u{610}'..='\u{61a}' | '\u{64b}'..='\u{65f}' | '\u{20d0}'..='\u{20ff}'
+            | '\u{e31}' | '\u{e34}'..='\u{e3a}' | '\u{e47}'..='\u{e4e}')
+        // The blocks of Indic scripts have 128 letters each, in the same order.
+        || matches!(u32::from(letter), 0x900..=0xd7f)
+            && matches!(u32::from(letter) % 0x80, 0x00..=0x03 | 0x3c | 0x3e..=0x4d | 0x55..=0x57)
+}
+
+/// The parts of a word that are not broken: a letter with its marks.
+fn parts(word: &str) -> Vec<&str> {
+    let starts = word.char_indices().filter(|(at, letter)| *at == 0 || !is_mark(*letter));
+    let mut ends: Vec<usize> = starts.map(|(at, _)| at).collect();
+    ends.push(word.len());
+    ends.windows(2).map(|ends| &word[ends[0]..ends[1]]).collect()
 }
 
 /// Measures text with the program's font.
@@ -185,4 +103,29 @@ pub(super) fn wrapped(text: &str, size: u32, room: u32) -> Vec<String> {
     }
     lines.retain(|line| !line.is_empty());
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_is_broken_between_letters_with_their_marks() {
+        assert_eq!(parts("ab"), ["a", "b"]);
+        assert_eq!(parts("e\u{301}a"), ["e\u{301}", "a"]);
+        assert_eq!(parts("नीति"), ["नी", "ति"]);
+        assert_eq!(parts("ที่นี่"), ["ที่", "นี่"]);
+        assert_eq!(parts("شش").concat(), "شش");
+        assert_eq!(parts("🎲"), ["🎲"]);
+        assert!(parts("").is_empty());
+    }
+
+    #[test]
+    fn letters_that_the_font_lacks_are_named() {
+        // Latin, Greek, Cyrillic and Vietnamese.
+        assert!(undrawable("Cost of privacy: Δοκιμή, проверка, thử nghiệm <&> ±").is_empty());
+        assert_eq!(undrawable("a \u{10fffd}b \u{10fffd}"), ['\u{10fffd}']);
+        assert!(undrawable("ab\u{200d}c\u{fe0f}").is_empty(), "no shape of their own");
+        assert_eq!(undrawable("試 a 🎲"), ['試', '🎲']);
+    }
 }

@@ -6,7 +6,7 @@ use plotters::prelude::*;
 
 use super::picture::{Area, say};
 
-/// What a group holds.
+/// Contents of a group.
 #[derive(Clone, Copy)]
 pub(super) enum Holds {
     /// A panel, by its number.

@@ -17,9 +17,9 @@ use crate::{Result, report::estimate::Estimate};
 pub struct HeatMap {
     /// The algorithm, and its coordinates in the rest of the grid.
     pub title: String,
-    /// Whether the heading is drawn: a paper has it in the caption.
+    /// Tells whether the heading is drawn: a paper has it in the caption.
     pub shows_title: bool,
-    /// What the numbers are and where they come from, in small print below.
+    /// Source and meaning of the numbers, in small print below.
     pub caption: String,
     /// The keys of rows and columns.
     pub keys: [String; 2],
@@ -38,7 +38,7 @@ impl HeatMap {
         })
     }
 
-    /// What it shows.
+    /// Subject of the figure.
     pub fn heading(&self) -> String {
         // A picture has room for so much of a name.
         let name: String = self.title.chars().take(80).collect();

@@ -46,7 +46,7 @@ impl Shapes {
     }
 }
 
-/// Where the values of a panel are in the drawing.
+/// Places of a panel's values in the drawing.
 pub(super) struct Plane {
     /// Left and right end, bottom and top, in points.
     ends: ((f64, f64), (f64, f64)),
@@ -105,7 +105,7 @@ fn stroke(line: Line) -> Option<String> {
     let dashed = |width: f64, dashes: &str| {
         format!("stroke-width=\"{width}\" stroke-dasharray=\"{dashes}\"")
     };
-    // Told apart, and from those of a reference.
+    // Different from each other, and from those of a reference.
     const THEOREMS: [&str; 4] = ["9 3 2 3", "2 3", "9 3 2 3 2 3", "4 2"];
     Some(match line {
         Line::Solid | Line::Marked | Line::Interval => {

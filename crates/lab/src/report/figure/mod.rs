@@ -1,4 +1,4 @@
-//! Figures: panels of lines with bands on linear or logarithmic axes, or values with intervals in named rows, as self-contained SVG, PNG and PDF.
+//! Figures: panels of lines with bands on linear or logarithmic axes, or values with intervals in named rows, as self-contained SVG and PNG.
 //!
 //! | file | what it is |
 //! | --- | --- |
@@ -6,16 +6,15 @@
 //! | `draw`, `line`, `below` | panels with their axes; lines; legend and caption |
 //! | `groups` | which parts of an SVG belong together |
 //! | `colours` | colours of lines |
-//! | `fonts`, `runs`, `clusters`, `direction` | fonts, and how wide text is; text in several fonts, in scripts whose letters have several glyphs, and from right to left |
+//! | `fonts`, `direction` | the font, the width of text, line breaks; text from right to left |
 //! | `heat` | a map of values over two keys |
-//! | `picture` | drawings as SVG, and the same SVG as PNG and PDF |
+//! | `picture`, `raster` | drawings as SVG, and the same SVG as PNG |
 //! | `values` | the values of a figure with where they are drawn |
 //!
 //! Values are mapped to the plane here (a logarithmic axis draws `log10`): the drawing library draws axes and text, and lines are written with decimals. All panels of a figure have the same axes and one
 //! legend.
 
 mod below;
-mod clusters;
 mod colours;
 mod direction;
 mod draw;
@@ -25,20 +24,20 @@ mod heat;
 mod line;
 mod picture;
 mod range;
-mod runs;
+mod raster;
 mod scale;
 #[cfg(test)]
 mod tests;
 mod values;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
 pub(crate) use self::{direction::isolated, heat::in_words, line::draws_bars};
 pub use self::{fonts::undrawable, heat::HeatMap, picture::Picture, scale::Scale};
 use crate::Result;
 
-/// How a line is drawn.
+/// Style of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Line {
     /// A solid line, for measurements.
@@ -48,7 +47,7 @@ pub enum Line {
     Marked,
     /// A dashed line, for a reference.
     Dashed,
-    /// A line of dashes and dots, for theory: those of different numbers are told apart.
+    /// A line of dashes and dots, for theory: different numbers have different dashes.
     Theorem(usize),
     /// A thin line that belongs to another one.
     Dotted,
@@ -93,21 +92,32 @@ impl Series {
 }
 
 /// A format of pictures.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Format {
     /// For pages and for print, of any size.
     Svg,
     /// For slides and mail.
     Png,
-    /// For papers: lines and letters, with their fonts.
-    Pdf,
+}
+
+impl<'de> Deserialize<'de> for Format {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        match String::deserialize(deserializer)?.as_str() {
+            "svg" => Ok(Format::Svg),
+            "png" => Ok(Format::Png),
+            "pdf" => Err(D::Error::custom(
+                "format: got pdf; expected svg or png; convert the SVG, as with rsvg-convert -f pdf",
+            )),
+            other => Err(D::Error::unknown_variant(other, &["svg", "png"])),
+        }
+    }
 }
 
 /// Lines that are drawn together.
 #[derive(Debug, Clone, Default)]
 pub struct Panel {
-    /// What its lines have in common; empty where there is one panel.
+    /// Property that its lines have in common; empty if there is one panel.
     pub title: String,
     /// The lines, in legend order.
     pub series: Vec<Series>,
@@ -118,9 +128,9 @@ pub struct Panel {
 pub struct Figure {
     /// The title.
     pub title: String,
-    /// Whether the title is drawn: a paper has it in the caption.
+    /// Tells whether the title is drawn: a paper has it in the caption.
     pub shows_title: bool,
-    /// What the lines are and where they come from, in small print below.
+    /// Source and meaning of the lines, in small print below.
     pub caption: String,
     /// The label and scale of the horizontal axis.
     pub x: (String, Scale),

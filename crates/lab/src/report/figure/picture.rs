@@ -1,12 +1,12 @@
-//! Drawings as SVG, and the same SVG as PNG and PDF.
+//! Drawings as SVG, and the same SVG as PNG.
 
 use plotters::{coord::Shift, prelude::*};
-use resvg::{tiny_skia, usvg};
+use tiny_skia::Pixmap;
 
-use super::{Format, direction::isolated, fonts};
+use super::{Format, direction::isolated, raster};
 use crate::{Error, Result};
 
-/// Where figures are drawn.
+/// Area on which figures are drawn.
 pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 /// A drawing that is finished.
@@ -43,39 +43,22 @@ impl Picture {
         match format {
             Format::Svg => Ok(self.svg.clone().into_bytes()),
             Format::Png => self.png(),
-            Format::Pdf => self.pdf(),
         }
     }
 
     /// The picture as PNG, twice as large.
     pub fn png(&self) -> Result<Vec<u8>> {
-        let tree = self.tree()?;
-        let (width, height) = (SHARPNESS * tree.size().width(), SHARPNESS * tree.size().height());
+        let size = raster::size(&self.svg).ok_or_else(|| self.failed("it has no size"))?;
+        let (width, height) = (SHARPNESS * size.0, SHARPNESS * size.1);
         if width * height > MOST_POINTS {
             return Err(self.failed(format!(
-                "{width} x {height} is too large for a PNG: give a smaller size, or svg or pdf alone"
+                "size: got {width} x {height} points; expected at most {MOST_POINTS:e} for a PNG; give a smaller size, or svg alone"
             )));
         }
-        let mut points = tiny_skia::Pixmap::new(width as u32, height as u32)
+        let mut points = Pixmap::new(width as u32, height as u32)
             .ok_or_else(|| self.failed("it has no size"))?;
-        let larger = tiny_skia::Transform::from_scale(SHARPNESS, SHARPNESS);
-        resvg::render(&tree, larger, &mut points.as_mut());
+        raster::draw(&self.svg, SHARPNESS, &mut points);
         points.encode_png().map_err(|error| self.failed(error))
-    }
-
-    /// The picture as PDF, of lines and letters; a unit of the SVG is a point.
-    pub fn pdf(&self) -> Result<Vec<u8>> {
-        let tree = self.tree()?;
-        let write = |embed_text| {
-            let options = svg2pdf::ConversionOptions { embed_text, ..Default::default() };
-            svg2pdf::to_pdf(&tree, options, svg2pdf::PageOptions::default())
-        };
-        // A font that cannot be embedded is drawn by its outlines.
-        write(true).or_else(|_| write(false)).map_err(|error| self.failed(error))
-    }
-
-    fn tree(&self) -> Result<usvg::Tree> {
-        fonts::tree(&self.svg).map_err(|error| self.failed(error))
     }
 
     fn failed(&self, reason: impl std::fmt::Display) -> Error {

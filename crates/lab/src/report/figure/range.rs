@@ -1,4 +1,4 @@
-//! Where the values of a figure are on its axes, and how far these reach.
+//! Places of values on the axes of a figure, and the ends of the axes.
 
 use super::{
     Figure, Line, Series,
@@ -15,9 +15,9 @@ const LEAST_GAP: f64 = 0.09;
 pub(super) struct Ranges {
     pub(super) x: (f64, f64),
     pub(super) y: (f64, f64),
-    /// Where the horizontal axis has labels.
+    /// Places of labels on the horizontal axis.
     pub(super) x_ticks: Vec<f64>,
-    /// Whether a band goes beyond the vertical axis.
+    /// Tells whether a band goes beyond the vertical axis.
     pub(super) is_cut: bool,
 }
 

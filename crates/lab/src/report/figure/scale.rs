@@ -94,7 +94,7 @@ fn with_ends(mut ticks: Vec<f64>, (low, high): (f64, f64)) -> Vec<f64> {
 }
 
 impl Scale {
-    /// The labels that do not touch those before them, on an axis of so many points: `room` is what a label needs of it. Where a logarithmic axis has no room for all, it has its
+    /// The labels that do not touch those before them, on an axis of this number of points: `room` is what a label needs of it. Where a logarithmic axis has no room for all, it has its
     /// decades.
     pub(super) fn uncrowded(
         self,
@@ -129,7 +129,7 @@ impl Scale {
 pub(super) struct Axis {
     pub(super) scale: Scale,
     pub(super) range: (f64, f64),
-    /// Where its labels stand.
+    /// Places of its labels.
     pub(super) ticks: Vec<f64>,
     /// The names of the rows, if it has rows.
     pub(super) names: Vec<String>,

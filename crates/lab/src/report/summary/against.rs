@@ -132,7 +132,7 @@ impl<'a> Paint<'a> {
         paint
     }
 
-    /// What tells a line from the others: its coordinates in the grid, without the axis and the panel.
+    /// Coordinates that distinguish a line from the others: those in the grid, without the axis and the panel.
     fn line_name(&self, group: &Group<'_>) -> String {
         let first = group.points[0];
         let rest = first

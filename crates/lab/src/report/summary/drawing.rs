@@ -9,11 +9,11 @@ use crate::{
     report::figure::{Format, Scale},
 };
 
-/// What is drawn, and how. Nothing of it changes a trial: the figures are drawn again from those that are stored.
+/// Choice and style of figures. It changes no trial: figures are drawn again from stored trials.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct FigureToml {
-    /// What regret is drawn against: `round`, or a key of the grid. Without it, everything.
+    /// Horizontal axis of regret: `round`, or a key of the grid. Without it, everything.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub against: Option<String>,
     /// The names of the algorithms that are drawn: each by its `name`, or by its `kind` if it has none. Without it, all.
@@ -28,16 +28,16 @@ pub struct FigureToml {
     /// The scale of the vertical axis. Without it, what suits the values.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub y_scale: Option<AxisScale>,
-    /// How trials are shown: `interval` (mean and its interval), `quantiles` (median and 5 to 95 %), `trials` (median and every trial). Without it, quantiles where trials are skewed.
+    /// Display of trials: `interval` (mean and its interval), `quantiles` (median and 5 to 95 %), `trials` (median and every trial). Without it, quantiles where trials are skewed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spread: Option<Spread>,
-    /// Whether the title is drawn.
+    /// Tells whether the title is drawn.
     pub title: bool,
     /// Width and height of a panel, in points. Panels stand beside each other up to 1000 points.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<[u32; 2]>", inner(range(min = 120, max = 1000)))]
     pub size: Option<(u32, u32)>,
-    /// The files that are written: `svg`, `png`, `pdf`.
+    /// The files that are written: `svg`, `png`.
     #[schemars(length(min = 1))]
     pub format: Vec<Format>,
 }
@@ -77,7 +77,7 @@ impl AxisScale {
     }
 }
 
-/// How trials are shown.
+/// Display of trials.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Spread {
@@ -90,7 +90,7 @@ pub enum Spread {
 }
 
 impl Spread {
-    /// What the lines and bands are, in words.
+    /// Meaning of lines and bands, in words.
     pub(super) fn words(self) -> &'static str {
         match self {
             Spread::Interval => "line and band: mean and its 95 % interval",
@@ -122,13 +122,13 @@ impl FigureToml {
         all.iter().filter(named).collect()
     }
 
-    /// How the trials of these algorithms are shown.
+    /// Display of the trials of these algorithms.
     pub(super) fn spread(&self, drawn: &[&AlgorithmSummary]) -> Spread {
         let skewed = drawn.iter().any(|summary| summary.final_regret.is_skewed());
         self.spread.unwrap_or(if skewed { Spread::Quantiles } else { Spread::Interval })
     }
 
-    /// What panels are made by, where a line is drawn for each of these, with the references beside them. By themselves panels are made where there are many lines: by a key of the environment, so that each holds what can be compared; by algorithm, where several of these have several lines; or else by a key that the lines do not need.
+    /// Key that panels are made by, if a line is drawn for each of these, with the references beside them. By themselves panels are made where there are many lines: by a key of the environment, so that each holds what can be compared; by algorithm, where several of these have several lines; or else by a key that the lines do not need.
     pub(super) fn facets<'a>(
         &'a self,
         lines: &[&'a AlgorithmSummary],

@@ -31,7 +31,7 @@ const WIDE: f64 = 30.0;
 pub(super) const LEAST_FOR_PERCENTILE: usize = 20;
 /// Thin lines or dots of one algorithm, at most.
 pub(super) const MOST_TRIALS: usize = 64;
-/// Names of lines that are left out, at most: a caption has room for so many.
+/// Names of lines that are left out, at most: a caption has room for this number.
 const MOST_NAMES: usize = 12;
 
 impl Summary {
@@ -48,7 +48,7 @@ impl Summary {
         figures
     }
 
-    /// What the lines are and where they come from: `words` say what is drawn, `left_out` what is not.
+    /// Caption: `words` say what is drawn, `left_out` what is not.
     pub(super) fn caption(&self, words: &str, left_out: &[String]) -> String {
         let trials = self.algorithms.iter().map(|one| one.final_regret.trials).max().unwrap_or(0);
         let several = if trials == 1 { "trial" } else { "trials" };
@@ -68,7 +68,7 @@ impl Summary {
         caption + &format!(". {}", crate::source::program())
     }
 
-    /// What a figure says of its lines. One or two trials have no spread.
+    /// Description of the lines of a figure. One or two trials have no spread.
     pub(super) fn words(&self, spread: Option<Spread>, panels: &[Panel]) -> String {
         let trials = self.algorithms.iter().map(|one| one.final_regret.trials).max().unwrap_or(0);
         let Some(spread) = spread.filter(|_| trials > 2) else { return String::new() };
@@ -335,7 +335,7 @@ pub(super) fn reference_name(summary: &AlgorithmSummary, facets: Facets<'_>) -> 
     }
 }
 
-/// What tells a line from the others of its panel.
+/// Coordinates that distinguish a line from the others of its panel.
 fn rest_of(summary: &AlgorithmSummary, facets: Facets<'_>) -> String {
     let rest = summary.labels.iter().filter(|label| Facets::Key(&label.key) != facets);
     let rest = rest.map(|Label { key, value }| format!("{key} = {value}"));

@@ -16,7 +16,7 @@ const MOST_ENVIRONMENTS: usize = 2;
 const MOST_LEVELS: usize = 4;
 /// Warnings on the first screen, at most, without their reasons.
 const MOST_WARNINGS: usize = 3;
-/// How a guarantee begins whose noise is not secure: see [`Guarantee`].
+/// Beginning of a guarantee whose noise is not secure: see [`Guarantee`].
 const SIMULATED: &str = "SIMULATION, protects no person; on secure noise ";
 
 /// The text with a capital first letter.
@@ -75,7 +75,7 @@ impl Summary {
         Ok(page)
     }
 
-    /// Which learner, how well, under which guarantee, and what went wrong. Learners are compared within an environment.
+    /// Answers to a reader's first questions: the best learner, its regret, its guarantee, and failures. Learners are compared within an environment.
     fn answers(&self) -> Vec<(String, String)> {
         let environments =
             sweep::distinct(self.algorithms.iter().map(|one| one.environment.as_slice()));
@@ -88,7 +88,7 @@ impl Summary {
                 .collect();
             let mut levels = sweep::distinct(here.iter().filter_map(|one| level(one)));
             levels.sort_by(f64::total_cmp);
-            // Less privacy is nearly always better: the best one is told for each epsilon.
+            // Less privacy is nearly always better: the best one is named for each epsilon.
             let most = MOST_LEVELS / environments.len().min(MOST_ENVIRONMENTS);
             let shown = spread_over(&levels, most);
             for wanted in shown.iter().copied().map(Some).chain([None]) {
@@ -134,7 +134,7 @@ impl Summary {
         answers
     }
 
-    /// What a warning says, without its reasons. It begins with the name of an algorithm.
+    /// A warning without its reasons. It begins with the name of an algorithm.
     fn short<'a>(&self, warning: &'a str) -> &'a str {
         let names = self.algorithms.iter().map(|one| one.name.as_str());
         let name = names.filter(|name| warning.starts_with(name)).map(str::len).max().unwrap_or(0);
@@ -142,7 +142,7 @@ impl Summary {
         &warning[..ends.min().map_or(warning.len(), |end| name + end)]
     }
 
-    /// What is compared, less is better: the headline measure if there is one, or the median regret.
+    /// Value that is compared, less is better: the headline measure if there is one, or the median regret.
     fn loss(&self, summary: &AlgorithmSummary) -> f64 {
         match self.headline().and(summary.first()) {
             Some((_, first)) => -first.mean,
@@ -150,7 +150,7 @@ impl Summary {
         }
     }
 
-    /// What all guarantees have in common.
+    /// Common part of all guarantees.
     fn promises(&self) -> Option<String> {
         let all = || self.algorithms.iter().filter_map(|one| one.guarantee.as_ref());
         let deltas = sweep::distinct(all().map(|one| format!("{:e}", one.delta())));
@@ -164,7 +164,7 @@ impl Summary {
         (!deltas.is_empty()).then(|| words.trim_end_matches(',').to_string())
     }
 
-    /// What a learner lost and promises; `short` where several are told.
+    /// Regret and guarantee of a learner; `short` if several are listed.
     fn sentence(&self, summary: &AlgorithmSummary, short: bool) -> String {
         let (regret, rounds) = (&summary.final_regret, self.rounds);
         let result = match self.headline().and(summary.first()) {
@@ -194,7 +194,7 @@ fn level(summary: &AlgorithmSummary) -> Option<f64> {
     format!("{epsilon:.1e}").parse().ok()
 }
 
-/// At most so many of the values, from the first to the last.
+/// At most this number of the values, from the first to the last.
 fn spread_over(values: &[f64], most: usize) -> Vec<f64> {
     match values.len() {
         many if many <= most => values.to_vec(),

@@ -183,7 +183,7 @@ pub(super) fn at_one_value<'a>(
     (cells, words)
 }
 
-/// At most so many of these as a panel has room for, from the first to the last.
+/// At most as many of these as a panel has room for, from the first to the last.
 pub(super) fn thinned(names: &[String]) -> Vec<String> {
     let many = names.len();
     if many <= MOST_LINES_OF_PANEL {

@@ -48,11 +48,11 @@ fn a_run_logs_its_decisions_and_the_log_is_read_back() {
                 .unwrap()
             };
             let logging = parse(&format!("log = {folder:?}"));
-            let contestant = logging.contestants()[0];
-            assert!(contestant.remarks().join(" ").contains("outside every certificate"));
-            let trial = contestant.trial(1, 0, &[1200]).unwrap();
+            let algorithm = logging.algorithms()[0];
+            assert!(algorithm.remarks().join(" ").contains("outside every certificate"));
+            let trial = algorithm.trial(1, 0, &[1200]).unwrap();
             let plain = parse("");
-            let without = plain.contestants()[0].trial(1, 0, &[1200]).unwrap();
+            let without = plain.algorithms()[0].trial(1, 0, &[1200]).unwrap();
             assert_eq!(without.curve, trial.curve, "{kind}");
             // Propensities are counts of 64 members, and more than one action was possible.
             let lines = lines(&folder);
@@ -67,7 +67,7 @@ fn a_run_logs_its_decisions_and_the_log_is_read_back() {
             let text = std::fs::read_to_string(experiment(&folder, 0)).unwrap();
             let parse = |text: &str| Kinds::default().parse_in(&folder, text, &[]).unwrap();
             let read = parse(&text);
-            let again = read.contestants()[0].trial(1, 0, &[600]).unwrap();
+            let again = read.algorithms()[0].trial(1, 0, &[600]).unwrap();
             let mean = lines[600..].iter().map(|line| line[2]).sum::<f64>() / 600.0;
             assert!((measure(&again, "logged value") - mean).abs() < 1e-9);
             assert!(measure(&again, "choices without support") <= 600.0);
@@ -78,11 +78,11 @@ fn a_run_logs_its_decisions_and_the_log_is_read_back() {
             );
             assert_ne!(greedy, text);
             let greedy = parse(&greedy);
-            let greedy = greedy.contestants()[0].trial(1, 0, &[600]).unwrap();
+            let greedy = greedy.algorithms()[0].trial(1, 0, &[600]).unwrap();
             assert_eq!(measure(&greedy, "choices without support"), 0.0);
             // Another learner does not take its place.
             let other = text_of_other(&folder, world);
-            let error = other.contestants()[0].runnable(1, 0).unwrap_err().to_string();
+            let error = other.algorithms()[0].runnable(1, 0).unwrap_err().to_string();
             assert!(error.contains("log is") && error.contains("another learner"), "{error}");
             std::fs::remove_dir_all(&folder).unwrap();
         }
@@ -103,7 +103,7 @@ fn what_cannot_be_logged_or_read_is_refused() {
         "name = \"t\"\nrounds = 100\n[environment]\nkind = \"sphere\"\ndimension = 3\narms = 5\n[environment.circumstances]\navailability = 0.5\n[[algorithm]]\nkind = \"linucb\"\nlog = {folder:?}"
     );
     let experiment = Experiment::parse(&text).unwrap();
-    let error = experiment.contestants()[0].runnable(1, 0).unwrap_err().to_string();
+    let error = experiment.algorithms()[0].runnable(1, 0).unwrap_err().to_string();
     assert!(error.contains("log is") && error.contains("come and go"), "{error}");
     assert!(!folder.exists());
     std::fs::create_dir_all(&folder).unwrap();

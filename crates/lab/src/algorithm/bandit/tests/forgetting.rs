@@ -52,11 +52,11 @@ fn half_lives_are_played_in_blocks() {
     for world in ["kind = \"gap\"\ndimension = 3\narms = 8", "kind = \"sphere\""] {
         let text = format!("name = \"t\"\nrounds = 20_000\n[environment]\n{world}\n{lines}");
         let experiment = Experiment::parse(&text).unwrap();
-        for contestant in experiment.contestants() {
-            if let Some(guarantee) = contestant.guarantee() {
+        for algorithm in experiment.algorithms() {
+            if let Some(guarantee) = algorithm.guarantee() {
                 assert!((guarantee.epsilon() - 20.0).abs() < 1e-6, "{}", guarantee.epsilon());
             }
-            let trial = contestant.trial(3, 0, &[200, 20_000]).unwrap();
+            let trial = algorithm.trial(3, 0, &[200, 20_000]).unwrap();
             assert!(trial.curve[1].regret >= trial.curve[0].regret);
         }
     }

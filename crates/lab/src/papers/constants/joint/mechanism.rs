@@ -11,7 +11,7 @@ use serde::{
 
 use super::{Constants, PublishedNoise};
 
-/// Whose constants a curator has. `mode` of files and of Python.
+/// Source of a curator's constants. `mode` of files and of Python.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum JointMode {
@@ -45,10 +45,10 @@ impl JointMode {
     }
 }
 
-/// How a curator's noise is made: by a mechanism of core, or as the publication has it. `mechanism` of files and of Python.
+/// Mechanism of a curator's noise: of core, or of the publication. `mechanism` of files and of Python.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum JointMechanism {
-    /// What suits the budget, by core's rule: `suited`.
+    /// The mechanism that suits the budget, by core's rule: `suited`.
     #[default]
     Suited,
     /// Indexed by release.
@@ -57,7 +57,7 @@ pub enum JointMechanism {
     Published(PublishedNoise),
 }
 
-/// What `suited` is called.
+/// Name of `suited`.
 const SUITED: &str = "suited";
 
 impl Serialize for JointMechanism {

@@ -66,7 +66,7 @@ fn the_published_noise_is_fourteen_times_what_its_claim_needs() {
     }
 }
 
-/// What users of `exact` mode give, with the constants in place of the noise.
+/// Parameters of `exact` mode, with the constants in place of the noise.
 #[test]
 fn what_the_publication_says_nothing_about_is_refused() {
     let exact = JointParams {

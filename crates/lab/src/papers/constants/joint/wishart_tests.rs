@@ -186,7 +186,7 @@ fn wishart_free() -> JointParams {
     JointParams::new(Bounds::unit(2), 1.0, 1e-4, Some(2000))
 }
 
-/// Sums under noise whose mean is not 0 are nobody's to add to.
+/// No contribution may be added to sums under noise whose mean is not 0.
 #[test]
 fn wishart_sums_are_not_handed_over() {
     let plain = JointParams { schedule: Schedule::EveryRound, ..wishart_free() };

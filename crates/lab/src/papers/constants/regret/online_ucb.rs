@@ -10,7 +10,7 @@ pub fn of_width(width: f64, dimension: usize, rounds: u64) -> f64 {
     2.0 * width * (2.0 * t * d * (t / d).ln_1p()).sqrt()
 }
 
-/// What Corollary 3.6 speaks of.
+/// Quantities of Corollary 3.6.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Corollary36 {
     /// d.

@@ -128,7 +128,7 @@ mod tests {
         let drawn = "kind = \"sphere\"\ndimension = 5\narms = 20\nfresh_arms = true".to_string();
         for environment in [drawn, data::table(&folder).unwrap(), data::items(&folder).unwrap()] {
             let experiment = experiment("test", &environment, 1).unwrap();
-            assert_eq!(experiment.contestants().len(), 21);
+            assert_eq!(experiment.algorithms().len(), 21);
         }
         std::fs::remove_dir_all(&folder).unwrap();
     }

@@ -14,7 +14,7 @@ use super::{ROUNDS, SEED, published_lines, regret, text, trials};
 use crate::{
     FastNoise, Result,
     algorithm::{
-        Contestant, Family,
+        Family, RunnableAlgorithm,
         bandit::{Bandits, Setting, Stepped},
     },
     environment::{SphereParams, blocks::Player},
@@ -39,17 +39,17 @@ pub fn conjecture(stage: &Stage) -> Result<Vec<Claim>> {
     for (panel, epsilon, beaten) in [("a", 0.2, &OTHERS[3..]), ("b", 1.0, &OTHERS[..])] {
         let title = format!("paper 0, noise on the reward alone, epsilon = {epsilon}");
         (stage.progress)(&title);
-        let mut contestants: Vec<Box<dyn Contestant>> =
-            vec![Box::new(contestant(OWN, &setting, epsilon)?)];
+        let mut algorithms: Vec<Box<dyn RunnableAlgorithm>> =
+            vec![Box::new(prepare(OWN, &setting, epsilon)?)];
         for line in published_lines(epsilon) {
-            let other = line.contestant(&setting)?;
+            let other = line.prepare(&setting)?;
             if OTHERS.contains(&other.name()) {
-                contestants.push(other);
+                algorithms.push(other);
             }
         }
         let trials = trials(stage.extent);
         let summary =
-            Experiment::of(&title, ROUNDS, trials, SEED, contestants)?.simulate(|_, _| ())?;
+            Experiment::of(&title, ROUNDS, trials, SEED, algorithms)?.simulate(|_, _| ())?;
         summary.write(&stage.folder.join(format!("epsilon-{epsilon}")))?;
         let own = regret(&summary, OWN);
         let list: Vec<String> =
@@ -66,7 +66,7 @@ pub fn conjecture(stage: &Stage) -> Result<Vec<Claim>> {
 }
 
 /// OnlineUCB with its figure's constants, whose people send their features as they are and noisy rewards.
-fn contestant(name: &str, setting: &Setting, epsilon: f64) -> Result<Stepped> {
+fn prepare(name: &str, setting: &Setting, epsilon: f64) -> Result<Stepped> {
     let Bounds { feature_bound, rewards, dimension, .. } = setting.bounds;
     let bounds = Bounds { feature_bound, rewards, ..Bounds::unit(dimension) };
     let printed = online_ucb::printed_noise(FeatureRewardParams::new(bounds, epsilon, 0.1))?;

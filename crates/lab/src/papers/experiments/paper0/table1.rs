@@ -122,7 +122,7 @@ pub fn table1(stage: &Stage) -> Result<Vec<Claim>> {
     ])
 }
 
-/// What LinUCB plays in one trial, and what it would play on.
+/// Arms that LinUCB plays in one trial, and the sums behind them.
 struct Played {
     features: Vec<Vec<f64>>,
     /// The least eigenvalue of the mean of x x^T over fresh decision sets under the last policy.

@@ -12,7 +12,7 @@ use crate::{
     report::{html as report, summary::Estimate},
 };
 
-/// How the mean gradient of a simulated case comes about; all are at most G = 1 in size.
+/// Mean gradients of simulated cases; all are at most G = 1 in size.
 #[derive(Debug, Clone, Copy)]
 enum Opponent {
     /// `|w - u|`.
@@ -37,7 +37,7 @@ impl Opponent {
     }
 }
 
-/// What came of a simulated case: regret and numeric bound over trials.
+/// Result of a simulated case: regret and numeric bound over trials.
 struct Case {
     what: String,
     regret: Estimate,

@@ -1,4 +1,4 @@
-// What halves of all loops do: they choose by a model, count a report before it leaves, and keep it until it has arrived.
+// The base of all devices: they choose by a model, count a report before it leaves, and keep it until it has arrived.
 
 import { ReticentError } from "./error.js";
 import { recordText } from "./record.js";
@@ -8,20 +8,20 @@ import { fromBase64, toBase64, toBytes, toText } from "./text.js";
 /** The version of the state that an installation keeps. */
 const VERSION = 1;
 
-const NOBODY = new Uint8Array();
+const NO_LEDGER = new Uint8Array();
 
 /** Reports that wait to be sent, at most, and for how many seconds: a report that comes again and again tells the service that it is the same installation. */
 const MOST_UNSENT = 100;
 const LONGEST_UNSENT = 7 * 86_400;
 
-/** What a person accepts unless they say otherwise, as in Rust and Python: in a period epsilon, delta and reports at most, and its seconds at least. */
+/** Limits of a person who gives no others, as in Rust and Python: in a period epsilon, delta and reports at most, and its seconds at least. */
 export const LIMITS = Object.freeze({ epsilon: 8, delta: 1e-5, reports: 1000, period: 86_400 });
 
-/** The name of the method by which halves call their module. Pages do not have it: a report that the module makes is stored before it is given out. */
+/** The name of the method by which devices call their module. Pages do not have it: a report that the module makes is stored before it is given out. */
 export const call = Symbol("call");
 
-// Halves of persons that are gone are given back.
-const abandoned = new FinalizationRegistry(({ engine, half, generation }) => engine.close(half, generation));
+// The memory of devices that are gone is given back.
+const abandoned = new FinalizationRegistry(({ engine, number, generation }) => engine.close(number, generation));
 
 /** A choice that waits for its reward. It holds raw features and stays on the device. */
 export class Choice {
@@ -49,11 +49,11 @@ export class Choice {
   }
 }
 
-/** One person's half of one loop, in a module. */
-export class Half {
+/** One person's device in one loop, in the module. */
+export class BaseDevice {
   #engine;
   #open;
-  #half;
+  #number;
   #generation;
   #loop;
   #storage;
@@ -66,15 +66,14 @@ export class Half {
   #closed = false;
 
   /**
-   * `open` opens the half in the module's present instance, and gives its number. `sealed` is whether its reports are bytes that nobody on the way reads; others
-   * are text.
+   * `open` opens the device in the module's present instance, and gives its number. `sealed` says whether its reports are sealed bytes; others are text.
    */
   constructor(engine, { loop, storage, scope = "", now = Date.now }, open, sealed) {
     this.#engine = engine;
     this.#open = open;
     this.#loop = loop;
     this.#storage = storage ?? indexedDbStorage();
-    // The count belongs to what was asked for, and not to what a message says.
+    // The count belongs to the loop that was asked for, and not to the one that a message names.
     this.#key = JSON.stringify([scope, loop]);
     this.#sealed = sealed;
     this.#now = now;
@@ -82,12 +81,12 @@ export class Half {
   }
 
   #start() {
-    this.#half = this.#open(this.#engine);
+    this.#number = this.#open(this.#engine);
     this.#generation = this.#engine.generation;
-    const held = { engine: this.#engine, half: this.#half, generation: this.#generation };
+    const held = { engine: this.#engine, number: this.#number, generation: this.#generation };
     abandoned.unregister(this);
     abandoned.register(this, held, this);
-    if (this.#modelBytes !== undefined) this.#engine.call("set_model", [this.#half], [this.#modelBytes]);
+    if (this.#modelBytes !== undefined) this.#engine.call("set_model", [this.#number], [this.#modelBytes]);
   }
 
   /** The loop's name. */
@@ -108,7 +107,7 @@ export class Half {
     this.#model = Number(JSON.parse(toText(bytes)).sequence);
   }
 
-  /** Which of the actions to take. Records are plain objects; what the loop's rule does not list is not looked at, and no record is refused. */
+  /** A choice among the actions. Records are plain objects; what the loop's rule does not list is not looked at, and no record is refused. */
   choose(context, actions) {
     if (!Array.isArray(actions)) throw new ReticentError("actions is no list: give a list of actions");
     const list = Array.from(actions, recordText).join(",");
@@ -161,8 +160,8 @@ export class Half {
   }
 
   /**
-   * How many reports this installation may still make, when the period ends (`undefined`: never), how many reports wait to be sent, and how many were
-   * dropped unsent so far, because they were too old or too many.
+   * Reports that this installation may still make, the end of the period (`undefined`: never), reports that wait to be sent, and those dropped unsent so far,
+   * because they were too old or too many.
    */
   async status() {
     const seconds = this.#seconds();
@@ -174,22 +173,22 @@ export class Half {
     return { left: view.getFloat64(0, true), ends, waiting: this.#own(state).length, dropped: state.dropped };
   }
 
-  /** Gives the memory of this half back; it cannot be used any more. */
+  /** Gives the memory of this device back; it cannot be used any more. */
   close() {
     if (this.#closed) return;
     this.#closed = true;
     abandoned.unregister(this);
-    this.#engine.close(this.#half, this.#generation);
+    this.#engine.close(this.#number, this.#generation);
   }
 
-  /** Calls the module, in whose present instance the half is opened again if there is a new one. */
+  /** Calls the module, in whose present instance the device is opened again if there is a new one. */
   [call](name, before, parts, after) {
     if (this.#closed) throw new ReticentError("person is closed: make a new one from the protocol");
     if (this.#generation !== this.#engine.generation) this.#start();
-    return this.#engine.call(name, [this.#half, ...before], parts, after);
+    return this.#engine.call(name, [this.#number, ...before], parts, after);
   }
 
-  /** Reports of halves like this one: a loop that had no shuffler before may have left others. */
+  /** Reports of devices like this one: a loop that had no shuffler before may have left others. */
   #own({ unsent }) {
     return unsent.filter(({ sealed = false }) => sealed === this.#sealed);
   }
@@ -235,7 +234,7 @@ function fresh(state, seconds) {
 
 /** The state of an installation: a new one where there is none. */
 function parse(text) {
-  if (text === undefined) return { ledger: NOBODY, unsent: [], dropped: 0 };
+  if (text === undefined) return { ledger: NO_LEDGER, unsent: [], dropped: 0 };
   let state;
   try {
     state = JSON.parse(text);
