@@ -97,7 +97,7 @@ class Reticent(System):
     learns = "a private linear model, from features"
     durable = "yes: every answer after its commit"
     known = "raw rows until the window's tick; then sums with noise, (1, 1e-6) for ten visits in 30 days, and visits under a keyed hash"
-    binary = Path(os.environ.get("RETICENT", ROOT / "target" / "release" / "reticent"))
+    binary = Path(os.environ.get("RETICENT", ROOT / "target" / "release" / "reticent")).with_name("reticent-server")
 
     @classmethod
     def missing(cls):

@@ -114,9 +114,9 @@ def items(path):
 
 @functools.cache
 def index():
-    """All items of core, lab and server by name."""
+    """All items of the crates that read files, by name."""
     found = {}
-    for folder in ("core", "lab", "server"):
+    for folder in ("core", "device", "lab", "loops", "server"):
         for file in sorted((ROOT / "crates" / folder / "src").rglob("*.rs")):
             for item in items(file.relative_to(ROOT).as_posix()):
                 found.setdefault(item.name, []).append(item)

@@ -9,7 +9,7 @@ import re
 import ranges
 import rust
 
-LOOPS = "crates/server/src/config/params.rs"
+LOOPS = "crates/loops/src/config/params.rs"
 FORMS = {
     "f64": "number",
     "bool": "`true`, `false`",

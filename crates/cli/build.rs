@@ -7,8 +7,8 @@ use std::{fs, path::Path, process::Command};
 
 /// What is built here: the folder of its crate, and the other crates that it is made of.
 const BUILT: [(&str, &[&str]); 2] = [
-    ("cli", &["core", "durable", "lab", "page", "sealed", "server"]),
-    ("python", &["core", "durable", "lab", "page", "sealed"]),
+    ("cli", &["core", "device", "lab", "loops"]),
+    ("python", &["core", "device", "durable", "lab", "loops"]),
 ];
 
 fn main() {

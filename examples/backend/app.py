@@ -121,14 +121,14 @@ def simulate(port, visitors, seed):
 
 def main():
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--service", default="http://127.0.0.1:8080", help="the address of `reticent serve`")
+    options.add_argument("--service", default="http://127.0.0.1:8080", help="the address of `reticent-server serve`")
     options.add_argument("--port", type=int, default=8081, help="the page's port")
     options.add_argument("--visitors", type=int, help="let so many simulated visitors come, and end")
     options.add_argument("--seed", type=int, default=1, help="of the simulated visitors")
     given = options.parse_args()
     key = os.environ.get("RETICENT_KEY")
     if not key:
-        options.error("RETICENT_KEY is not set: give the key that `reticent key new` printed")
+        options.error("RETICENT_KEY is not set: give the key that `reticent-server key new` printed")
     with reticent.Client(given.service, "front", key=key, timeout=1.0) as client, Shop(client, given.port) as shop:
         print(f"http://127.0.0.1:{shop.server_port}/", flush=True)
         if given.visitors is None:

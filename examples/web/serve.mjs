@@ -9,7 +9,7 @@ const { values } = parseArgs({
   options: { service: { type: "string" }, key: { type: "string" }, port: { type: "string", default: "8081" } },
 });
 if (values.service === undefined) {
-  console.error("give --service, the address of `reticent serve`, and --key, a key of role device");
+  console.error("give --service, the address of `reticent-server serve`, and --key, a key of role device");
   process.exit(2);
 }
 const folders = { page: new URL("./", import.meta.url), package: new URL("../../crates/device/npm/js/", import.meta.url) };

@@ -25,7 +25,8 @@ LOOPS = pathlib.Path("/etc/reticent/loops.toml")
 DATA = pathlib.Path("/var/lib/reticent")
 WITNESS = pathlib.Path("/var/lib/reticent-witness")
 BACKUP = pathlib.Path("/var/lib/reticent-backup")
-PLACES = [pathlib.Path("/usr/bin/reticent"), UNIT, SETTINGS, LOOPS.parent, DATA, WITNESS, BACKUP]
+PROGRAMS = [pathlib.Path("/usr/bin/reticent"), pathlib.Path("/usr/bin/reticent-server")]
+PLACES = [*PROGRAMS, UNIT, SETTINGS, LOOPS.parent, DATA, WITNESS, BACKUP]
 
 #: The most that `systemd-analyze security` may find: 10 is a service without any protection.
 EXPOSURE = 1.5
@@ -135,9 +136,9 @@ def free_port():
         return found.getsockname()[1]
 
 
-def reticent(*arguments):
+def server(*arguments):
     """A command of the operator, as the service's user."""
-    return run("runuser", "-u", "reticent", "--", "reticent", *arguments, stderr=subprocess.DEVNULL).strip()
+    return run("runuser", "-u", "reticent", "--", "reticent-server", *arguments, stderr=subprocess.DEVNULL).strip()
 
 
 def check(old, new):
@@ -148,7 +149,8 @@ def check(old, new):
     exposure = run("systemd-analyze", "security", "--offline=yes", UNIT)
     level = float(re.search(r"exposure level.*: ([\d.]+)", exposure)[1])
     assert level <= EXPOSURE, exposure
-    run("reticent", "serve", "--config", LOOPS, "--check")
+    run("reticent-server", "serve", "--config", LOOPS, "--check")
+    run("reticent", "certify", LOOPS)
 
     if Unit.has_systemd:
         # The package has started it with its own settings. A witness moves with the setting.
@@ -164,11 +166,11 @@ def check(old, new):
 
     unit, service = Unit(), Service(port)
     service.ready()
-    key = reticent("key", "new", "--data", DATA, "--role", "admin")
+    key = server("key", "new", "--data", DATA, "--role", "admin")
     service.headers = {"Authorization": f"Bearer {key}"}
     first = service.release(above=0)
     assert (WITNESS / "own").exists()
-    reticent("store", "backup", "--data", DATA, "--to", BACKUP / "store.redb")
+    server("store", "backup", "--data", DATA, "--to", BACKUP / "store.redb")
     for path in [DATA, *DATA.iterdir(), WITNESS, *WITNESS.iterdir(), BACKUP, *BACKUP.iterdir()]:
         status = path.lstat()
         assert status.st_uid == user.pw_uid and not stat.S_IMODE(status.st_mode) & 0o077, path
@@ -189,7 +191,7 @@ def check(old, new):
     unit.stop()
     run("dpkg", "--remove", "reticent")
     assert installed()[1] == "config-files"
-    assert not PLACES[0].exists() and not UNIT.exists()
+    assert not any(program.exists() for program in PROGRAMS) and not UNIT.exists()
     assert [SETTINGS.read_text(), LOOPS.read_text()] == kept
     assert (DATA / "store.redb").exists()
 

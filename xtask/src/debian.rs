@@ -1,7 +1,7 @@
 //! The Debian package, made of files with `dpkg-deb`, and its test.
 //!
 //! `cargo deb` would make the same from a table in `Cargo.toml`, and takes minutes to compile on every clean machine; `dpkg-deb` is on every Debian
-//! already. The test packs the binary that the other tests have built, as it is, so that it costs seconds.
+//! already. The test packs the programs that the other tests have built, as they are, so that it costs seconds.
 
 use std::{
     fs,
@@ -20,7 +20,10 @@ use crate::{
 /// What the package is called where it is skipped or tested.
 const NAME: &str = "Debian package";
 
-/// Why it is skipped on other systems.
+/// The programs of the package: for people at a desk, and for the unit.
+const PROGRAMS: [&str; 2] = ["reticent", "reticent-server"];
+
+/// The reason for which it is skipped on other systems.
 const NO_DEBIAN: &str = "dpkg-deb is missing: this is no Debian";
 
 /// The files of the package: where they are here, where they go, and their mode.
@@ -48,11 +51,17 @@ const FILES: [(&str, &str, u32); 15] = [
 
 /// Builds the package for people: `target/debian/reticent_VERSION_ARCHITECTURE.deb`.
 pub fn build() -> Result<PathBuf, String> {
-    cargo("binary", &["build", "--profile", "dist", "--quiet", "--package", "reticent-cli"])?;
-    let release = binary().with_file_name("../dist/reticent");
-    let stripped = stripped();
-    make_folder(&stripped)?;
-    step("strip", Command::new("strip").arg("-o").arg(&stripped).arg(release))?;
+    let packages = ["--package", "reticent-cli", "--package", "reticent-server"];
+    cargo(
+        "programs",
+        &[&["build", "--profile", "dist", "--quiet", "--bins"][..], &packages].concat(),
+    )?;
+    let (built, stripped) = (binary().with_file_name("../dist"), stripped());
+    for name in PROGRAMS {
+        let to = stripped.join(name);
+        make_folder(&to)?;
+        step("strip", Command::new("strip").arg("-o").arg(to).arg(built.join(name)))?;
+    }
     let package = pack(&tree(&stripped, VERSION)?, VERSION, "xz")?;
     eprintln!("== {}", package.display());
     Ok(package)
@@ -74,9 +83,14 @@ pub fn release() -> Result<Made, String> {
     Ok(Made { files: vec![package], smoke })
 }
 
-/// The binary of the package for people.
+/// The folder with the programs of the package for people.
 fn stripped() -> PathBuf {
-    root().join("target/debian/reticent")
+    root().join("target/debian/programs")
+}
+
+/// The folder with the programs that the tests built.
+fn built() -> PathBuf {
+    binary().with_file_name("")
 }
 
 /// Installs what the test needs and a machine may lack.
@@ -84,15 +98,15 @@ pub fn fetch() -> Result<(), String> {
     if on_path("systemd-analyze") { Ok(()) } else { debian_packages(&["systemd"]) }
 }
 
-/// Installs, starts, upgrades, removes and purges packages of the built binary, where this is a Debian and we are root.
+/// Installs, starts, upgrades, removes and purges packages of the built programs, where this is a Debian and we are root.
 pub fn test(fetched: Result<(), String>) -> Result<(), String> {
     if let Err(problem) = can_install(fetched) {
         return skip(NAME, &problem);
     }
     // A version of its own: the package for people stays where it is.
     let version = format!("{VERSION}~test");
-    let package = pack(&tree(&binary(), &version)?, &version, "none")?;
-    upgrade(&package, &version, &binary())
+    let package = pack(&tree(&built(), &version)?, &version, "none")?;
+    upgrade(&package, &version, &built())
 }
 
 /// Whether this machine can install the package, and if not, why.
@@ -106,10 +120,10 @@ fn can_install(fetched: Result<(), String>) -> Result<(), String> {
     }
 }
 
-/// Installs a package, upgrades it to a later one of the same binary with another file of loops, and purges it.
-fn upgrade(package: &Path, version: &str, binary: &Path) -> Result<(), String> {
+/// Installs a package, upgrades it to a later one of the same programs with another file of loops, and purges it.
+fn upgrade(package: &Path, version: &str, programs: &Path) -> Result<(), String> {
     let later = format!("{version}+upgrade");
-    let second = tree(binary, &later)?;
+    let second = tree(programs, &later)?;
     let loops = second.join("etc/reticent/loops.toml");
     let changed = fs::read_to_string(&loops).map_err(|error| told(&loops, &error))?;
     write(&loops, &format!("# Of the new version.\n{changed}"), 0o644)?;
@@ -118,7 +132,7 @@ fn upgrade(package: &Path, version: &str, binary: &Path) -> Result<(), String> {
 }
 
 /// All files of a package in a folder of its version.
-fn tree(binary: &Path, version: &str) -> Result<PathBuf, String> {
+fn tree(programs: &Path, version: &str) -> Result<PathBuf, String> {
     let tree = root().join("target/debian").join(version);
     if tree.exists() {
         fs::remove_dir_all(&tree).map_err(|error| told(&tree, &error))?;
@@ -126,9 +140,12 @@ fn tree(binary: &Path, version: &str) -> Result<PathBuf, String> {
     for (from, to, mode) in FILES {
         copy(&root().join(from), &tree.join(to), mode)?;
     }
-    let program = tree.join("usr/bin/reticent");
-    copy(binary, &program, 0o755)?;
-    let bytes = fs::read(&program).map_err(|error| told(&program, &error))?;
+    let mut bytes = Vec::new();
+    for name in PROGRAMS {
+        let program = tree.join("usr/bin").join(name);
+        copy(&programs.join(name), &program, 0o755)?;
+        bytes.extend(fs::read(&program).map_err(|error| told(&program, &error))?);
+    }
     let template = root().join("packaging/debian/control");
     let template = fs::read_to_string(&template).map_err(|error| told(&template, &error))?;
     let control = template

@@ -15,6 +15,7 @@
 //! | `cargo xtask package` | packs what is published and compiles it |
 //! | `cargo xtask audit [--quick]` | attacks every guarantee, detects every known mistake, tests the coverage of confidence sets |
 //! | `cargo xtask fuzz [--minutes 10]` | fuzzes every reader of external bytes |
+//! | `cargo xtask bench [--json] [--parts PARTS]` | figures of the service: the options are those of `cargo xtask bench --help` |
 //! | `cargo xtask torture [--minutes 10] [--kills 1000]` | the service under every accident, on both stores, and a checker over its clients' history; with `--kills` until so many processes were killed with -9 |
 //! | `cargo xtask simulate [--events 1000000] [--seed 1]` | loops in simulated time, with failures of every kind, and the same checker |
 //! | `cargo xtask advisories` | security advisories on packages of others, where they can be asked for |
@@ -73,6 +74,7 @@ fn main() -> ExitCode {
             build().and_then(|()| debian::test(debian::fetch()))
         }
         Some("deb") => debian::build().map(|_| ()),
+        Some("bench") => bench(),
         Some("torture") => torture(),
         Some("simulate") => simulate(),
         Some("package") => packages::pack(true),
@@ -83,7 +85,7 @@ fn main() -> ExitCode {
         Some("rooms") => print_rooms(),
         Some("wasm") => wasm::build(wasm::fetch()),
         Some("web") => web(),
-        _ => Err("usage: cargo xtask test | quick [core] [--dependents] | oracles | python | clients | browser | docs | wasm | web | deb [--test] | package | artifacts | release --dry-run | budget [demo] [--enforce] | rooms [FOLDER] | advisories | audit [--quick] | fuzz [--minutes 10] | torture [--minutes 10] [--kills 1000] | simulate [--events 1000000] [--seed 1]"
+        _ => Err("usage: cargo xtask test | quick [core] [--dependents] | oracles | python | clients | browser | docs | wasm | web | deb [--test] | package | artifacts | release --dry-run | budget [demo] [--enforce] | rooms [FOLDER] | advisories | audit [--quick] | fuzz [--minutes 10] | bench [--help] | torture [--minutes 10] [--kills 1000] | simulate [--events 1000000] [--seed 1]"
             .to_string()),
     };
     processor::print_steps();
@@ -151,12 +153,19 @@ fn fuzz(minutes: &str) -> Result<(), String> {
     step("fuzzing", &mut command)
 }
 
+/// Figures of an optimised build of the service.
+fn bench() -> Result<(), String> {
+    let mut command = root_command("cargo");
+    command.args(["run", "--release", "--quiet", "--package", "reticent-trials", "--", "bench"]);
+    step("bench", command.args(env::args().skip(2)))
+}
+
 /// Accidents to a build of the service that has failpoints, for so many minutes and until so many processes were killed; a broken promise is printed and fails.
 fn torture() -> Result<(), String> {
     postgres::expect(&postgres::fetch())?;
     let mut command = root_command("cargo");
     command
-        .args(["test", "--quiet", "--package", "reticent-cli", "--features", "failpoints"])
+        .args(["test", "--quiet", "--package", "reticent-trials", "--features", "failpoints"])
         .args(["--test", "torture", "minutes_of_torture", "--", "--ignored", "--nocapture"]);
     let options =
         [("--minutes", "RETICENT_TORTURE_MINUTES"), ("--kills", "RETICENT_TORTURE_KILLS")];
@@ -167,11 +176,9 @@ fn torture() -> Result<(), String> {
 /// Loops in simulated time, as many seeds as the events take, or one seed. A seed that breaks a promise is printed and fails.
 fn simulate() -> Result<(), String> {
     let mut command = root_command("cargo");
-    command.args(["test", "--workspace", "--quiet", "--test", "simulation", "many_events"]).args([
-        "--",
-        "--ignored",
-        "--nocapture",
-    ]);
+    command
+        .args(["test", "--package", "reticent-trials", "--quiet", "--test", "simulation"])
+        .args(["many_events", "--", "--ignored", "--nocapture"]);
     let options =
         [("--events", "RETICENT_SIMULATION_EVENTS"), ("--seed", "RETICENT_SIMULATION_SEED")];
     hand_on(&options, &mut command)?;

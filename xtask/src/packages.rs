@@ -18,8 +18,8 @@ pub const NAMES: [&str; 7] = [
     "reticent-cli",
 ];
 
-/// The last one is a program; others depend on the rest.
-const PROGRAM: &str = "reticent-cli";
+/// Packages with a program; the first one has no library for others.
+const PROGRAMS: [&str; 2] = ["reticent-cli", "reticent-server"];
 
 /// Packs what is published; if `verify`, unpacks and compiles it too, which finds files that a package needs but does not contain.
 ///
@@ -34,8 +34,8 @@ pub fn pack(verify: bool) -> Result<(), String> {
     step("packages for a registry", &mut command)
 }
 
-/// Packs what is published. A new project depends on all libraries as they were packed and runs the README's program, and the command line is installed from
-/// its package: that compiles all of them, so that verifying them before would compile them twice.
+/// Packs what is published. A new project depends on all libraries as they were packed and runs the README's program, and the programs are installed from
+/// their packages: that compiles all of them, so that verifying them before would compile them twice.
 pub fn release() -> Result<Made, String> {
     pack(false)?;
     let packed = root().join("target/package/package");
@@ -57,25 +57,27 @@ pub fn release() -> Result<Made, String> {
     let mut trial = cargo();
     trial.args(["run", "--quiet", "--package", "trial"]).current_dir(&folder);
     expect_output("a project that depends on the packages", &mut trial, "differentially private")?;
-    let mut install = cargo();
-    install
-        .args(["install", "--quiet", "--debug", "--path", &format!("{PROGRAM}-{VERSION}")])
-        .args(["--root", "installed"])
-        .current_dir(&folder);
-    step("cargo install", &mut install)?;
-    command_line(&folder.join("installed/bin/reticent"))?;
+    for program in PROGRAMS {
+        let mut install = cargo();
+        install
+            .args(["install", "--quiet", "--debug", "--path", &format!("{program}-{VERSION}")])
+            .args(["--root", "installed"])
+            .current_dir(&folder);
+        step("cargo install", &mut install)?;
+    }
+    command_lines(&folder.join("installed/bin"))?;
     let smoke = "a new project runs the README's program; `cargo install`, `privacy sigma`, `serve --check`";
     Ok(Made { files, smoke: Smoke::Passed(smoke) })
 }
 
-/// A price by the accountant, and settings of the service.
-fn command_line(program: &Path) -> Result<(), String> {
-    let mut sigma = root_command(program);
+/// A price by the accountant, and settings of the service, by the programs in a folder.
+fn command_lines(programs: &Path) -> Result<(), String> {
+    let mut sigma = root_command(programs.join("reticent"));
     sigma.args(["privacy", "sigma", "--epsilon", "1", "--delta", "1e-5", "--sensitivity", "1"]);
     expect_output("reticent privacy sigma", &mut sigma, "3.73063163")?;
-    let mut serve = root_command(program);
+    let mut serve = root_command(programs.join("reticent-server"));
     serve.args(["serve", "--config", "examples/loops.toml", "--check"]);
-    expect_output("reticent serve --check", &mut serve, "all loops together")
+    expect_output("reticent-server serve --check", &mut serve, "all loops together")
 }
 
 /// cargo in a profile and a folder that packing and trying share, so that dependencies are compiled once.
@@ -92,15 +94,17 @@ fn cargo() -> std::process::Command {
 /// A workspace in which the registry has our packages as they were unpacked.
 fn workspace_manifest() -> String {
     let patches = NAMES.map(|name| format!("{name} = {{ path = \"{name}-{VERSION}\" }}\n"));
+    let programs = PROGRAMS.map(|name| format!(", \"{name}-{VERSION}\""));
     format!(
-        "[workspace]\nresolver = \"3\"\nmembers = [\"trial\", \"{PROGRAM}-{VERSION}\"]\n\n[patch.crates-io]\n{}",
+        "[workspace]\nresolver = \"3\"\nmembers = [\"trial\"{}]\n\n[patch.crates-io]\n{}",
+        programs.concat(),
         patches.concat()
     )
 }
 
 /// A project that depends on every library, as one from a registry.
 fn trial_manifest() -> String {
-    let libraries = NAMES.iter().filter(|name| **name != PROGRAM);
+    let libraries = NAMES.iter().filter(|name| **name != PROGRAMS[0]);
     let dependencies: String = libraries.map(|name| format!("{name} = \"{VERSION}\"\n")).collect();
     format!(
         "[package]\nname = \"trial\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n[dependencies]\n{dependencies}"

@@ -58,8 +58,14 @@ pub fn promtool() -> Result<PathBuf, String> {
     debian_file("prometheus", "usr/bin/promtool")
 }
 
-/// Installs the Python package as a user would, but in the profile of the tests, and tests it.
+/// Installs the Python package and tests it.
 pub fn package() -> Result<(), String> {
+    install()?;
+    test()
+}
+
+/// Installs the Python package as a user would, but in the profile of the tests.
+pub fn install() -> Result<(), String> {
     let python = python_with(PACKAGE)?;
     step(
         "pip install .",
@@ -69,7 +75,12 @@ pub fn package() -> Result<(), String> {
             .env("MATURIN_PEP517_ARGS", "--profile dev --features shared-builds")
             // The build backend calls `maturin` by name.
             .env("PATH", path_with(PACKAGE)),
-    )?;
+    )
+}
+
+/// Tests the Python package that is installed.
+pub fn test() -> Result<(), String> {
+    let python = python_with(PACKAGE)?;
     let tests = |name: &str, arguments: &[&str]| {
         let mut command = root_command(&python);
         command.args(["-m", "pytest", "-q", "-rs"]).args(arguments);
@@ -152,5 +163,22 @@ mod tests {
             );
         }
         assert!(seen >= 4, "core, durable, loops and lab are parts of the wheel:\n{wheel}");
+    }
+
+    /// A crate that is not listed could change without a mark on the commit that results name.
+    #[test]
+    fn the_commit_is_that_of_all_crates_that_are_built() {
+        let script = std::fs::read_to_string(root().join("crates/cli/build.rs")).unwrap();
+        for name in ["cli", "python"] {
+            let listed = script.split(&format!("(\"{name}\", &[")).nth(1).expect(name);
+            let listed = listed.split(']').next().unwrap().split('"').skip(1).step_by(2);
+            let package = format!("reticent-{name}");
+            let built = tree(&["--package", &package, "--edges", "normal"]);
+            let folder =
+                |line: &str| Some(line.split_once("/crates/")?.1.split(')').next()?.to_string());
+            let mut built: BTreeSet<String> = built.lines().filter_map(folder).collect();
+            assert!(built.remove(name), "{built:?}");
+            assert_eq!(listed.map(String::from).collect::<BTreeSet<_>>(), built, "{name}");
+        }
     }
 }

@@ -1,13 +1,13 @@
 //! The whole test suite: what must pass before a change is merged.
 //!
 //! ```text
-//! lints -> tests -> documentation -> audit -> oracles -> site -> Python package  on the compiler's side
-//! packages of Debian, npm and Python -> WebAssembly, packages for a registry  meanwhile
-//! pages in a browser -> JavaScript package -> clients of the service -> Debian package   from when the binary is built
+//! lints -> build of the tests                        WebAssembly, packages for a registry
+//! tests                                              reference documentation -> Python package installed
+//! audit -> oracles -> site -> Python package         pages in a browser -> JavaScript package -> clients -> Debian package
 //! ```
 //!
-//! Packages come over the network while the compiler works, and what mostly waits runs beside what computes. WebAssembly and the packages for a
-//! registry have target folders of their own, so that no build waits for another.
+//! Two columns share two cores: a compiler often waits for one of its threads, and a test for its clock. Packages of Debian, npm and Python come over the
+//! network while the lints are checked. WebAssembly and the packages for a registry have target folders of their own, so that no build waits for another.
 
 use std::thread;
 
@@ -43,7 +43,7 @@ pub fn run() -> Result<(), String> {
             "--workspace",
             "--all-targets",
             "--features",
-            "reticent-lab/clarabel,reticent-cli/failpoints",
+            "reticent-lab/clarabel,reticent-trials/failpoints",
             "--quiet",
             "--",
             "--deny",
@@ -58,12 +58,20 @@ pub fn run() -> Result<(), String> {
         web::build(&fetched)?;
         packages::pack(false)
     });
-    cargo(
-        "unit, property, documentation and command-line tests",
-        &["test", "--workspace", "--quiet"],
-    )?;
-    join("virtual environments", environments)?;
-    // The command-line tests have built the binary.
+    let tests = ["test", "--workspace", "--quiet"];
+    cargo("build of the tests", &[&tests[..], &["--no-run"]].concat())?;
+    let compiled: Lane = thread::spawn(|| {
+        step(
+            "reference documentation",
+            root_command("cargo")
+                .args(["doc", "--workspace", "--no-deps", "--quiet"])
+                .env("RUSTDOCFLAGS", "--deny warnings"),
+        )?;
+        join("virtual environments", environments)?;
+        python::install()
+    });
+    cargo("unit, property, documentation and command-line tests", &tests)?;
+    join("reference documentation and Python package", compiled)?;
     let service: Lane = thread::spawn(move || {
         browser::pages(browser)?;
         join("WebAssembly and packages", builds)?;
@@ -71,17 +79,11 @@ pub fn run() -> Result<(), String> {
         python::clients()?;
         debian::test(packaged)
     });
-    step(
-        "reference documentation",
-        root_command("cargo")
-            .args(["doc", "--workspace", "--no-deps", "--quiet"])
-            .env("RUSTDOCFLAGS", "--deny warnings"),
-    )?;
     step("audit, the quick part", root_command(binary()).args(["audit", "--quick"]))?;
     python::oracles()?;
     docs::build_and_test()?;
-    join("browser, JavaScript and clients", service)?;
-    python::package()
+    python::test()?;
+    join("browser, JavaScript and clients", service)
 }
 
 /// The result of what ran meanwhile.

@@ -8,7 +8,7 @@ use std::{
 /// The exit code of a process that Ctrl-C ended: 128 plus the number of SIGINT.
 pub const INTERRUPTED: u8 = 130;
 
-/// Why a command did not succeed.
+/// The reason why a command did not succeed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The core refused the input.
@@ -17,9 +17,6 @@ pub enum Error {
     /// The laboratory could not do its work.
     #[error(transparent)]
     Lab(#[from] reticent_lab::Error),
-    /// The service could not do its work.
-    #[error(transparent)]
-    Server(#[from] reticent_server::Error),
     /// A file could not be read.
     #[error("cannot read {path}: {reason}; check the path and its permissions")]
     Unreadable {
@@ -44,6 +41,11 @@ pub enum Error {
         /// Field, line and remedy as the parser gives them.
         reason: String,
     },
+    /// A command of the service, which is another program.
+    #[error(
+        "{0}: got a command of the service; expected one of this program; do `reticent-server {0} ...` with the same arguments"
+    )]
+    OfService(&'static str),
     /// Some trials failed; the others were completed.
     #[error("some trials failed:\n{0}")]
     Partly(String),
@@ -76,9 +78,6 @@ impl Error {
             | Error::Partly(_)
             | Error::Violated(_) => ExitCode::from(1),
             Error::Lab(error) if !error.is_bad_input() => ExitCode::from(1),
-            Error::Server(
-                reticent_server::Error::Store(_) | reticent_server::Error::Unavailable(_),
-            ) => ExitCode::from(1),
             _ => ExitCode::from(2),
         }
     }

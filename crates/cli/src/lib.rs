@@ -60,10 +60,21 @@ enum Command {
     Privacy(commands::privacy::Arguments),
     Schema(commands::schema::Arguments),
     Bench(commands::bench::Arguments),
-    Serve(commands::serve::Arguments),
-    Shuffle(commands::shuffle::Arguments),
-    Key(commands::key::Arguments),
-    Store(commands::store::Arguments),
+    #[command(hide = true, disable_help_flag = true)]
+    Serve(OfService),
+    #[command(hide = true, disable_help_flag = true)]
+    Shuffle(OfService),
+    #[command(hide = true, disable_help_flag = true)]
+    Key(OfService),
+    #[command(hide = true, disable_help_flag = true)]
+    Store(OfService),
+}
+
+/// Arguments of a command that the program `reticent-server` has.
+#[derive(clap::Args)]
+struct OfService {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    _arguments: Vec<std::ffi::OsString>,
 }
 
 fn run(command: Command, kinds: &Kinds) -> Result<Report, Error> {
@@ -79,10 +90,10 @@ fn run(command: Command, kinds: &Kinds) -> Result<Report, Error> {
         Command::Privacy(arguments) => commands::privacy::run(arguments),
         Command::Schema(arguments) => commands::schema::run(arguments),
         Command::Bench(arguments) => commands::bench::run(arguments),
-        Command::Serve(arguments) => commands::serve::run(arguments),
-        Command::Shuffle(arguments) => commands::shuffle::run(arguments),
-        Command::Key(arguments) => commands::key::run(arguments),
-        Command::Store(arguments) => commands::store::run(arguments),
+        Command::Serve(_) => Err(Error::OfService("serve")),
+        Command::Shuffle(_) => Err(Error::OfService("shuffle")),
+        Command::Key(_) => Err(Error::OfService("key")),
+        Command::Store(_) => Err(Error::OfService("store")),
     }
 }
 

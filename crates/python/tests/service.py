@@ -19,12 +19,13 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 BINARY = pathlib.Path(os.environ.get("RETICENT", ROOT / "target" / "debug" / "reticent"))
 
 
-def program():
-    """The built program. A test without it is skipped by name; under CI nothing is skipped, and the test fails."""
-    if not shutil.which(BINARY):
+def program(name="reticent-server"):
+    """A built program. A test without it is skipped by name; under CI nothing is skipped, and the test fails."""
+    binary = BINARY.with_name(name)
+    if not shutil.which(binary):
         refuse = pytest.fail if os.environ.get("CI") == "true" else pytest.skip
-        refuse(f"{BINARY} is missing: cargo build, or give RETICENT")
-    return BINARY
+        refuse(f"{binary} is missing: cargo build, or give RETICENT")
+    return binary
 
 
 class Process:
@@ -47,7 +48,7 @@ class Process:
 
 
 class Service(Process):
-    """`reticent serve`, with its keys."""
+    """`reticent-server serve`, with its keys."""
 
     def __init__(self, folder, loops):
         self.config, self.data = folder / "loops.toml", folder / "data"

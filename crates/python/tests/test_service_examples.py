@@ -90,5 +90,5 @@ def test_the_router_prints_what_its_page_says():
 
 
 def test_the_routers_certificate():
-    printed = subprocess.run([program(), "certify", ROUTER / "loops.toml"], capture_output=True, text=True, check=True).stdout
+    printed = subprocess.run([program("reticent"), "certify", ROUTER / "loops.toml"], capture_output=True, text=True, check=True).stdout
     assert "1.0000" in printed or "epsilon = 1" in printed, printed

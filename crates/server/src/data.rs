@@ -139,7 +139,7 @@ pub(crate) async fn open_seal_key(
 }
 
 /// Opens the key of events. A store that has one does not get another: a repeated question would be a second event, and the place of the right file would be taken.
-pub(crate) async fn open_events_key(folder: &Path, store: &dyn Store) -> Result<Secret> {
+pub async fn open_events_key(folder: &Path, store: &dyn Store) -> Result<Secret> {
     let path = folder.join("events.key");
     if !path.exists() && store.setting(EVENTS_CHECK.into()).await?.is_some() {
         let remedy = "the file is missing: restore the one that this store was made with, or copy it from the folder of another process of the same database; under another key a \
@@ -152,7 +152,7 @@ pub(crate) async fn open_events_key(folder: &Path, store: &dyn Store) -> Result<
 
 /// Opens the keys of the people's hashes. A further process of a database does not begin with others, unless an operator says that those of the database are `lost`: then no
 /// process would charge anybody.
-pub(crate) async fn open_people_keys(
+pub async fn open_people_keys(
     path: &Path,
     store: &dyn Store,
     now: Time,

@@ -1,4 +1,4 @@
-//! A loop with simulated visitors, so that a newcomer sees a private bandit learn within a minute: `reticent serve --demo`.
+//! A loop with simulated visitors, so that a newcomer sees a private bandit learn within a minute: `reticent-server serve --demo`.
 //!
 //! The visitors' taste is fixed and public: [`TASTE`]. The editor's own choice, which the baseline shows, is always politics. Visitors call the service
 //! as anybody does: their visits are charged to the ledger, beyond ten nothing is learnt from them, and every release has its noise.

@@ -1,6 +1,6 @@
 //! # reticent-server
 //!
-//! Private decisions over HTTP, from one binary with an embedded store. `reticent serve` starts it.
+//! Private decisions over HTTP, from one binary with an embedded store. `reticent-server serve` starts it.
 //!
 //! The folders are the way of a request:
 //!
@@ -19,8 +19,7 @@
 //! | [`service`] | all loops of one process with their store: what HTTP calls |
 //! | [`loops`], [`config`] | the crate `reticent-loops`: the file of loops, and pure decisions about a loop's state |
 //! | [`store`] | what is kept, by named transactions: in memory, in redb and in PostgreSQL |
-//! | [`mod@bench`] | the figures of the embedded store |
-//! | [`history`] | whether a store holds what its clients were told, after accidents |
+//! | [`commands`] | the program `reticent-server` |
 //! | [`run`], [`data`] | one process with its folder of data |
 //! | [`control`] | commands to a process that runs |
 //! | [`clock`] | the time, from the system or set by a test |
@@ -40,9 +39,9 @@
 //! **Releases are made by the clock.** There is one step a tick, empty ones included, so that neither visits nor rewards decide when anything is
 //! released; the lemma is in `release/schedule.rs` of the core.
 
-pub mod bench;
 pub mod client;
 pub mod clock;
+pub mod commands;
 pub mod control;
 pub mod data;
 pub mod demo;
@@ -50,7 +49,6 @@ pub mod demo;
 pub mod failpoint;
 #[cfg(not(feature = "failpoints"))]
 mod failpoint;
-pub mod history;
 pub mod http;
 pub mod pages;
 pub mod run;

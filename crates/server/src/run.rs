@@ -26,7 +26,7 @@ use crate::{
     store::{Store, Witness, WitnessPlace, WitnessRecord},
 };
 
-/// What `reticent serve` is told.
+/// What `reticent-server serve` is told.
 pub struct RunOptions {
     /// Checked loops.
     pub plans: Vec<LoopPlan>,

@@ -49,7 +49,7 @@ impl PeopleKeys {
         let earlier: Vec<Secret> = keys.collect();
         if earlier.len() > MOST_EARLIER_KEYS {
             let remedy = format!(
-                "it holds {} keys: give at most {} and leave out earlier ones that are outlived (`reticent key rotate-people --drop-outlived`)",
+                "it holds {} keys: give at most {} and leave out earlier ones that are outlived (`reticent-server key rotate-people --drop-outlived`)",
                 earlier.len() + 1,
                 MOST_EARLIER_KEYS + 1
             );

@@ -10,21 +10,14 @@ pub mod audit;
 pub mod bench;
 pub mod certify;
 pub mod demo;
-pub mod key;
 pub mod learn;
-mod listen;
 pub mod merge;
-mod notify;
-pub mod place;
 pub mod plan;
 pub mod privacy;
 pub mod reproduce;
 pub mod run;
 mod run_loop;
 pub mod schema;
-pub mod serve;
-pub mod shuffle;
-pub mod store;
 
 /// The text of a file the user named.
 fn read(path: &Path) -> Result<String, Error> {
@@ -32,7 +25,7 @@ fn read(path: &Path) -> Result<String, Error> {
         .map_err(|error| Error::Unreadable { path: path.to_path_buf(), reason: error.to_string() })
 }
 
-/// Whether a file holds tables `[loop.<name>]`.
+/// True if a file holds tables `[loop.<name>]`.
 fn is_file_of_loops(text: &str) -> bool {
     text.lines().any(|line| line.trim_start().starts_with("[loop."))
 }

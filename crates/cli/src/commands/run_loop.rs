@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use reticent_lab::{Experiment, Override};
-use reticent_server::config::{Ledger, LoopPlan, ServiceFile};
+use reticent_loops::config::{Ledger, LoopPlan, ServiceFile};
 use serde_json::json;
 
 use super::read;

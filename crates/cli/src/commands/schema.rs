@@ -8,7 +8,7 @@ use reticent_lab::{
     Experiment,
     algorithm::{online::LearnFile, safe::PlanFile},
 };
-use reticent_server::config::ServiceFile;
+use reticent_loops::config::ServiceFile;
 
 use super::privacy::EventFile;
 use crate::{error::Error, report::Report};
@@ -30,7 +30,7 @@ pub struct Arguments {
 enum Kind {
     /// What `run`, `certify` and `audit` read.
     Experiment,
-    /// The loops of a service, which `serve` reads.
+    /// The loops of a service, which `reticent-server serve` reads.
     Loops,
     /// What `learn` reads.
     Learn,

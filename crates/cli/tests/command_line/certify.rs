@@ -123,10 +123,8 @@ fn chain(count: u64) -> String {
 
 /// The same, and a rollback of this number at its end.
 fn chain_with(count: u64, rollback: Option<u64>) -> String {
-    use reticent_server::{
-        loops::{ChainHeader, ChainLine, Rollback, first_chain},
-        secret::digest,
-        store::ReleaseRecord,
+    use reticent_loops::{
+        ChainHeader, ChainLine, Rollback, first_chain, records::ReleaseRecord, secret::digest,
     };
     let (store, life, generation) = ([5; 16], 2, 77);
     let mut chain = first_chain(store, life, generation);

@@ -4,6 +4,7 @@ use std::process::{Command, Output};
 
 mod certify;
 mod data;
+mod loops;
 mod own_kind;
 mod privacy;
 mod reproduce;

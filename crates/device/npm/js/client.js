@@ -111,7 +111,7 @@ export class Client {
     const whole = (one) => new URL(one, globalThis.location?.href).href;
     if (whole(mixed) === whole(this.#base)) {
       throw new ReticentError(
-        `shuffler is ${address}, the address of the server: reports would reach it with their sender; give the address of \`reticent shuffle\``,
+        `shuffler is ${address}, the address of the server: reports would reach it with their sender; give the address of \`reticent-server shuffle\``,
       );
     }
     return (method, path, body, more) => {

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 
 import { Person } from "../js/index.js";
-import { binary, missing, start } from "./parts/service.mjs";
+import { desk, missing, start } from "./parts/service.mjs";
 
 const LOOPS = `
 [loop.front]
@@ -58,7 +58,7 @@ test("reports keep their certificate, and a page that adds less noise than it sa
     await Promise.all(pair.map((lines, index) => writeFile(names[index], `${lines.map(change).join("\n")}\n`)));
     const options = ["--json", "audit", "--protocol", path("protocol.json"), "--confidence", "0.999999", "--reports", ...names];
     try {
-      return JSON.parse(execFileSync(binary, options, { stdio: "pipe" })).audits[0];
+      return JSON.parse(execFileSync(desk, options, { stdio: "pipe" })).audits[0];
     } catch (error) {
       if (error.status !== 1) throw error;
       return JSON.parse(error.stdout).audits[0];

@@ -40,7 +40,7 @@ pub struct EnvironmentToml {
     pub circumstances: Circumstances,
 }
 
-/// The kinds of worlds.
+/// The kinds of environments.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -75,7 +75,7 @@ impl From<WorldToml> for EnvironmentToml {
     }
 }
 
-/// Circumstances are the same key in every world, so they are taken out first: each world can then refuse keys it does not know.
+/// Circumstances are the same key in every environment, so they are taken out first: each environment can then refuse keys it does not know.
 impl<'de> Deserialize<'de> for EnvironmentToml {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
         let mut table = toml::Table::deserialize(deserializer)?;
@@ -174,7 +174,7 @@ pub trait World: Send + Sync {
 /// Starts the environment of one trial from its seed.
 type Start = Box<dyn Fn(u64) -> Result<Box<dyn Environment>> + Send + Sync>;
 
-/// A world that is played round by round.
+/// An environment that is played round by round.
 pub(crate) struct Played {
     pub(crate) start: Start,
     pub(crate) circumstances: Circumstances,
@@ -482,7 +482,7 @@ impl Setting {
 pub(crate) const NOT_COVERED: &str =
     "curves, counts and remarks of the report are made from the file as it is, and are not covered";
 
-/// A world without files.
+/// An environment without files.
 fn played(
     circumstances: Circumstances,
     start: impl Fn(u64) -> Result<Box<dyn Environment>> + Send + Sync + 'static,

@@ -306,7 +306,8 @@ fn complaints(folder: &Path, kinds: &[Kind], goldens: &[Golden]) -> Vec<String> 
         };
         if let Err(error) = again(&fs::read(entry.path()).expect("a golden file")) {
             let error = error.to_string();
-            let remedies = ["update the older program", "use the release of reticent that wrote it"];
+            let remedies =
+                ["update the older program", "use the release of reticent that wrote it"];
             if !remedies.iter().any(|remedy| error.contains(remedy)) {
                 wrong.push(format!("{name} is refused without a remedy: {error}"));
             }

@@ -136,7 +136,7 @@ pub struct LoopParams {
     /// What only loops with a shuffler have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shuffle: Option<super::ShuffleTable>,
-    /// A file with what an earlier loop has released (`reticent store model`), or with public examples, to begin with; relative to the file of
+    /// A file with what an earlier loop has released (`reticent-server store model`), or with public examples, to begin with; relative to the file of
     /// loops.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warm_start: Option<String>,

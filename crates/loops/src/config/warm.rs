@@ -2,7 +2,7 @@
 //!
 //! | file | what it is | what it costs |
 //! | --- | --- | --- |
-//! | `"kind": "reticent model 1"` | what a loop has released, written by `reticent store model` | what the file says that it has cost, in the total for one person |
+//! | `"kind": "reticent model 1"` | what a loop has released, written by `reticent-server store model` | what the file says that it has cost, in the total for one person |
 //! | `"kind": "reticent prior 1"` | examples in the loop's own features, with rewards | nothing: they are nobody's data |
 //!
 //! A model belongs to the features it was learnt with: of two rules from records to vectors the coordinates mean different things, even where there are
@@ -157,7 +157,7 @@ impl WarmStart {
         let (legacy, origin) = match kind.as_deref() {
             Ok(MODEL) => {
                 let file: ModelFile = serde_json::from_slice(&bytes).map_err(|error| {
-                    refuse(format!("{error}: write it again with `reticent store model`"))
+                    refuse(format!("{error}: write it again with `reticent-server store model`"))
                 })?;
                 let (legacy, origin) = model(file, features).map_err(refuse)?;
                 (legacy, Some(origin))
@@ -176,7 +176,7 @@ impl WarmStart {
             }
             Err(_) => {
                 return Err(refuse(format!(
-                    "it is no JSON with a `kind`: give what `reticent store model` wrote, or examples of kind {PRIOR:?}"
+                    "it is no JSON with a `kind`: give what `reticent-server store model` wrote, or examples of kind {PRIOR:?}"
                 )));
             }
         };
@@ -204,7 +204,7 @@ fn model(file: ModelFile, features: &FeaturesPlan) -> Result<(Legacy, Origin), S
     let (units, learners) = (file.origin.units.len(), legacy.events().len());
     if units != learners {
         return Err(format!(
-            "units = {units} of them: it comes from {learners} learners, and names what is protected in each: write it again with `reticent store model`"
+            "units = {units} of them: it comes from {learners} learners, and names what is protected in each: write it again with `reticent-server store model`"
         ));
     }
     Ok((legacy, file.origin))

@@ -115,7 +115,7 @@ class ServiceDevice:
         else:
             if shuffler.address == server.address:
                 raise ReticentError(
-                    f"shuffler is {shuffler.address}, the address of the server: reports would reach it with their sender; give the address of `reticent shuffle`"
+                    f"shuffler is {shuffler.address}, the address of the server: reports would reach it with their sender; give the address of `reticent-server shuffle`"
                 )
             if level is not None:
                 raise ReticentError("level cannot be chosen in a loop with a shuffler: leave it out")

@@ -198,7 +198,7 @@ class Endpoint:
         if isinstance(retries, bool) or not isinstance(retries, int) or not 0 <= retries <= 100:
             raise ReticentError("retries cannot be used: give a whole number from 0 to 100")
         if key is not None and not (key.isascii() and key.isprintable() and key):
-            raise ReticentError("key cannot be used: give it as `reticent key new` printed it")
+            raise ReticentError("key cannot be used: give it as `reticent-server key new` printed it")
         self._tls = ssl.create_default_context(cafile=roots) if parts.scheme == "https" else None
         self._host = host
         self._port = port or (443 if self._tls else 80)

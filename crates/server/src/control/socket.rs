@@ -128,7 +128,7 @@ pub(super) async fn ask(folder: &Path, command: &Command) -> Result<Option<Reply
     match tokio::time::timeout(REPLY_TIME, exchange).await {
         Ok(Ok(reply)) => Ok(Some(reply)),
         _ => Err(Error::Unavailable(format!(
-            "the process that serves from {} did not answer: look at `reticent key list` before you try again",
+            "the process that serves from {} did not answer: look at `reticent-server key list` before you try again",
             folder.display()
         ))),
     }

@@ -178,7 +178,7 @@ impl Guard {
                 _ => "a key of this loop",
             };
             let remedy =
-                format!("use {whose} with the role {names} (`reticent key new` makes one)");
+                format!("use {whose} with the role {names} (`reticent-server key new` makes one)");
             return Err(refused(format!("this call needs the role {names}")).with_remedy(remedy));
         }
         let name = match self.style {

@@ -125,7 +125,7 @@ impl IntoResponse for PersonalizerError {
         match problem.status() {
             StatusCode::UNAUTHORIZED => {
                 problem = problem.with_remedy(
-                    "send a key that was not revoked as `Ocp-Apim-Subscription-Key: rt_...` (`reticent key new` makes one)",
+                    "send a key that was not revoked as `Ocp-Apim-Subscription-Key: rt_...` (`reticent-server key new` makes one)",
                 );
             }
             StatusCode::CONFLICT => {

@@ -51,7 +51,7 @@ fn words(status: StatusCode) -> (&'static str, &'static str, &'static str) {
         StatusCode::UNAUTHORIZED => (
             "urn:reticent:problem:no-key",
             "A key is needed",
-            "send a key that was not revoked as `Authorization: Bearer rt_...` (`reticent key new` makes one)",
+            "send a key that was not revoked as `Authorization: Bearer rt_...` (`reticent-server key new` makes one)",
         ),
         StatusCode::FORBIDDEN => (
             "urn:reticent:problem:not-allowed",

@@ -25,7 +25,7 @@ pub(super) fn sign_in(next: &str, refused: bool) -> String {
             }
             h2 { "No key yet?" }
             p { "On the machine of the service, in its own folder of data:" }
-            pre { code { "reticent key new --data DIR --role admin\nreticent key new --data DIR --loop NAME --role read" } }
+            pre { code { "reticent-server key new --data DIR --role admin\nreticent-server key new --data DIR --loop NAME --role read" } }
             p.quiet { "The key is printed once. The service keeps only its hash." }
         }
     };
@@ -48,7 +48,7 @@ pub(super) fn first_steps(plan: &LoopPlan, host: &str) -> Markup {
         div.begin {
             h3 { "No rank request since this service was started" }
             p { "1. Make a key that may ask and reward:" }
-            pre { code { "KEY=$(reticent key new --data DIR --loop " (name) " --role decide,reward)" } }
+            pre { code { "KEY=$(reticent-server key new --data DIR --loop " (name) " --role decide,reward)" } }
             p { "2. Ask which action to take:" }
             pre { code {
                 "curl http://" (host) "/v1/loops/" (name) "/rank \\\n  -H \"Authorization: Bearer $KEY\" -H 'Content-Type: application/json' \\\n  -d " (quoted(&rank.to_string()))

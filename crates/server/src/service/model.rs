@@ -56,7 +56,7 @@ pub(crate) async fn stored_model(
         return write(store, &life, &head, 0).await;
     };
     let Some(record) = Witness::read(path)? else {
-        let remedy = "there is no such file: give that of `reticent serve --witness`";
+        let remedy = "there is no such file: give that of `reticent-server serve --witness`";
         return Err(Error::invalid("witness", path.display(), remedy));
     };
     let seen = record.heads.get(&life.id).map(|seen| (seen.number, seen.chain));

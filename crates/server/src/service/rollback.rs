@@ -355,7 +355,7 @@ impl Service {
         let (number, name, stored) = (stored.number, &loop_.name, stored.text());
         let accept = format!(
             "Nothing is released. Restore the newer copy; if it is lost, accept the rollback ({cost}): \
-             `reticent store accept-rollback --data DIR --loop {name} --head {stored}`"
+             `reticent-server store accept-rollback --data DIR --loop {name} --head {stored}`"
         );
         (number, accept)
     }

@@ -147,7 +147,7 @@ fn doubt(state: &State, wall: Time) -> String {
     let wall = date_time(wall);
     format!(
         "the clock says {wall}, and by the latest time that is known and what has passed since it is {}: nothing is closed or released. Set the clock right; \
-         if it is, `reticent store accept-time --data DIR --date {}` goes on with it",
+         if it is, `reticent-server store accept-time --data DIR --date {}` goes on with it",
         date_time(state.time),
         wall.get(..10).unwrap_or(&wall)
     )

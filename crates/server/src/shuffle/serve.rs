@@ -32,7 +32,7 @@ use crate::{
     secret::secret_in_file,
 };
 
-/// Options of `reticent shuffle`.
+/// Options of `reticent-server shuffle`.
 pub struct ShuffleOptions {
     /// Checked loops; those without a shuffler are passed over.
     pub plans: Vec<DevicePlan>,

@@ -46,8 +46,9 @@ impl HttpUpstream {
 }
 
 fn read(body: &[u8]) -> Result<News> {
-    let unreadable =
-        || Error::Unavailable("the server's answer cannot be read: update the older program".into());
+    let unreadable = || {
+        Error::Unavailable("the server's answer cannot be read: update the older program".into())
+    };
     let answer: Answer = serde_json::from_slice(body).map_err(|_| unreadable())?;
     let protocol = from_hex(&answer.protocol).and_then(|bytes| bytes.try_into().ok());
     let protocol = protocol.ok_or_else(unreadable)?;

@@ -47,7 +47,7 @@ impl MemoryStore {
     }
 
     /// Everything that is kept, to look at it or to break it in a test.
-    #[cfg(test)]
+    #[cfg(any(test, feature = "planted"))]
     pub(super) fn with<T>(&self, look: impl FnOnce(&mut State) -> T) -> T {
         look(&mut self.shared.lock().unwrap_or_else(PoisonError::into_inner).state)
     }

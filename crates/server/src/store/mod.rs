@@ -12,6 +12,7 @@
 //! | `disk` | private files and durable names |
 //! | `refusal` | errors that every store gives in the same words, and checks that every store makes |
 //! | `witness` | a file on another filesystem that shows whether the store was rolled back |
+//! | `planted` | stores with a mistake, for tests and checkers |
 //! | `contract` | tests that hold for every store |
 //!
 //! A transaction is all or nothing, and durable when its future is ready. It begins when the future is first polled, and a caller who goes away
@@ -27,6 +28,8 @@ mod disk;
 mod fault;
 mod lease;
 mod memory;
+#[cfg(any(test, feature = "planted"))]
+pub mod planted;
 mod portable;
 #[cfg(not(test))]
 mod postgres;
@@ -54,7 +57,12 @@ pub use witness::{Agreement, Witness, WitnessHead, WitnessRecord, compare};
 
 use std::{future::Future, path::PathBuf, pin::Pin};
 
-use crate::{Result, clock::Time};
+use crate::{Result, clock::Time, loops::StoredAnswer};
+
+/// Reads the stored answer of an event, of any version.
+pub fn read_answer(bytes: &[u8]) -> Result<StoredAnswer> {
+    row::decode(bytes)
+}
 
 /// The last slot that can be closed: PostgreSQL has numbers of 63 bits, and one slot must stay open.
 pub const LAST_SLOT: u64 = i64::MAX as u64 - 1;

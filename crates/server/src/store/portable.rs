@@ -37,7 +37,8 @@ pub(super) const UNCHECKED: &str = "(unchecked)";
 pub(crate) fn retired_remedy(place: &str) -> String {
     match place {
         UNCHECKED => {
-            "it is a copy that was not checked to its end: repeat `reticent store copy`".into()
+            "it is a copy that was not checked to its end: repeat `reticent-server store copy`"
+                .into()
         }
         place => format!("it was moved to {place}: serve from there"),
     }

@@ -3,7 +3,7 @@
 //   cargo xtask browser
 //   cd crates/server/tests/browser && npm ci && node pages.js [--screenshots FOLDER] [--seconds 60]
 //
-// RETICENT names the binary (default: target/debug/reticent), CHROMIUM the browser (default: /usr/bin/chromium). With --screenshots it also leaves
+// RETICENT names the desk program (default: target/debug/reticent), beside which that of the service lies, CHROMIUM the browser (default: /usr/bin/chromium). With --screenshots it also leaves
 // pictures and the certificate as PDF. docs/figures/dashboard.png is its dashboard.png: the dashboard of an admin key so many seconds after the first lift.
 import { chromium } from "playwright-core";
 import { spawn, execFileSync } from "node:child_process";
@@ -11,7 +11,7 @@ import { createInterface } from "node:readline";
 import { existsSync, mkdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { fileURLToPath } from "node:url";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import assert from "node:assert/strict";
 
 const option = (name) => {
@@ -19,11 +19,12 @@ const option = (name) => {
   return at < 0 ? undefined : process.argv[at + 1];
 };
 const root = fileURLToPath(new URL("../../../../", import.meta.url));
-const reticent = process.env.RETICENT ?? join(process.env.CARGO_TARGET_DIR ?? join(root, "target"), "debug/reticent");
+const desk = process.env.RETICENT ?? join(process.env.CARGO_TARGET_DIR ?? join(root, "target"), "debug/reticent");
+const server = join(dirname(desk), "reticent-server");
 const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
 const pictures = option("--screenshots");
 const seconds = Number(option("--seconds") ?? 0);
-for (const path of [reticent, executablePath]) assert.ok(existsSync(path), `${path} is missing`);
+for (const path of [server, executablePath]) assert.ok(existsSync(path), `${path} is missing`);
 if (pictures) mkdirSync(pictures, { recursive: true });
 
 // A machine that does other things too is slow: what comes is waited for, and what never comes fails.
@@ -31,7 +32,7 @@ const PATIENCE = 180_000;
 
 /** The service, with its address and the key that it prints; further keys are made beside it, as an operator does. */
 const start = async () => {
-  const child = spawn(reticent, ["serve", "--demo", "--listen", "127.0.0.1:0"], { stdio: ["ignore", "ignore", "pipe"] });
+  const child = spawn(server, ["serve", "--demo", "--listen", "127.0.0.1:0"], { stdio: ["ignore", "ignore", "pipe"] });
   process.on("exit", () => child.kill("SIGKILL"));
   let address, admin;
   await new Promise((resolve, reject) => {
@@ -45,7 +46,7 @@ const start = async () => {
     });
   });
   const data = join(tmpdir(), `reticent-demo-${child.pid}`);
-  const read = execFileSync(reticent, ["key", "new", "--data", data, "--loop", "news", "--role", "read"], { encoding: "utf8" }).trim();
+  const read = execFileSync(server, ["key", "new", "--data", data, "--loop", "news", "--role", "read"], { encoding: "utf8" }).trim();
   return { child, data, address, admin, read };
 };
 

@@ -1,4 +1,4 @@
-"""A `reticent serve` process of the built binary, with its keys."""
+"""A `reticent-server serve` process of the built binary, with its keys."""
 
 import functools
 import os
@@ -12,7 +12,8 @@ import time
 import requests
 
 ROOT = pathlib.Path(__file__).resolve().parents[4]
-BINARY = os.environ.get("RETICENT", ROOT / "target" / "debug" / "reticent")
+# RETICENT names the desk program; that of the service lies beside it.
+BINARY = pathlib.Path(os.environ.get("RETICENT", ROOT / "target" / "debug" / "reticent")).with_name("reticent-server")
 
 # Events of `brief` close within three seconds, so that tests can be late; those of `home` stay open.
 LOOPS = """

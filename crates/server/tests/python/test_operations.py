@@ -34,7 +34,7 @@ set -e
 cd "$TEST_FOLDER"
 case "$1" in
 start)
-    reticent serve --config loops.toml --data "$TEST_FOLDER/data" --witness witness/heads --listen "$TEST_LISTEN" $RETICENT_OPTIONS 2> log > /dev/null < /dev/null &
+    reticent-server serve --config loops.toml --data "$TEST_FOLDER/data" --witness witness/heads --listen "$TEST_LISTEN" $RETICENT_OPTIONS 2> log > /dev/null < /dev/null &
     echo $! > pid
     for _ in $(seq 200); do
         if grep -q '^serving' log; then exit 0; fi
@@ -64,7 +64,8 @@ class Operator:
         }.items():
             (tools / name).write_text(text)
             (tools / name).chmod(0o755)
-        (tools / "reticent").symlink_to(Path(BINARY).resolve())
+        for binary in (BINARY, BINARY.with_name("reticent")):
+            (tools / binary.name).symlink_to(binary.resolve())
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.listen = f"127.0.0.1:{free.getsockname()[1]}"

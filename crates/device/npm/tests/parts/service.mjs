@@ -2,10 +2,12 @@
 
 import { execFileSync, spawn } from "node:child_process";
 import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-export const binary = process.env.RETICENT ?? fileURLToPath(new URL("../../../../../target/debug/reticent", import.meta.url));
+export const desk = process.env.RETICENT ?? fileURLToPath(new URL("../../../../../target/debug/reticent", import.meta.url));
+// The program of the service lies beside that for a desk.
+export const binary = join(dirname(desk), "reticent-server");
 
 /** Why the service cannot be tested with, if it cannot. Under CI=true it has to. */
 export function missing(config) {

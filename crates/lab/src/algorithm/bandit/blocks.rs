@@ -283,7 +283,7 @@ impl BlockPlayed {
         self.learner.regularizer().map(|(regularizer, _)| regularizer)
     }
 
-    /// One trial in any world that plays whole blocks.
+    /// One trial in any environment that plays whole blocks.
     fn play(
         &self,
         blocks: &mut dyn Blocks,

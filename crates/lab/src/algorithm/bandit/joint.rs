@@ -1,7 +1,7 @@
 //! `kind = "joint"`: a trusted curator, from lines in a TOML file to core's learner on simulation noise.
 //!
 //! In `paper` mode there are two: the trees of Shariff and Sheffet, by the name of their mechanism, and the public code of Chowdhury and
-//! Zhou in worlds whose arms share a constant. `printed` mode has the former with the constants of the text.
+//! Zhou in environments whose arms share a constant. `printed` mode has the former with the constants of the text.
 
 use std::{path::PathBuf, sync::Arc};
 

@@ -15,7 +15,7 @@
 //! | `contributions` | people who return, and how often what they tell is learnt from |
 //! | `linucb` | `kind = "linucb"`: no privacy |
 //! | `joint` | `kind = "joint"`: a trusted curator |
-//! | `blocks`, `joint_blocks` | both of them, played in whole blocks between releases, where the world allows it |
+//! | `blocks`, `joint_blocks` | both of them, played in whole blocks between releases, where the environment allows it |
 //! | `in_blocks` | learners that play one arm for many people, where arms are fixed |
 //! | `public_code` | the public code of a publication, for comparison |
 //! | `local` | `kind = "local"` and `kind = "ldp_linucb"`: the protocol in two halves |
@@ -27,7 +27,7 @@
 //! | `stepped` | what makes an algorithm of a player |
 //!
 //! All run the learners of core, person by person and message by message, on simulation noise; `blocks` hands them the sums of many people
-//! at once. A new algorithm is one file beside these and one entry of `algorithms!`; a new world is one file and one variant of [`WorldToml`].
+//! at once. A new algorithm is one file beside these and one entry of `algorithms!`; a new environment is one file and one variant of [`WorldToml`].
 
 #[cfg(test)]
 mod block_tests;

@@ -43,9 +43,9 @@ pub(super) use server::ReportStep;
 pub use server::storage;
 pub use take::Taken;
 
-pub(crate) use row::Row;
-pub(crate) use server::ReportServer;
-pub(crate) use take::name_of;
+pub use row::Row;
+pub use server::ReportServer;
+pub use take::name_of;
 
 use super::{
     Service,

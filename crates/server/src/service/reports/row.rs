@@ -9,7 +9,7 @@ const VERSION: u8 = 1;
 
 /// A message of one call, which is counted at once.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) enum Row {
+pub enum Row {
     /// A report of a device.
     Report(Report),
     /// The reports of a shuffler's batch that were sealed to this server, opened.
@@ -29,7 +29,8 @@ impl Row {
             .map_err(|_| Error::store("a report cannot be written"))
     }
 
-    pub(crate) fn decode(bytes: &[u8]) -> Result<Self> {
+    /// Reads a stored row of any version.
+    pub fn decode(bytes: &[u8]) -> Result<Self> {
         match bytes.split_first() {
             Some((&VERSION, rest)) => match postcard::take_from_bytes(rest) {
                 Ok((row, [])) => Ok(row),

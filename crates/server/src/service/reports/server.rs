@@ -17,8 +17,10 @@ use crate::{
 };
 
 /// The sums of reports, which publish models.
-pub(crate) enum ReportServer {
+pub enum ReportServer {
+    /// Of the local protocol.
     Local(Box<Server>),
+    /// Of the shuffled protocol.
     Shuffled(Box<ShuffleServer>),
 }
 
@@ -51,8 +53,8 @@ impl ReportServer {
         })
     }
 
-    /// As it was saved.
-    pub(crate) fn load(plan: &DevicePlan, state: &[u8]) -> Result<Self> {
+    /// The learner as it was saved.
+    pub fn load(plan: &DevicePlan, state: &[u8]) -> Result<Self> {
         Ok(match &plan.learner {
             DeviceLearner::Local { protocol, .. } => {
                 ReportServer::Local(protocol.load_server(state)?.into())
@@ -70,7 +72,8 @@ impl ReportServer {
         }
     }
 
-    pub(crate) fn publish(&mut self) -> Result<Model> {
+    /// The next model.
+    pub fn publish(&mut self) -> Result<Model> {
         Ok(match self {
             ReportServer::Local(server) => server.publish()?,
             ReportServer::Shuffled(server) => server.publish()?,

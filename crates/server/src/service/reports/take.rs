@@ -97,7 +97,7 @@ impl Service {
 }
 
 /// The bits that a report is recognised by.
-pub(crate) fn name_of(report: &Report) -> EventHash {
+pub fn name_of(report: &Report) -> EventHash {
     let [high, low] = report.id();
     ((u128::from(high) << 64) | u128::from(low)).to_be_bytes()
 }

@@ -229,7 +229,7 @@ async fn a_model_of_decisions_is_no_person_s_cost() {
         std::fs::write(&path, broken).unwrap();
         let message = refusal(&text);
         assert!(message.contains("loop.home.warm_start") && message.contains(words), "{message}");
-        assert!(message.contains("`reticent store model`"), "{message}");
+        assert!(message.contains("`reticent-server store model`"), "{message}");
     }
 }
 

@@ -5,7 +5,6 @@
 //! | `checks` | the suite: one property a check |
 //! | `erasure`, `generations` | its checks of erasure, and of generations with their ledger |
 //! | `releases` | its checks of the list of releases |
-//! | `planted` | stores with a mistake, each of which the suite must find |
 //! | `snapshot` | everything readable of a store, to compare |
 //! | `property` | random operations on the model, redb and PostgreSQL, with failures and reopening in between |
 //! | `moving` | random operations, then a move to another store |
@@ -15,13 +14,12 @@ mod checks;
 mod erasure;
 mod generations;
 mod moving;
-pub(crate) mod planted;
 mod property;
 mod releases;
 pub(crate) mod sample;
 pub(crate) mod snapshot;
 
-use super::{MemoryStore, PostgresStore, RedbStore, postgres::testing::cluster};
+use super::{MemoryStore, PostgresStore, RedbStore, planted, postgres::testing::cluster};
 
 #[tokio::test]
 async fn the_model_keeps_the_contract() {

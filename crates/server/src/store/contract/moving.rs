@@ -155,7 +155,7 @@ async fn two_moves_go_to_one_place_and_what_was_not_checked_is_not_served() {
     // A process dies between writing the target and comparing it.
     store.tamper("update store set retired = '(unchecked)'").await;
     let refused = PostgresStore::open(&url).await.err().unwrap().to_string();
-    assert!(refused.contains("repeat `reticent store copy`"), "{refused}");
+    assert!(refused.contains("repeat `reticent-server store copy`"), "{refused}");
     let epoch = store.head(life).await.unwrap().epoch;
     store.begin().await.unwrap();
     let opened = PostgresStore::open(&url).await.unwrap();

@@ -179,7 +179,7 @@ impl PostgresStore {
     }
 
     /// The identity of the store in a database, if there is one; nothing is made.
-    pub(crate) async fn identity(url: &str) -> Result<Option<StoreId>> {
+    pub async fn identity(url: &str) -> Result<Option<StoreId>> {
         let connections = Arc::new(Connections::new(Address::parse(url)?)?);
         let id = connections.read(|on| {
             Box::pin(async move {

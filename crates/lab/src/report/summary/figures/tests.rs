@@ -245,7 +245,15 @@ fn figures_that_have_nothing_to_show_as_asked_are_drawn_otherwise() {
 fn a_picture_that_is_too_large_is_refused() {
     let mut drawn = summary("").regret();
     drawn.size = Some((4000, 4000));
-    assert!(drawn.picture().unwrap().png().unwrap_err().to_string().contains("; expected at most 1.1e8 for a PNG; "));
+    assert!(
+        drawn
+            .picture()
+            .unwrap()
+            .png()
+            .unwrap_err()
+            .to_string()
+            .contains("; expected at most 1.1e8 for a PNG; ")
+    );
 }
 
 #[test]
