@@ -12,7 +12,7 @@ pub(super) const SEED: u64 = 23;
 const TUNING_SEED: u64 = 1023;
 
 /// The entry of a grid with the least mean regret, as a geometric mean over the settings, each with its number of rounds.
-pub(super) fn tune<C: Copy, S>(
+pub(super) fn tune<C: Clone, S>(
     grid: &[C],
     settings: &[(S, u64)],
     trials: u64,
@@ -22,7 +22,7 @@ pub(super) fn tune<C: Copy, S>(
     for (setting, rounds) in settings {
         let entries = grid.iter().enumerate();
         let algorithms = entries
-            .map(|(index, choice)| enter(setting, *rounds, index.to_string(), *choice))
+            .map(|(index, choice)| enter(setting, *rounds, index.to_string(), choice.clone()))
             .collect::<Result<Vec<_>>>()?;
         let experiment = Experiment::of("tuning", *rounds, trials, TUNING_SEED, algorithms)?;
         let summary = experiment.simulate(|_, _| ())?;
@@ -32,7 +32,7 @@ pub(super) fn tune<C: Copy, S>(
     }
     let scored = scores.iter().enumerate();
     let best = scored.min_by(|one, two| one.1.total_cmp(two.1)).map_or(0, |(index, _)| index);
-    Ok(grid[best])
+    Ok(grid[best].clone())
 }
 
 /// Mean with its standard error; median; 95 % quantile.

@@ -189,7 +189,7 @@ fn algorithms(
     let Noises { curator, shuffler } = &Noises::new(problem.epsilon)?;
     let mut all = vec![
         joint(problem, DEFAULT.into(), None)?,
-        joint(problem, JOINT.into(), Some(tuned.joint))?,
+        joint(problem, JOINT.into(), Some(tuned.joint.clone()))?,
         in_episodes(PUBLISHED, curator, Strategy::Published, (0.0, 4.0)),
         in_episodes(ELIMINATION, curator, Strategy::Elimination, tuned.elimination),
         in_episodes(OPTIMISM, curator, Strategy::Optimism, tuned.optimism),

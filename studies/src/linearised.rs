@@ -212,7 +212,7 @@ impl<N: Noise> Player for Linearised<N> {
 }
 
 /// Parameters of a [`LinearisedLocal`].
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct LinearisedLocalParams {
     /// Law of the arms.
     pub(super) bounds: Bounds,
@@ -241,7 +241,7 @@ impl LinearisedLocalParams {
         };
         let Budget { epsilon, delta } = self.privacy;
         let report = ReportParams::new(bounds, epsilon, delta);
-        Ok(LocalParams { rule: self.rule, ..LocalParams::from(report) }.check()?)
+        Ok(LocalParams { rule: self.rule.clone(), ..LocalParams::from(report) }.check()?)
     }
 
     pub(super) fn start(&self, plan: &LocalPlan, seed: u64) -> Result<LinearisedLocal> {
@@ -249,7 +249,7 @@ impl LinearisedLocalParams {
         let model = Arc::new(server.publish()?);
         let noise = FastNoise::seeded(seed);
         Ok(LinearisedLocal {
-            params: *self,
+            params: self.clone(),
             plan: plan.clone(),
             server,
             model,

@@ -181,7 +181,10 @@ mod tests {
 
     #[test]
     fn a_choice_is_its_name_where_the_parser_reads_it_so() {
-        assert_eq!(names(&of::<Rule>("")), ["certified", "tuned", "thompson", "fixed"]);
+        assert_eq!(
+            names(&of::<Rule>("")),
+            ["certified", "tuned", "thompson", "fixed", "two_level"]
+        );
         assert_eq!(names(&of::<Schedule>("")), ["every_round", "clock", "capped_geometric"]);
         assert_eq!(names(&of::<Method>("")), ["reduction", "coordinatewise", "sum"]);
         // A table of any of them has its parameters, and no others.

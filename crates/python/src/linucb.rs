@@ -97,7 +97,7 @@ impl LinUcb {
             Bounds { feature_bound, rewards, intercept, structure, ..Bounds::unit(dimension) };
         let rule = parameter_or("rule", rule, Rule::default())?;
         let params = LinUcbParams {
-            rule,
+            rule: rule.clone(),
             regularizer,
             restart_every,
             forget,

@@ -62,7 +62,7 @@ fn exact_sums_decide_as_the_dense_learner_does() {
                 restart_every: Some(1500),
                 ..LinUcbParams::new(bounds(structure))
             };
-            let dense = LinUcbParams { bounds: params.bounds.embedded(), ..params };
+            let dense = LinUcbParams { bounds: params.bounds.embedded(), ..params.clone() };
             let (mut one, mut two) = (params.check().unwrap(), dense.check().unwrap());
             let mut noise = Seeded(5);
             for round in 0..2500 {
@@ -300,7 +300,7 @@ fn a_curator_in_blocks_learns_saves_and_restarts() {
     for structure in [PURE, HYBRID] {
         for rule in [Rule::default(), Rule::THOMPSON] {
             let params = JointParams {
-                rule,
+                rule: rule.clone(),
                 window: Some(RewardWindow::Decisions(5)),
                 restart_every: Some(400),
                 schedule: Schedule::EveryRound,

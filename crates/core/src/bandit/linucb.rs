@@ -53,7 +53,7 @@ const LARGEST: f64 = 1e50;
 /// assert!((learner.policy().theta()[1] - 0.9).abs() < 0.01);
 /// # Ok::<(), reticent::Error>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinUcbParams {
     /// Bounds that features and rewards are clipped to. Where rewards are unbounded, give a bound that they exceed with a probability that does not
@@ -119,6 +119,10 @@ impl LinUcbParams {
         self.schedule.check()?;
         let forgets = self.forget.is_some();
         let rule = self.rule.without_noise(&self.bounds, self.regularizer, forgets)?;
+        let each =
+            matches!(self.rule, Rule::TwoLevel { .. }) && self.schedule == Schedule::EveryRound;
+        let remedy = "two_level solves anew for each policy: give schedule = capped_geometric";
+        refuse_if(each, "schedule", self.schedule, remedy)?;
         let remedy = "give a whole number of rewards above 0";
         refuse_if(self.restart_every == Some(0), "restart_every", 0, remedy)?;
         let (norm, reward) = (self.bounds.feature_bound, self.bounds.half_range());
@@ -136,7 +140,7 @@ impl LinUcbParams {
         let next = self.schedule.first();
         let kept = self.half_life()?.map(|half_life| half_life.kept_after(1));
         let regression = self.regression(ridge);
-        let mut learner = LinUcb { params: *self, regression, next, ridge, rule, kept };
+        let mut learner = LinUcb { params: self.clone(), regression, next, ridge, rule, kept };
         learner.widen();
         Ok(learner)
     }
@@ -302,12 +306,21 @@ impl LinUcb {
     fn refresh_if_due(&mut self) {
         if self.params.schedule == Schedule::EveryRound || self.rounds() >= self.next {
             self.next = self.params.schedule.next(self.rounds());
-            self.regression.refresh();
-            self.widen();
+            self.refresh();
             if let Some(kept) = self.kept {
                 self.regression.forget(kept);
             }
         }
+    }
+
+    /// Makes the policy anew from the sums.
+    fn refresh(&mut self) {
+        let (gram, moment) = (self.regression.gram(), self.regression.moment());
+        match self.rule.policy(gram, moment, self.rounds()) {
+            Some(policy) => self.regression.follow(policy),
+            None => self.regression.refresh(),
+        }
+        self.widen();
     }
 
     /// With restarts, forgets everything when a life is over.
@@ -331,7 +344,7 @@ impl LinUcb {
 
     /// The whole state; protect these bytes as the data itself.
     pub fn save(&self) -> Vec<u8> {
-        let (params, regression) = (self.params, self.regression.clone());
+        let (params, regression) = (self.params.clone(), self.regression.clone());
         wire::save(wire::kinds::LINUCB, &Saved { params, regression, next: self.next })
     }
 

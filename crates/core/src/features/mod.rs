@@ -8,6 +8,7 @@
 //! | `encoding`, `turn` | one feature as coordinates: ranges, categories, hashed words, cycles, bins |
 //! | `numbers`, `products`, `fourier` | public maps of the numbers: monomials, random Fourier features |
 //! | `parts` | products of factors, and their public weights |
+//! | `levels` | which coordinates are the constant, main effects and crosses, and the monomials of their products |
 //! | `params`, `table`, `packed` | the rule as a file writes it, and as bytes hold it |
 //! | `plan`, `writer` | the rule checked; vectors and their names |
 //! | `projection` | a public random projection to fewer coordinates |
@@ -47,6 +48,7 @@
 mod encoding;
 mod fourier;
 mod json;
+mod levels;
 #[cfg(any(little, test))]
 #[cfg_attr(not(little), allow(dead_code))]
 mod map;
@@ -70,6 +72,7 @@ mod writer;
 pub use encoding::{Coordinate, Encoder, Encoding, MOST_BUCKETS, Outcome, number};
 pub use fourier::Fourier;
 pub use json::{members_from_json, records_from_json};
+pub use levels::{Cells, Level, LevelPart, Levels, Monomials};
 #[cfg(little)]
 pub use map::Map;
 use numbers::Numbers;

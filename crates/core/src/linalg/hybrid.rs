@@ -171,7 +171,6 @@ impl HybridRidge {
     }
 
     /// The sums of `x x^T`.
-    #[cfg(test)]
     pub(crate) fn gram(&self) -> &[f64] {
         &self.gram
     }

@@ -25,10 +25,13 @@ pub fn figures() -> Result<Vec<Figure>> {
         ..JointToml::new(budget)
     };
     let certified = Some(Rule::CERTIFIED);
-    let linucb = |name: &str| LinUcbToml { rule: certified, ..LinUcbToml::named(name) };
+    let linucb = |name: &str| LinUcbToml { rule: certified.clone(), ..LinUcbToml::named(name) };
     let variants = [
         ("NonPrivate", Algorithm::Linucb(linucb("NonPrivate"))),
-        ("certified", Algorithm::Joint(JointToml { rule: certified, ..JointToml::new(budget) })),
+        (
+            "certified",
+            Algorithm::Joint(JointToml { rule: certified.clone(), ..JointToml::new(budget) }),
+        ),
         ("the default", Algorithm::Joint(JointToml::new(budget))),
         ("Gaussian", Algorithm::Joint(published(PublishedNoise::GaussianTree))),
         ("Wishart", Algorithm::Joint(published(PublishedNoise::Wishart))),

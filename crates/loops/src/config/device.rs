@@ -177,7 +177,7 @@ impl LoopParams {
         };
         let protocol = ProtocolParams { report, period, ..params }.check()?;
         let report = protocol.params().report.clone();
-        let local = LocalParams { rule: self.learner.rule, late_models, ..report.into() };
+        let local = LocalParams { rule: self.learner.rule.clone(), late_models, ..report.into() };
         let plan = protocol.local(&local)?;
         Ok(DeviceLearner::Local { protocol: Box::new(protocol), plan })
     }
@@ -293,7 +293,7 @@ impl LoopParams {
         let params = ShuffleParams {
             honest: Some(table.honest.unwrap_or(table.batch / 2)),
             contributions_per_person: visits,
-            rule: self.learner.rule,
+            rule: self.learner.rule.clone(),
             ..ShuffleParams::new(bounds, privacy.epsilon, privacy.delta, table.batch, aggregation)
         };
         let plan = params.check().map_err(|error| within(name, error.into()))?;
@@ -409,7 +409,7 @@ impl DevicePlan {
             reward.range,
             shuffle.map(|table| (table.batch, table.honest, table.mode)),
             &self.local().params().report.levels,
-            self.params.learner.rule,
+            self.params.learner.rule.clone(),
             self.tick,
             self.features.params(),
         );

@@ -387,7 +387,7 @@ impl JsonSchema for Period {
 }
 
 /// How a loop learns.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[schemars(transform = add_alias)]
 pub struct LearnerParams {

@@ -126,7 +126,7 @@ impl LoopParams {
         };
         params.schedule = Schedule::Clock;
         params.horizon = self.learner.horizon;
-        params.rule = self.learner.rule;
+        params.rule = self.learner.rule.clone();
         if let Ledger::Person { most, .. } = ledger {
             params.contributions_per_person = most.into();
         }
@@ -194,7 +194,7 @@ impl LoopParams {
 
     /// Milliseconds of a tick, and the half-life in ticks.
     fn ticks(&self, name: &str) -> Result<(u64, Option<f64>)> {
-        let learner = self.learner;
+        let learner = self.learner.clone();
         if let (Some(forget), Some(_)) = (learner.forget, learner.horizon) {
             let remedy =
                 "learning has no end if it forgets: leave one of `forget` and `horizon` out";
@@ -269,7 +269,7 @@ impl LoopPlan {
             self.tick,
             learner.forget,
             learner.horizon,
-            learner.rule,
+            learner.rule.clone(),
             self.features.params(),
         );
         match &self.warm_start {

@@ -174,7 +174,10 @@ impl JointParams {
         }
         let proved = matches!(self.rule, Rule::Certified { .. } | Rule::Regularized { .. });
         let remedy = "its set is proved for Gaussian noise of a stream: with reports, give tuned, thompson or fixed";
-        refuse_if(proved, "rule", self.rule, remedy)?;
+        refuse_if(proved, "rule", &self.rule, remedy)?;
+        let unmeasured = matches!(self.rule, Rule::TwoLevel { .. });
+        let remedy = "it is for the noise of a stream: with reports, give tuned or thompson; or leave the mechanism out";
+        refuse_if(unmeasured, "rule", &self.rule, remedy)?;
         let remedy = "reports are calibrated to the budget by their own randomiser: leave it out, or take blt";
         refuse_if(self.calibration.is_some(), "calibration", "given", remedy)?;
         refuse_if(self.split.is_some(), "split", self.split.unwrap_or_default(), remedy)
@@ -189,7 +192,7 @@ impl JointParams {
         let remedy = "changes are looked for block by block: give `shared = 0`, or leave `detect_changes` out";
         refuse_if(self.bounds.structure.shared > 0, "detect_changes", true, remedy)?;
         let remedy = "its set is proved for releases that are not selected: with `detect_changes`, give tuned or fixed";
-        refuse_if(self.rule.is_certified(), "rule", self.rule, remedy)
+        refuse_if(self.rule.is_certified(), "rule", &self.rule, remedy)
     }
 
     /// The half-life on this schedule, if there is one.

@@ -198,7 +198,7 @@ fn what_is_out_of_range_is_clipped_and_said() {
 #[test]
 fn bad_input_is_refused_and_changes_nothing() {
     let good = LinUcbParams::new(Bounds::unit(2));
-    let bounds = |bounds| LinUcbParams { bounds, ..good };
+    let bounds = |bounds| LinUcbParams { bounds, ..good.clone() };
     let unit = Bounds::unit(2);
     for bad in [
         bounds(Bounds { dimension: 0, ..unit }),
@@ -210,7 +210,7 @@ fn bad_input_is_refused_and_changes_nothing() {
         certified(2, 1.0, 1.0, 1.0, 0.0, 0.1),
         certified(2, 1.0, 1.0, 1.0, 1e-60, 0.1),
         certified(2, 1.0, 1.0, 1.0, 1.0, 1.0),
-        LinUcbParams { restart_every: Some(0), ..good },
+        LinUcbParams { restart_every: Some(0), ..good.clone() },
     ] {
         assert!(bad.check().is_err(), "{bad:?}");
     }
@@ -241,7 +241,7 @@ fn it_is_the_rule_at_sums_without_noise() {
         (Rule::CERTIFIED, schedule),
         (Rule::Fixed { ridge: 2.0, width: 0.7 }, schedule),
     ] {
-        let params = LinUcbParams { rule, schedule, ..LinUcbParams::new(bounds) };
+        let params = LinUcbParams { rule: rule.clone(), schedule, ..LinUcbParams::new(bounds) };
         let (mut learner, mut blocks) = (params.check().unwrap(), params.check().unwrap());
         let domain = Domain::regression(3, 2.0, 1.5);
         let noiseless = match rule {
@@ -252,7 +252,7 @@ fn it_is_the_rule_at_sums_without_noise() {
                 parameter_bound: parameter_bound.unwrap_or(1.0),
                 reward_noise: reward_noise.unwrap_or(1.0),
             },
-            other => other,
+            ref other => other.clone(),
         };
         let plan = noiseless.plan(domain, None, None).unwrap();
         let (mut sums, mut block) = (vec![0.0; 9], vec![0.0; 9]);
@@ -341,10 +341,10 @@ fn half_lives_weigh_every_reward_by_its_age() {
     }
     let good = LinUcbParams { forget: Some(40.0), ..LinUcbParams::new(Bounds::unit(2)) };
     for (field, bad) in [
-        ("forget", LinUcbParams { forget: Some(0.0), ..good }),
-        ("forget", LinUcbParams { forget: Some(f64::NAN), ..good }),
-        ("restart_every", LinUcbParams { restart_every: Some(9), ..good }),
-        ("schedule", LinUcbParams { schedule: Schedule::default(), ..good }),
+        ("forget", LinUcbParams { forget: Some(0.0), ..good.clone() }),
+        ("forget", LinUcbParams { forget: Some(f64::NAN), ..good.clone() }),
+        ("restart_every", LinUcbParams { restart_every: Some(9), ..good.clone() }),
+        ("schedule", LinUcbParams { schedule: Schedule::default(), ..good.clone() }),
     ] {
         let error = bad.check().unwrap_err().to_string();
         assert!(error.contains(field), "{field}: {error}");
@@ -355,7 +355,7 @@ fn half_lives_weigh_every_reward_by_its_age() {
 #[test]
 fn a_certified_width_that_forgets_pays_for_every_policy() {
     let plain = certified(2, 1.0, 1.0, 1.0, 1.0, 0.05);
-    let forgets = LinUcbParams { forget: Some(1e9), ..plain };
+    let forgets = LinUcbParams { forget: Some(1e9), ..plain.clone() };
     let (mut plain, mut forgets) = (plain.check().unwrap(), forgets.check().unwrap());
     for round in 1..=20_u32 {
         plain.observe(&[0.6, 0.8], 0.5).unwrap();

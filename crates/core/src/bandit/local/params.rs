@@ -112,6 +112,10 @@ impl LocalParams {
             let remedy = "the certified set is proved for gram_gaussian only: choose that method, or `tuned`";
             return Err(Error::invalid("rule", "certified", remedy));
         }
+        let unmeasured = matches!(self.rule, Rule::TwoLevel { .. });
+        let remedy =
+            "it is for sums of a trusted curator or without privacy: give tuned or thompson";
+        refuse_if(unmeasured, "rule", &self.rule, remedy)?;
         if !method.shows_arms() {
             return Ok(rule);
         }

@@ -269,7 +269,7 @@ mod tests {
             (0..TRIALS)
                 .filter(|_| {
                     let (release, theta) = weighted_history(&mut noise, deviation);
-                    leaves(&plan.weighted().policy(&release).unwrap(), &theta)
+                    leaves(&plan.clone().weighted().policy(&release).unwrap(), &theta)
                 })
                 .count() as u64
         };
@@ -416,7 +416,7 @@ mod tests {
         for rule in rules {
             let raw = match rule {
                 Rule::Regularized { .. } => regularized(larger),
-                other => other,
+                ref other => other.clone(),
             };
             let one = rule.plan(*release.domain(), None, Some(1)).unwrap();
             let two = raw.plan(domain, None, Some(1)).unwrap();

@@ -10,17 +10,27 @@
 //! fixed       rho = ridge,    beta = width
 //! ```
 //!
+//! `two_level` solves anew from the sums at each policy, as it does from a release, whose noise is none here.
+//!
 //! Certified is Theorem 2 of Abbasi-Yadkori, Pal and Szepesvari (2011), which holds for any features, blocks and shared ones included: no noise
 //! has to be bounded. Sums that forget pay at the i-th policy with `alpha/(i (i + 1))` for alpha (`certified` has the proof).
 
 use super::{Rule, RulePlan};
-use crate::{Error, Result, error::positive, randomize::Bounds, refuse_if, special::square};
+use crate::{
+    Error, Result,
+    bandit::Policy,
+    error::positive,
+    randomize::Bounds,
+    refuse_if,
+    release::{Domain, Release},
+    special::square,
+};
 
 /// rho of the certified rule where none is given.
 pub(in crate::bandit) const REGULARIZER: f64 = 1.0;
 
 /// A rule with everything that its ridge and its width depend on, for sums without noise.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(in crate::bandit) struct ExactRule {
     plan: RulePlan,
     /// rho of the certified rule, for features of norm at most 1, and its root.
@@ -39,7 +49,8 @@ impl Rule {
         forgets: bool,
     ) -> Result<ExactRule> {
         if let Rule::Regularized { .. } = self {
-            let remedy = "it is for sums with noise: give certified, tuned, thompson or fixed";
+            let remedy =
+                "it is for sums with noise: give certified, tuned, thompson, fixed or two_level";
             return Err(Error::invalid("rule", "regularized", remedy));
         }
         self.check()?;
@@ -52,8 +63,9 @@ impl Rule {
             refuse_if(!certified, "regularizer", regularizer, remedy)?;
         }
         let Bounds { dimension, structure, feature_bound, .. } = *bounds;
+        self.check_levels(dimension, structure)?;
         let sums = (dimension, structure, feature_bound, bounds.half_range());
-        let plan = RulePlan::new(*self, sums, None, None);
+        let plan = RulePlan::new(self.clone(), sums, None, None);
         let plan = if forgets { plan.weighted() } else { plan };
         let regularizer = regularizer.unwrap_or(REGULARIZER);
         let (root, logarithm) = (regularizer.sqrt(), -2.0 * libm::log(plan.failure_probability));
@@ -67,9 +79,32 @@ impl ExactRule {
         let ridge = match self.plan.rule {
             Rule::Certified { .. } => self.regularizer,
             Rule::Fixed { ridge, .. } => ridge,
-            Rule::Tuned { .. } | Rule::Thompson { .. } | Rule::Regularized { .. } => 1.0,
+            Rule::Tuned { .. }
+            | Rule::Thompson { .. }
+            | Rule::TwoLevel { .. }
+            | Rule::Regularized { .. } => 1.0,
         };
         ridge * square(self.plan.feature_bound)
+    }
+
+    /// The policy of these sums, upper triangle by rows and vector, where it is not the solution of the ridge regression with this width.
+    pub(in crate::bandit) fn policy(
+        &self,
+        gram: &[f64],
+        moment: &[f64],
+        rounds: u64,
+    ) -> Option<Policy> {
+        let RulePlan {
+            rule: Rule::TwoLevel { .. }, dimension, feature_bound, reward_bound, ..
+        } = self.plan
+        else {
+            return None;
+        };
+        let domain = Domain::regression(dimension, feature_bound, reward_bound);
+        let sums = [gram, moment].concat();
+        let deviations = vec![0.0; sums.len()];
+        let release = Release::new(domain, rounds, 1, sums, deviations);
+        Some(self.plan.policy_or_cold(&release).0)
     }
 
     /// beta, in the units of rewards; `ln_growth` is `ln det V - d ln rho`, and `policy` counts the policies of sums that forget.
@@ -88,6 +123,7 @@ impl ExactRule {
             }
             Rule::Tuned { width, .. }
             | Rule::Thompson { width, .. }
+            | Rule::TwoLevel { width, .. }
             | Rule::Fixed { width, .. } => width,
             // Refused by `without_noise`.
             Rule::Regularized { parameter_bound, .. } => parameter_bound,

@@ -7,8 +7,9 @@
 //! | `tuned` | `tuned`: ridge and bonus in units of the accumulated noise | found by simulation |
 //! | `tuned` | `fixed`: a ridge and a width that the caller gives | as good as the numbers |
 //! | `thompson` | `thompson`: parameters drawn from the law of the estimate, as an ensemble with exact propensities | found by simulation |
+//! | `two_level` | `two_level`: main effects first, then crosses one by one, each shrunk by what its level is worth; drawn in the same way | found by simulation |
 //!
-//! `factors` has what they share: V in blocks, with a floor under its eigenvalues. `exact` has the same rules on sums without noise, for a
+//! `plan` has the rule for sums of one domain. `factors` has what they share: V in blocks, with a floor under its eigenvalues. `exact` has the same rules on sums without noise, for a
 //! learner that keeps V up to date itself.
 //!
 //! A rule sees a [`Release`] and nothing else, so privacy does not depend on it; regret does. Rules are stated for features of norm at
@@ -18,23 +19,27 @@
 mod certified;
 mod exact;
 mod factors;
+mod plan;
 mod regularized;
 mod thompson;
 mod tuned;
+mod two_level;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Ensemble, Policy};
+use super::Ensemble;
 #[cfg(feature = "schema")]
 use crate::schema::{Count, NotNegative, Positive, Probability, Share, add_names};
 use crate::{
     Error, Result,
     error::{not_negative, positive, probability},
+    features::Levels,
     named::named,
     refuse_if,
-    release::{Domain, Release, Structure},
+    release::{Domain, Structure},
 };
 pub(super) use exact::{ExactRule, REGULARIZER};
+pub use plan::RulePlan;
 pub use regularized::Regularizer;
 
 /// Rule by which a release becomes a policy.
@@ -46,7 +51,7 @@ pub use regularized::Regularizer;
 /// assert_eq!(Rule::default(), Rule::Tuned { ridge: 3.0, bonus: 0.2, width: 2.5 });
 /// assert!(Rule::CERTIFIED.is_certified() && !Rule::default().is_certified());
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", rename_all = "snake_case", deny_unknown_fields)]
 #[cfg_attr(feature = "schema", schemars(rename = "Rule", transform = add_names::<Self>))]
@@ -133,6 +138,26 @@ pub enum Rule {
         #[cfg_attr(feature = "schema", schemars(with = "NotNegative"))]
         reward_noise: f64,
     },
+    /// Two levels of features written as categories and their crosses: main effects are estimated first, crosses one by one from what is left, each
+    /// shrunk towards zero by the noise it has and by how large its part turns out to be. Decisions are drawn as under `thompson`. The width is
+    /// found by simulation, with no confidence guarantee.
+    TwoLevel {
+        /// Composition of the features. Where features are given by a table (loops, experiments, Python) it follows from them and is left out.
+        #[serde(default)]
+        levels: Option<Levels>,
+        /// Multiplies the deviation of the estimate.
+        #[serde(default = "two_level_width")]
+        #[cfg_attr(feature = "schema", schemars(with = "NotNegative"))]
+        width: f64,
+        /// Number of parameters drawn with each release: a power of two.
+        #[serde(default = "thompson_members")]
+        #[cfg_attr(feature = "schema", schemars(with = "Count"))]
+        members: u32,
+        /// No arm is played with less than this probability, as under `thompson`.
+        #[serde(default)]
+        #[cfg_attr(feature = "schema", schemars(with = "Share"))]
+        minimum_probability: f64,
+    },
 }
 
 fn tuned_ridge() -> f64 {
@@ -155,12 +180,17 @@ fn thompson_members() -> u32 {
     64
 }
 
+fn two_level_width() -> f64 {
+    0.25
+}
+
 named!(Rule, "{ tuned = { ridge = 3.0 } }", {
     "certified": Rule::Certified { .. } => Rule::CERTIFIED,
     "tuned": Rule::Tuned { .. } => Rule::default(),
     "thompson": Rule::Thompson { .. } => Rule::THOMPSON,
     "fixed": Rule::Fixed { .. } => Rule::FIXED,
     "regularized": Rule::Regularized { .. },
+    "two_level": Rule::TwoLevel { .. } => Rule::TWO_LEVEL,
 });
 
 impl Default for Rule {
@@ -182,6 +212,10 @@ impl Rule {
     pub const THOMPSON: Rule =
         Rule::Thompson { ridge: 3.0, width: 0.5, members: 64, minimum_probability: 0.0 };
 
+    /// Two levels with their default width, 64 members and no floor, for levels that are still to be given ([`Rule::with_levels`]).
+    pub const TWO_LEVEL: Rule =
+        Rule::TwoLevel { levels: None, width: 0.25, members: 64, minimum_probability: 0.0 };
+
     /// Ridge 1 and width 1.
     pub const FIXED: Rule = Rule::Fixed { ridge: 1.0, width: 1.0 };
 
@@ -190,13 +224,16 @@ impl Rule {
         match self {
             Rule::Certified { scale, .. } => *scale == 1.0,
             Rule::Regularized { .. } => true,
-            Rule::Tuned { .. } | Rule::Thompson { .. } | Rule::Fixed { .. } => false,
+            Rule::Tuned { .. }
+            | Rule::Thompson { .. }
+            | Rule::Fixed { .. }
+            | Rule::TwoLevel { .. } => false,
         }
     }
 
     /// Returns whether decisions are drawn at random, so that two of one policy may differ.
     pub fn draws(&self) -> bool {
-        matches!(self, Rule::Thompson { .. })
+        matches!(self, Rule::Thompson { .. } | Rule::TwoLevel { .. })
     }
 
     /// An error if this many arms cannot all have the `minimum_probability`.
@@ -207,7 +244,8 @@ impl Rule {
     /// Rule by which parameters are drawn, under Thompson sampling.
     pub(super) fn ensemble(&self) -> Option<Ensemble> {
         match *self {
-            Rule::Thompson { members, minimum_probability, .. } => {
+            Rule::Thompson { members, minimum_probability, .. }
+            | Rule::TwoLevel { members, minimum_probability, .. } => {
                 Ensemble::new(members, minimum_probability).ok()
             }
             _ => None,
@@ -229,6 +267,14 @@ impl Rule {
         if let Rule::Certified { parameter_bound: s, reward_noise: sigma, .. } = &mut self {
             s.get_or_insert(parameter_bound);
             sigma.get_or_insert(reward_noise);
+        }
+        self
+    }
+
+    /// The same with the composition of the features, where the rule is `two_level` and was given none.
+    pub fn with_levels(mut self, features: impl FnOnce() -> Option<Levels>) -> Self {
+        if let Rule::TwoLevel { levels: levels @ None, .. } = &mut self {
+            *levels = features();
         }
         self
     }
@@ -264,7 +310,25 @@ impl Rule {
                 check_certified(failure_probability, parameter_bound, reward_noise)?;
                 regularizer.check()
             }
+            Rule::TwoLevel { ref levels, width, members, minimum_probability } => {
+                not_negative("width", width)?;
+                Ensemble::new(members, minimum_probability)?;
+                levels.iter().try_for_each(Levels::check)
+            }
         }
+    }
+
+    /// Refuses the two-level rule for vectors that are not of its levels.
+    fn check_levels(&self, dimension: usize, structure: Structure) -> Result<()> {
+        let Rule::TwoLevel { levels, .. } = self else { return Ok(()) };
+        let remedy = "it needs to know which coordinates are main effects and which are crosses: give a table of features without a projection, or rule = thompson";
+        let levels = levels.as_ref().ok_or_else(|| Error::invalid("rule", self, remedy))?;
+        let remedy = "it is for one vector of parameters: give thompson, or leave the blocks out";
+        refuse_if(!structure.is_dense(), "rule", self, remedy)?;
+        let expected = levels.dimension();
+        let remedy =
+            format_args!("the levels have {expected} coordinates: give those of the features");
+        refuse_if(dimension != expected, "dimension", dimension, remedy)
     }
 
     /// The rule for sums of this domain, of which there are `releases` at most, over `horizon` contributions if that is known.
@@ -292,8 +356,9 @@ impl Rule {
             structure.blocks, structure.shared
         );
         refuse_if(!proved, "rule", self, remedy)?;
+        self.check_levels(dimension, structure)?;
         let sums = (dimension, structure, feature_bound, reward_bound);
-        Ok(RulePlan::new(*self, sums, horizon, releases))
+        Ok(RulePlan::new(self.clone(), sums, horizon, releases))
     }
 }
 
@@ -307,175 +372,4 @@ fn check_certified(
     }
     positive("parameter_bound", parameter_bound)?;
     not_negative("reward_noise", reward_noise).map(drop)
-}
-
-/// A rule with everything it depends on: turns releases into policies.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct RulePlan {
-    rule: Rule,
-    /// n: features of an arm.
-    dimension: usize,
-    structure: Structure,
-    /// L and B of the sums.
-    feature_bound: f64,
-    reward_bound: f64,
-    failure_probability: f64,
-    /// n: how many releases there are at most; without it, release i gets the share 1/(i (i + 1)) of the failure probability.
-    releases: Option<u64>,
-    /// sigma_y: the deviation of a noisy reward where only rewards are noisy, else 0; for rewards in [-1, 1].
-    reward_deviation: f64,
-    /// Sums weigh contributions by their age: the certified set then pays for the rewards' noise at each release by itself.
-    weighted: bool,
-}
-
-impl RulePlan {
-    /// A rule that has been checked, for sums of this dimension, structure, feature bound and reward bound.
-    fn new(
-        rule: Rule,
-        (dimension, structure, feature_bound, reward_bound): (usize, Structure, f64, f64),
-        horizon: Option<u64>,
-        releases: Option<u64>,
-    ) -> Self {
-        let given = match rule {
-            Rule::Certified { failure_probability, .. }
-            | Rule::Regularized { failure_probability, .. } => failure_probability,
-            _ => None,
-        };
-        let default = 1.0 / horizon.unwrap_or(1_000_000).max(2) as f64;
-        RulePlan {
-            rule,
-            dimension,
-            structure,
-            feature_bound,
-            reward_bound,
-            failure_probability: given.unwrap_or(default),
-            releases,
-            reward_deviation: 0.0,
-            weighted: false,
-        }
-    }
-
-    /// The rule.
-    pub fn rule(&self) -> &Rule {
-        &self.rule
-    }
-
-    /// The bounds on the regulariser, if this is the set of Proposition 4: what its theorems speak of.
-    pub fn regularizer(&self) -> Option<&Regularizer> {
-        match &self.rule {
-            Rule::Regularized { regularizer, .. } => Some(regularizer),
-            _ => None,
-        }
-    }
-
-    /// The same for sums of exact features and noisy rewards of this deviation.
-    pub(super) fn with_reward_deviation(mut self, deviation: f64) -> Self {
-        self.reward_deviation = deviation;
-        self
-    }
-
-    /// The same for sums that forget.
-    pub(super) fn weighted(mut self) -> Self {
-        self.weighted = true;
-        self
-    }
-
-    /// The same with a share of the failure probability for one more release, which comes before the others.
-    pub(super) fn with_one_more_release(mut self) -> Self {
-        self.releases = self.releases.map(|releases| releases.saturating_add(1));
-        self
-    }
-
-    /// The same for one of this many streams, whose failures add up.
-    pub(super) fn shared_by(mut self, streams: u64) -> Self {
-        self.failure_probability /= streams.max(1) as f64;
-        self
-    }
-
-    /// Refuses a plan that was read and could not have been made, or is for another dimension.
-    pub(super) fn check(&self, dimension: usize, structure: Structure) -> Result<()> {
-        self.rule.check()?;
-        let domain = Domain::regression(self.dimension, self.feature_bound, self.reward_bound);
-        self.rule.plan(domain.structured(self.structure), None, self.releases)?;
-        probability("failure_probability", self.failure_probability)?;
-        not_negative("reward_deviation", self.reward_deviation)?;
-        if self.structure != structure {
-            let remedy = format!("the learner's are {structure}; restore another copy");
-            return Err(Error::invalid("blocks of the rule", self.structure, remedy));
-        }
-        if self.dimension == dimension {
-            return Ok(());
-        }
-        Err(Error::Dimension { field: "rule", expected: dimension, found: self.dimension })
-    }
-
-    /// The policy before anything is released.
-    pub fn cold_policy(&self) -> Policy {
-        let (scale, d) = (1.0 / self.feature_bound, self.dimension);
-        let mut whitening = vec![0.0; d * (d + 1) / 2];
-        (0..d).for_each(|row| whitening[row * (row + 3) / 2] = scale);
-        let width = match self.rule {
-            // Every direction is as uncertain as S allows.
-            Rule::Certified { parameter_bound, .. } => parameter_bound.unwrap_or(1.0),
-            Rule::Regularized { parameter_bound, .. } => parameter_bound,
-            Rule::Tuned { width, .. } => width * self.reward_deviation.max(1.0),
-            Rule::Thompson { width, .. } => width * self.reward_deviation.max(1.0),
-            Rule::Fixed { ridge, width } => width / ridge.sqrt(),
-        };
-        let whitening = whitening.repeat(self.structure.blocks);
-        let policy = self.policy_of(
-            vec![0.0; self.structure.blocks * d],
-            whitening,
-            self.reward_bound * width,
-            0.0,
-        );
-        match self.rule.ensemble() {
-            Some(ensemble) => policy.with_ensemble(ensemble),
-            None => policy,
-        }
-    }
-
-    /// The policy that a release supports, or the cold one if its numbers cannot be computed with: when this is called the release
-    /// has been made, and an error would be seen by whoever sees the next one. Also whether it is the cold one, which a rule gives by itself where
-    /// noise is far beyond its bounds.
-    pub(super) fn policy_or_cold(&self, release: &Release) -> (Policy, bool) {
-        let cold = self.cold_policy();
-        match self.policy(release) {
-            Ok(policy) if policy.check_parts(self.dimension, self.structure).is_ok() => {
-                let is_cold = policy == cold;
-                (policy, is_cold)
-            }
-            _ => (cold, true),
-        }
-    }
-
-    fn policy_of(&self, theta: Vec<f64>, whitening: Vec<f64>, width: f64, drift: f64) -> Policy {
-        Policy::new(self.dimension, self.structure, theta, whitening, width, drift)
-    }
-
-    /// The policy that a release supports.
-    pub fn policy(&self, release: &Release) -> Result<Policy> {
-        let expected = self.structure.parameters(self.dimension);
-        let domain = release.domain();
-        let fits = domain.dimension() == self.dimension && domain.structure() == self.structure;
-        if !fits || release.vector().len() != expected {
-            let found = release.vector().len();
-            return Err(Error::Dimension { field: "release", expected, found });
-        }
-        match self.rule {
-            Rule::Certified { parameter_bound, reward_noise, scale, .. } => {
-                let (s, sigma) = (parameter_bound.unwrap_or(1.0), reward_noise.unwrap_or(1.0));
-                self.certified(release, s, sigma, scale)
-            }
-            Rule::Tuned { ridge, bonus, width } => self.tuned(release, ridge, bonus, width),
-            Rule::Thompson { ridge, width, members, minimum_probability } => {
-                let ensemble = Ensemble::new(members, minimum_probability)?;
-                self.thompson(release, ridge, width, ensemble)
-            }
-            Rule::Fixed { ridge, width } => self.fixed(release, ridge, width),
-            Rule::Regularized { regularizer, parameter_bound, reward_noise, .. } => {
-                self.regularized(release, regularizer, parameter_bound, reward_noise)
-            }
-        }
-    }
 }

@@ -178,7 +178,7 @@ impl ShuffleParams {
                 at_level(&base, self.weakest_local(&base, honest)?)
             }
         };
-        let local = LocalParams { rule: self.rule, ..report.into() };
+        let local = LocalParams { rule: self.rule.clone(), ..report.into() };
         let plan = ShufflePlan { params: self.clone(), honest, local: local.check()? };
         if self.aggregation == Aggregation::Sum {
             plan.randomizer().summed()?;

@@ -27,8 +27,8 @@ const levels: number[] = device.person.levels;
 const through = await client.device({ shuffler: "https://mix.example", storage, limits: { epsilon: 2 } });
 const sealed: SealedPerson = through.person;
 const hash: string = sealed.protocol;
-const sealed = await SealedPerson.fromSealing(new Uint8Array(), "{}", "{}", { loop: "home", storage });
-await sealed.settled(await sealed.report(1, sealed.choose({}, [{ topic: "news" }])));
+const mixed = await SealedPerson.fromSealing(new Uint8Array(), "{}", "{}", { loop: "home", storage });
+await mixed.settled(await mixed.report(1, mixed.choose({}, [{ topic: "news" }])));
 // @ts-expect-error behind a shuffler there is no level to choose
 await client.device({ shuffler: "https://mix.example", level: 0 });
 // @ts-expect-error a level is a number

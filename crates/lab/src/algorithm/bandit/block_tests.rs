@@ -48,15 +48,15 @@ fn apart(one: Estimate, two: Estimate) -> f64 {
 fn a_simulated_joint_learner_has_the_regret_of_the_deployed_one() {
     let (tuned, certified) = (Rule::default(), Rule::CERTIFIED);
     for (fresh_arms, rewards, rule) in [
-        (true, Rewards::Sign, certified),
-        (true, Rewards::Gaussian, certified),
+        (true, Rewards::Sign, certified.clone()),
+        (true, Rewards::Gaussian, certified.clone()),
         (false, Rewards::Sign, certified),
         (true, Rewards::Sign, tuned),
     ] {
         let gap = GapParams { gap: 0.2, fresh_arms, rewards, ..GapParams::new(3, 6) };
         let setting = Setting::new(&gap.into(), ROUNDS).unwrap();
         let simulated = |epsilon| {
-            let rule = Some(rule);
+            let rule = Some(rule.clone());
             let lines = JointToml {
                 rule,
                 mechanism: JointMechanism::Core(Mechanism::default()),
@@ -64,7 +64,7 @@ fn a_simulated_joint_learner_has_the_regret_of_the_deployed_one() {
             };
             finals(&lines.blocks(&setting).unwrap(), 5)
         };
-        let informed = setting.informed(rule, &setting.bounds).unwrap();
+        let informed = setting.informed(rule.clone(), &setting.bounds).unwrap();
         let real = deployed(gap, setting.problem, informed, 20.0);
         let same = simulated(20.0);
         assert!(apart(real, same) < LIMIT, "{gap:?}: {real:?} {same:?}");

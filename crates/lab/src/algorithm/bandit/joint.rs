@@ -130,7 +130,7 @@ impl JointToml {
             && self.save.is_none()
             && self.window.is_none();
         // Within a block of a policy that draws, choices differ from round to round.
-        let draws = self.rule.is_some_and(|rule| rule.draws());
+        let draws = self.rule.clone().is_some_and(|rule| rule.draws());
         if setting.blocks.is_some()
             && plain
             && !draws
@@ -207,7 +207,7 @@ impl JointToml {
         let bounds = setting.declaring(self.intercept, None)?.bounds;
         let defaults = JointParams::new(bounds, epsilon, delta, Some(setting.rounds));
         Ok(JointParams {
-            rule: setting.informed(self.rule.unwrap_or_default(), &bounds)?,
+            rule: setting.informed(self.rule.clone().unwrap_or_default(), &bounds)?,
             mechanism: self.mechanism.of_core()?,
             schedule: self
                 .schedule

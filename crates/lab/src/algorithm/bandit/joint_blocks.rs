@@ -107,7 +107,7 @@ impl Builder<'_> {
         let deviation = plan.sums().check()?.deviations(1)?.last().copied().unwrap_or(0.0);
         let rule = match self.lines.confidence.constants() {
             None => {
-                let rule = self.lines.rule.unwrap_or_default();
+                let rule = self.lines.rule.clone().unwrap_or_default();
                 self.setting.informed(rule, &self.setting.bounds)?
             }
             Some(constants) => {

@@ -106,9 +106,10 @@ impl LinUcbToml {
             start(&params, Some(warm.first()))?;
         }
         let begin = warm.clone();
+        let seeded = params.clone();
         let start: Start = Arc::new(move |trial, seed| {
             let saved = begin.as_ref().map(|warm| warm.of(trial)).transpose()?;
-            Ok(Box::new(start(&LinUcbParams { seed, ..params }, saved.as_ref())?))
+            Ok(Box::new(start(&LinUcbParams { seed, ..seeded.clone() }, saved.as_ref())?))
         });
         let mut stepped = Stepped::by_trial(name, setting, start);
         stepped.warm_start = warm;
@@ -145,7 +146,7 @@ impl LinUcbToml {
                 width: PublishedLocal::public_width(1.0, setting.rounds, dimension, norm),
             },
             false => {
-                let rule = setting.informed(self.rule.unwrap_or_default(), &bounds)?;
+                let rule = setting.informed(self.rule.clone().unwrap_or_default(), &bounds)?;
                 match rule {
                     // Proposition 4 leaves half of alpha to the privacy noise, and has it here too.
                     Rule::Certified { failure_probability: None, .. } => {
@@ -160,6 +161,8 @@ impl LinUcbToml {
             Some(_) if !published && (certified || setting.rounds > MOST_STEPPED) => {
                 Schedule::default()
             }
+            // Solved anew for each policy.
+            _ if matches!(rule, Rule::TwoLevel { .. }) => Schedule::default(),
             _ => Schedule::EveryRound,
         };
         let schedule = self.forget.map_or(schedule, Schedule::for_half_life);
@@ -183,7 +186,8 @@ fn start(params: &LinUcbParams, saved: Option<&SavedLearner>) -> Result<LinUcb> 
         Knowledge::Exact(bytes) => {
             let learner = LinUcb::load(bytes)?;
             // The seed is public randomness, and stays that of the earlier learner.
-            if *learner.params() == (LinUcbParams { seed: learner.params().seed, ..*params }) {
+            if *learner.params() == (LinUcbParams { seed: learner.params().seed, ..params.clone() })
+            {
                 return Ok(learner);
             }
             refuse(

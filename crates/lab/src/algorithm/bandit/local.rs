@@ -174,11 +174,12 @@ impl LocalToml {
             contributions_per_person: self.contributions_per_person.unwrap_or(1),
             ..ReportParams::new(setting.bounds, epsilon, delta)
         };
-        let rule = setting.informed(self.rule, &setting.bounds)?;
+        let rule = setting.informed(self.rule.clone(), &setting.bounds)?;
         let restart_every = self.restart_every;
         let defaults = LocalParams::from(report);
         let late_models = self.late_models.unwrap_or(defaults.late_models);
-        let plan = LocalParams { rule, restart_every, late_models, ..defaults }.check()?;
+        let plan =
+            LocalParams { rule: rule.clone(), restart_every, late_models, ..defaults }.check()?;
         let mut certificates = Vec::new();
         let mut weakest = plan.guarantee(0)?;
         for (level, brought) in epsilons.iter().enumerate() {
@@ -293,8 +294,8 @@ impl LdpToml {
             Mode::Exact => {
                 let mut report = ReportParams::new(bounds, epsilon, delta);
                 report.method = Some(Method::TriangleGaussian);
-                let rule = setting.informed(self.rule, &bounds)?;
-                let params = LocalParams { rule, ..report.into() };
+                let rule = setting.informed(self.rule.clone(), &bounds)?;
+                let params = LocalParams { rule: rule.clone(), ..report.into() };
                 let guarantee = params.check()?.guarantee(0)?.simulated();
                 (params, guarantee, rule_remarks(&rule))
             }

@@ -89,9 +89,9 @@ impl ShuffleToml {
             return Err(reticent::Error::invalid("contributions_per_person", most, remedy).into());
         }
         let setting = &setting.with_contributions(self.contributions_per_person);
-        let rule = setting.informed(self.rule, &setting.bounds)?;
+        let rule = setting.informed(self.rule.clone(), &setting.bounds)?;
         let exact = |aggregation| ShuffleParams {
-            rule,
+            rule: rule.clone(),
             honest: self.honest,
             contributions_per_person: self.contributions_per_person.unwrap_or(1),
             ..ShuffleParams::new(setting.bounds, epsilon, delta, batch, aggregation)

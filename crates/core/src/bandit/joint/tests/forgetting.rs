@@ -40,7 +40,7 @@ fn a_learner_that_forgets_follows_a_change() {
         JointParams { horizon: Some(12_000), ..JointParams::new(Bounds::unit(2), 8.0, 1e-6, None) };
     // A width that leaves nothing for the noise of rewards: there is none here, and exploring would find the change without forgetting.
     let rule = Rule::Tuned { ridge: 3.0, bonus: 0.2, width: 0.0 };
-    let narrow = |params: JointParams| late_errors(JointParams { rule, ..params });
+    let narrow = |params: JointParams| late_errors(JointParams { rule: rule.clone(), ..params });
     let (forgets, keeps) = (narrow(forgetful(1000.0)), narrow(never));
     assert!(forgets < 300 && keeps > 2000, "{forgets} {keeps}");
 }
