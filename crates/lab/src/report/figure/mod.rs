@@ -107,7 +107,7 @@ impl<'de> Deserialize<'de> for Format {
             "svg" => Ok(Format::Svg),
             "png" => Ok(Format::Png),
             "pdf" => Err(D::Error::custom(
-                "format: got pdf; expected svg or png; convert the SVG, as with rsvg-convert -f pdf",
+                "got pdf; expected svg or png; convert the SVG, as with rsvg-convert -f pdf",
             )),
             other => Err(D::Error::unknown_variant(other, &["svg", "png"])),
         }
