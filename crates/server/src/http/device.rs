@@ -256,12 +256,12 @@ pub(super) async fn sealing(
     let (subject, plan) = loop_.sealed_form().ok_or_else(no_shuffler)?;
     let key = app.service.seal_key().filter(|_| !loop_.plan.sums());
     Ok(Json(SealingAnswer {
-        r#loop: loop_.plan.name.clone(),
+        r#loop: loop_.name.clone(),
         mode: if loop_.plan.sums() { "sum" } else { "sealed" },
         key_id: key.map(|key| hex(&key.public().id())),
         public_key: key.map(|key| key.public().text()),
         protocol: hex(&subject.protocol),
-        generation: format!("{:016x}", loop_.plan.generation()),
+        generation: format!("{:016x}", loop_.generation),
         values: subject.values,
         batch: plan.params().batch,
         honest: plan.honest(),

@@ -89,7 +89,7 @@ pub(super) async fn export(
     match query.format {
         Format::Jsonl => {
             // Read before the status is sent, so that a loop without raw rows is refused properly.
-            app.service.export(&loop_.plan.name, Place::default(), 1).await?;
+            app.service.export(&loop_.name, Place::default(), 1).await?;
             let kept = move |event: &ExportedEvent| {
                 query.actions.is_none_or(|actions| event.actions.len() == actions)
             };
@@ -126,7 +126,7 @@ async fn count_actions(app: &App, loop_: &Central, asked: Option<usize>) -> Resu
     let mut damaged = 0;
     let mut after = Some(Place::default());
     while let Some(place) = after {
-        let (rows, next) = app.service.export(&loop_.plan.name, place, ROWS).await?;
+        let (rows, next) = app.service.export(&loop_.name, place, ROWS).await?;
         for row in &rows {
             match row {
                 Exported::Event(event) if event.reward.is_some() => {
@@ -203,7 +203,7 @@ fn pages(
                 return Ok(Some((head, (None, after))));
             }
             let Some(place) = after else { return Ok(None) };
-            let (rows, next) = app.service.export(&loop_.plan.name, place, ROWS).await?;
+            let (rows, next) = app.service.export(&loop_.name, place, ROWS).await?;
             let mut text = String::new();
             for row in &rows {
                 text += &write(&loop_.plan, row)?;
@@ -222,6 +222,6 @@ fn tell_damaged(loop_: &Central, rows: &[Exported]) {
     };
     let places: Vec<Place> = rows.iter().filter_map(damaged).collect();
     if let Some(Place { slot, number }) = places.first() {
-        tracing::error!(r#loop = %loop_.plan.name, "{} retained decisions are damaged and left out of an export, from number {number} of slot {slot} on", places.len());
+        tracing::error!(r#loop = %loop_.name, "{} retained decisions are damaged and left out of an export, from number {number} of slot {slot} on", places.len());
     }
 }

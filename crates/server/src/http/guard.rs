@@ -115,8 +115,8 @@ async fn admit_and_run(State(guard): State<Guard>, request: Request, next: Next)
     let mut response = next.run(Request::from_parts(parts, body)).await;
     if let Some(At(loop_)) = at {
         match response.status().is_success() {
-            true => guard.app.metrics.observe(&loop_.plan.name, guard.call, started.elapsed()),
-            false => guard.app.metrics.fail(&loop_.plan.name, guard.call),
+            true => guard.app.metrics.observe(&loop_.name, guard.call, started.elapsed()),
+            false => guard.app.metrics.fail(&loop_.name, guard.call),
         }
         if let Ok(token) = HeaderValue::from_str(&loop_.answering().token) {
             response.headers_mut().insert(HEAD, token);
@@ -141,9 +141,9 @@ impl Guard {
         self.take_rate(&entry, 1)?;
         if let (Some(At(loop_)), Some(token)) = (&at, parts.headers.get(HEAD))
             && let Ok(token) = token.to_str()
-            && self.app.service.notice(&loop_.plan.name, token).await.is_err()
+            && self.app.service.notice(&loop_.name, token).await.is_err()
         {
-            tracing::warn!(r#loop = %loop_.plan.name, "the head could not be compared with a client's");
+            tracing::warn!(r#loop = %loop_.name, "the head could not be compared with a client's");
         }
         if let Some(at) = &at {
             parts.extensions.insert(at.clone());
@@ -205,7 +205,7 @@ impl Guard {
                 Some(_) => {
                     "its people's devices choose and report: fetch its protocol and its model, and send reports"
                 }
-                None => "this service is its curator: ask with rank and send rewards",
+                None => "the loop is central: send rank requests and rewards",
             };
             return Err(Problem::new(StatusCode::NOT_FOUND, detail).with_remedy(remedy));
         }

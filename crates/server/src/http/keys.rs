@@ -258,7 +258,7 @@ pub(crate) async fn check_trust(
     let (useless, remedy): (&[Role], _) = match params.trust {
         Trust::Curator => (
             &[Role::Device, Role::Shuffle],
-            "this service is the curator of the loop, and no device reports to it: give some of decide, reward and read",
+            "the loop is central, and no device reports to it: give some of decide, reward and read",
         ),
         Trust::Device => (
             &[Role::Decide, Role::Reward, Role::Shuffle],

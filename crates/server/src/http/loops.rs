@@ -128,7 +128,7 @@ pub(super) async fn certificate(
     let together = app.service.together().await?;
     let (certificate, page) = match (at, device) {
         (Some(Extension(At(loop_))), _) => {
-            let certificate = app.service.certificate(&loop_.plan.name).await?;
+            let certificate = app.service.certificate(&loop_.name).await?;
             let page = wants_page(&headers)
                 .then(|| loops::page::certificate_page(&loop_.plan, &certificate, &together));
             (certificate, page)
@@ -191,7 +191,7 @@ pub(super) async fn model(
     let served = &answering.served;
     let policy = serde_json::from_str(&wire::to_json(&served.policy));
     let model = Model {
-        r#loop: &loop_.plan.name,
+        r#loop: &loop_.name,
         number: served.number,
         chain: hex(&served.chain),
         time: served.time,

@@ -33,7 +33,7 @@ use super::{
 };
 use crate::{
     clock::Time,
-    service::{Central, DeviceCounts, Reports, Service},
+    service::{Central, Counts, DeviceCounts, Loop, Reports, Service},
 };
 
 /// Counters of calls; the loops count the rest themselves.
@@ -134,19 +134,11 @@ impl Metrics {
         flags: Flags,
     ) -> Result<String, fmt::Error> {
         let curator = grant.is_admin();
-        let loops = service.central_loops().filter(|loop_| grant.covers(&loop_.name));
-        let loops = loops.filter_map(|loop_| {
-            Some((Arc::clone(loop_), self.times.get(&loop_.plan.name)?.clone()))
-        });
+        let loops = service.loops().filter(|loop_| grant.covers(&loop_.name)).cloned().collect();
         let mut registry = Registry::with_prefix("reticent");
         let gauges = Gauges::new(service, grant, self.started, flags);
         registry.register_collector(Box::new(gauges));
-        registry.register_collector(Box::new(View { loops: loops.collect(), curator }));
-        let devices = service.report_loops().filter(|loop_| grant.covers(&loop_.name));
-        let devices: Vec<Arc<Reports>> = devices.cloned().collect();
-        if !devices.is_empty() {
-            registry.register_collector(Box::new(OfDevices(devices)));
-        }
+        registry.register_collector(Box::new(View { loops, times: self.times.clone(), curator }));
         if curator {
             registry.register(
                 "requests",
@@ -160,17 +152,86 @@ impl Metrics {
     }
 }
 
-/// Loops whose people's devices add the noise. The server sees every report, so that nothing here is internal.
-struct OfDevices(Vec<Arc<Reports>>);
+/// Loops that a key covers, with internal counts of central ones where `curator` is true.
+struct View {
+    loops: Vec<Loop>,
+    times: BTreeMap<String, Times>,
+    curator: bool,
+}
 
-impl fmt::Debug for OfDevices {
+impl fmt::Debug for View {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("OfDevices(..)")
+        formatter.write_str("View(..)")
     }
 }
 
-impl Collector for OfDevices {
+impl Collector for View {
     fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
+        let numbers = self.central().map(|loop_| (&loop_.name, loop_.answering().served.number));
+        gauge(&mut encoder, "release", "The number of the last release", numbers)?;
+        if self.curator {
+            self.encode_for_curator(&mut encoder)?;
+        }
+        match self.reports().next() {
+            Some(_) => self.encode_reports(&mut encoder),
+            None => Ok(()),
+        }
+    }
+}
+
+impl View {
+    fn central(&self) -> impl Iterator<Item = &Arc<Central>> {
+        self.loops.iter().filter_map(Loop::central)
+    }
+
+    fn reports(&self) -> impl Iterator<Item = &Arc<Reports>> {
+        self.loops.iter().filter_map(Loop::reports)
+    }
+
+    fn encode_for_curator(&self, encoder: &mut DescriptorEncoder) -> fmt::Result {
+        type Count = fn(&Counts) -> &AtomicU64;
+        let counts: [(&str, &str, Count); 9] = [
+            ("ranks", "Rank requests answered", |counts| &counts.ranks),
+            (
+                "ranks_without_person",
+                "Rank requests without a person in a loop that counts persons: answered, and not learnt from",
+                |counts| &counts.without_person,
+            ),
+            ("apprentice_matches", "Decisions that the policy would have made too", |counts| {
+                &counts.matches
+            }),
+            ("rewards", "Rewards taken, repetitions left out", |counts| &counts.rewards),
+            ("refused_rewards", "Rewards late or for unknown events", |counts| {
+                &counts.refused_rewards
+            }),
+            ("activations", "Deferred events activated", |counts| &counts.activations),
+            ("clipped_features", "Features outside their range", |counts| &counts.clipped),
+            ("unknown_features", "Features unknown, missing or of another type", |counts| {
+                &counts.unknown
+            }),
+            ("unusable_rows", "Rows that could not be used at a release", |counts| {
+                &counts.unusable
+            }),
+        ];
+        for (name, help, count) in counts {
+            let help = format!("{help}: internal, do not publish");
+            let values = self.central().map(|loop_| (&loop_.name, count(&loop_.counts)));
+            counter(encoder, name, &help, values)?;
+        }
+        let help = "Events whose window has not ended: internal, do not publish";
+        let open = self.central().map(|loop_| (&loop_.name, loop_.open_events()));
+        gauge(encoder, "open_events", help, open)?;
+        // Rank requests wait for the same writer as rewards, so that their times tell how many rewards come.
+        let help = "Time of a rank request: internal, do not publish";
+        self.times(encoder, "rank", help, |times| &times.rank.histogram)?;
+        let help = "Time of a reward: internal, do not publish";
+        self.times(encoder, "reward", help, |times| &times.reward.histogram)?;
+        let help = "Time of an activation: internal, do not publish";
+        self.times(encoder, "activate", help, |times| &times.activate.histogram)
+    }
+
+    /// The server sees every report, so that nothing here is internal.
+    fn encode_reports(&self, encoder: &mut DescriptorEncoder) -> fmt::Result {
         type Count = fn(&DeviceCounts) -> &AtomicU64;
         let counts: [(&str, &str, Count); 6] = [
             ("reports", "Reports of devices taken", |counts| &counts.taken),
@@ -187,121 +248,14 @@ impl Collector for OfDevices {
             }),
         ];
         for (name, help, count) in counts {
-            let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
-            for loop_ in &self.0 {
-                let counter = ConstCounter::new(count(&loop_.counts).load(Ordering::Relaxed));
-                counter.encode(family.encode_family(&[("loop", loop_.plan.name.as_str())])?)?;
-            }
+            let values = self.reports().map(|loop_| (&loop_.name, count(&loop_.counts)));
+            counter(encoder, name, help, values)?;
         }
-        let help = "The number of the last model";
-        let mut family = encoder.encode_descriptor("model", help, None, MetricType::Gauge)?;
-        for loop_ in &self.0 {
-            let gauge = ConstGauge::new(loop_.served().number);
-            gauge.encode(family.encode_family(&[("loop", loop_.plan.name.as_str())])?)?;
-        }
+        let numbers = self.reports().map(|loop_| (&loop_.name, loop_.served().number));
+        gauge(encoder, "model", "The number of the last model", numbers)?;
         let help = "Batches of a shuffler that have not come though later ones have";
-        let mut family =
-            encoder.encode_descriptor("missing_batches", help, None, MetricType::Gauge)?;
-        for loop_ in &self.0 {
-            let gauge = ConstGauge::new(loop_.missing_batches());
-            gauge.encode(family.encode_family(&[("loop", loop_.plan.name.as_str())])?)?;
-        }
-        Ok(())
-    }
-}
-
-/// Central loops, with internal counts where `curator` is true.
-struct View {
-    loops: Vec<(Arc<Central>, Times)>,
-    curator: bool,
-}
-
-impl fmt::Debug for View {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("View(..)")
-    }
-}
-
-impl Collector for View {
-    fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
-        self.gauge(&mut encoder, "release", "The number of the last release", |loop_| {
-            loop_.answering().served.number
-        })?;
-        if self.curator {
-            self.encode_for_curator(&mut encoder)?;
-        }
-        Ok(())
-    }
-}
-
-impl View {
-    fn encode_for_curator(&self, encoder: &mut DescriptorEncoder) -> fmt::Result {
-        type Count = fn(&Central) -> &AtomicU64;
-        let counts: [(&str, &str, Count); 9] = [
-            ("ranks", "Rank requests answered", |loop_| &loop_.counts.ranks),
-            (
-                "ranks_without_person",
-                "Rank requests without a person in a loop that counts persons: answered, and not learnt from",
-                |loop_| &loop_.counts.without_person,
-            ),
-            ("apprentice_matches", "Decisions that the policy would have made too", |loop_| {
-                &loop_.counts.matches
-            }),
-            ("rewards", "Rewards taken, repetitions left out", |loop_| &loop_.counts.rewards),
-            ("refused_rewards", "Rewards late or for unknown events", |loop_| {
-                &loop_.counts.refused_rewards
-            }),
-            ("activations", "Deferred events activated", |loop_| &loop_.counts.activations),
-            ("clipped_features", "Features outside their range", |loop_| &loop_.counts.clipped),
-            ("unknown_features", "Features unknown, missing or of another type", |loop_| {
-                &loop_.counts.unknown
-            }),
-            ("unusable_rows", "Rows that could not be used at a release", |loop_| {
-                &loop_.counts.unusable
-            }),
-        ];
-        for (name, help, count) in counts {
-            self.counter(encoder, name, &format!("{help}: internal, do not publish"), count)?;
-        }
-        let help = "Events whose window has not ended: internal, do not publish";
-        self.gauge(encoder, "open_events", help, |loop_| loop_.open_events())?;
-        // Rank requests wait for the same writer as rewards, so that their times tell how many rewards come.
-        let help = "Time of a rank request: internal, do not publish";
-        self.times(encoder, "rank", help, |times| &times.rank.histogram)?;
-        let help = "Time of a reward: internal, do not publish";
-        self.times(encoder, "reward", help, |times| &times.reward.histogram)?;
-        let help = "Time of an activation: internal, do not publish";
-        self.times(encoder, "activate", help, |times| &times.activate.histogram)
-    }
-
-    fn counter(
-        &self,
-        encoder: &mut DescriptorEncoder,
-        name: &str,
-        help: &str,
-        count: impl Fn(&Central) -> &AtomicU64,
-    ) -> fmt::Result {
-        let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
-        for (loop_, _) in &self.loops {
-            let counter = ConstCounter::new(count(loop_).load(Ordering::Relaxed));
-            counter.encode(family.encode_family(&[("loop", loop_.plan.name.as_str())])?)?;
-        }
-        Ok(())
-    }
-
-    fn gauge(
-        &self,
-        encoder: &mut DescriptorEncoder,
-        name: &str,
-        help: &str,
-        value: impl Fn(&Central) -> u64,
-    ) -> fmt::Result {
-        let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
-        for (loop_, _) in &self.loops {
-            let gauge = ConstGauge::new(value(loop_));
-            gauge.encode(family.encode_family(&[("loop", loop_.plan.name.as_str())])?)?;
-        }
-        Ok(())
+        let missing = self.reports().map(|loop_| (&loop_.name, loop_.missing_batches()));
+        gauge(encoder, "missing_batches", help, missing)
     }
 
     fn times(
@@ -313,10 +267,37 @@ impl View {
     ) -> fmt::Result {
         let unit = Some(&Unit::Seconds);
         let mut family = encoder.encode_descriptor(name, help, unit, MetricType::Histogram)?;
-        for (loop_, times) in &self.loops {
-            histogram(times)
-                .encode(family.encode_family(&[("loop", loop_.plan.name.as_str())])?)?;
+        let timed = self.central().filter_map(|loop_| self.times.get_key_value(&loop_.name));
+        for (name, times) in timed {
+            histogram(times).encode(family.encode_family(&[("loop", name.as_str())])?)?;
         }
         Ok(())
     }
+}
+
+fn counter<'l>(
+    encoder: &mut DescriptorEncoder,
+    name: &str,
+    help: &str,
+    values: impl Iterator<Item = (&'l String, &'l AtomicU64)>,
+) -> fmt::Result {
+    let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+    for (name, count) in values {
+        let counter = ConstCounter::new(count.load(Ordering::Relaxed));
+        counter.encode(family.encode_family(&[("loop", name.as_str())])?)?;
+    }
+    Ok(())
+}
+
+fn gauge<'l>(
+    encoder: &mut DescriptorEncoder,
+    name: &str,
+    help: &str,
+    values: impl Iterator<Item = (&'l String, u64)>,
+) -> fmt::Result {
+    let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+    for (name, value) in values {
+        ConstGauge::new(value).encode(family.encode_family(&[("loop", name.as_str())])?)?;
+    }
+    Ok(())
 }

@@ -186,7 +186,7 @@ pub(super) async fn rank(
 ) -> Result<Response, PersonalizerError> {
     let request: PersonalizerRank = read_json(&app, request).await?;
     let request = request.into_native();
-    let answer = app.service.rank_for(&entry.grant.id, &loop_.plan.name, request).await?;
+    let answer = app.service.rank_for(&entry.grant.id, &loop_.name, request).await?;
     let answer = PersonalizerAnswer {
         ranking: answer.ranking,
         event_id: answer.event_id,
@@ -207,7 +207,7 @@ pub(super) async fn reward(
 ) -> Result<StatusCode, PersonalizerError> {
     let PersonalizerReward { value } = read_json(&app, request).await?;
     let request = RewardRequest { value, idempotency_key: None };
-    quietly(app.service.reward(&loop_.plan.name, &id, request).await)
+    quietly(app.service.reward(&loop_.name, &id, request).await)
 }
 
 /// Personalizer's activate.
@@ -219,7 +219,7 @@ pub(super) async fn activate(
     Extension(At(loop_)): Extension<At>,
     EventId(id): EventId,
 ) -> Result<StatusCode, PersonalizerError> {
-    quietly(app.service.activate(&loop_.plan.name, &id).await)
+    quietly(app.service.activate(&loop_.name, &id).await)
 }
 
 /// Late and unknown events are no errors.

@@ -52,7 +52,7 @@ pub(super) async fn rank(
     Body(request): Body<RankRequest>,
 ) -> Result<Json<RankAnswer>, Problem> {
     let id = request.event_id.clone().unwrap_or_default();
-    let answer = app.service.rank_for(&entry.grant.id, &loop_.plan.name, request).await;
+    let answer = app.service.rank_for(&entry.grant.id, &loop_.name, request).await;
     answer.map(Json).map_err(|error| Problem::from(error).of_event(&id))
 }
 
@@ -71,7 +71,7 @@ pub(super) async fn rank_batch(
     entry.ranks.take(app.limits.ranks, more, app.service.steady())?;
     let ids: Vec<String> =
         batch.requests.iter().map(|one| one.event_id.clone().unwrap_or_default()).collect();
-    let (caller, name) = (&entry.grant.id, &loop_.plan.name);
+    let (caller, name) = (&entry.grant.id, &loop_.name);
     let results = app.service.rank_all_for(caller, name, batch.requests).await?;
     let result = |(result, id): (crate::Result<RankAnswer>, &String)| match result {
         Ok(answer) => RankResult { answer: Some(answer), problem: None },

@@ -73,7 +73,7 @@ pub(super) async fn reward(
     Body(mut request): Body<RewardRequest>,
 ) -> Result<StatusCode, Problem> {
     request.idempotency_key = idempotency_key(&headers, request.idempotency_key)?;
-    let taken = app.service.reward(&loop_.plan.name, &id, request).await;
+    let taken = app.service.reward(&loop_.name, &id, request).await;
     taken.map_err(|error| Problem::from(error).of_event(&id))?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -93,7 +93,7 @@ pub(super) async fn reward_batch(
         rewards.push((event_id, RewardRequest { value, idempotency_key }));
     }
     let ids: Vec<String> = rewards.iter().map(|(id, _)| id.clone()).collect();
-    let results = app.service.reward_all(&loop_.plan.name, rewards).await?;
+    let results = app.service.reward_all(&loop_.name, rewards).await?;
     let result = |(result, id): (crate::Result<()>, &String)| {
         let problem = result.err().map(|error| Problem::from(error).of_event(id));
         RewardResult { taken: problem.is_none(), problem }
@@ -110,7 +110,7 @@ pub(super) async fn activate(
     Extension(At(loop_)): Extension<At>,
     EventId(id): EventId,
 ) -> Result<StatusCode, Problem> {
-    let activated = app.service.activate(&loop_.plan.name, &id).await;
+    let activated = app.service.activate(&loop_.name, &id).await;
     activated.map_err(|error| {
         let late = matches!(error, crate::Error::Late(_));
         let problem = Problem::from(error).of_event(&id);

@@ -93,7 +93,7 @@ impl Histories {
         }
         let dimension = loop_.plan.learner_params.bounds.dimension as u64;
         let most = (NUMBERS / dimension.saturating_mul(dimension).max(1)).clamp(8, POINTS);
-        let history = self.of(&loop_.plan.name);
+        let history = self.of(&loop_.name);
         let mut known = history.points.lock().await;
         let mut points = BTreeMap::new();
         for number in shown(last, loop_.plan.params.kept_models(), most) {
@@ -114,7 +114,7 @@ impl Histories {
         service: &Service,
         loop_: &Central,
     ) -> Result<Option<LedgerCount>> {
-        kept(&self.of(&loop_.plan.name).ledger, service.now(), service.ledger_count(loop_)).await
+        kept(&self.of(&loop_.name).ledger, service.now(), service.ledger_count(loop_)).await
     }
 
     /// The certificate of a loop, some seconds old at most.
@@ -130,7 +130,7 @@ impl Histories {
 
 /// Summary of a stored release; none if only its hash is kept.
 async fn read(service: &Service, loop_: &Central, number: u64) -> Result<Option<Point>> {
-    let records = service.releases(&loop_.plan.name, number, 1).await?;
+    let records = service.releases(&loop_.name, number, 1).await?;
     let record = records.into_iter().next().filter(|record| record.number == number);
     let Some(record) = record.filter(|record| !record.release.is_empty()) else { return Ok(None) };
     if Rollback::read(&record.release).is_some() {

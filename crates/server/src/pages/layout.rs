@@ -83,7 +83,7 @@ pub(super) fn public_counts() -> Markup {
 
 /// The mark of numbers for administrators only.
 pub(super) fn curator() -> Markup {
-    html! { span.mark.watch title="Exact counts that depend on what people did: not covered by the certificate, shown to admin keys only." { "curator only" } }
+    html! { span.mark.watch title="Exact counts that depend on what people did: not covered by the certificate, shown to admin keys only." { "internal only" } }
 }
 
 /// A figure with its name and a remark.

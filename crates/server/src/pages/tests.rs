@@ -168,7 +168,7 @@ async fn exact_counts_are_for_admin_keys_and_one_loop_is_for_its_own_keys() {
         for words in [
             "Rewards taken",
             "Visits used up",
-            "curator only",
+            "internal only",
             "Features clipped",
             "Rank requests answered",
             "Rank requests without a person",

@@ -13,6 +13,7 @@ use reticent::{bandit::Curator, noise::SecureNoise, release::ContributionSums};
 use super::{
     Answering, Counts, generations,
     life_cycle::{Begun, LifeCycle},
+    mechanism::LoopStep,
     tick::{Progress, settled},
     time::{BelievedClock, end_of_slot},
 };
@@ -159,8 +160,10 @@ impl CentralStep {
         let sums = curator.no_sums();
         Ok(CentralStep { curator, sums })
     }
+}
 
-    pub(super) fn fold(&mut self, events: &[(Place, StoredEvent)]) -> u64 {
+impl LoopStep for CentralStep {
+    fn fold(&mut self, events: &[(Place, StoredEvent)]) -> u64 {
         let mut folded = Folded::default();
         for (_, event) in events {
             contribute(&self.curator, event, &mut self.sums, &mut folded);
@@ -168,7 +171,7 @@ impl CentralStep {
         folded.unusable
     }
 
-    pub(super) fn finish(self, head: &Head, now: Time) -> Result<Stepped> {
+    fn finish(self: Box<Self>, head: &Head, now: Time) -> Result<Stepped> {
         loops::step(head, self.curator, self.sums, now)
     }
 }

@@ -71,7 +71,7 @@ pub(super) async fn is_whole(
     Ok(true)
 }
 
-/// Charges the lines of lives that are noted to be rolled back, once more each, where a changed file ends them before an operator has accepted that: what both lines have released about
+/// Charges the lines of generations that are noted to be rolled back, once more each, where a changed file ends them before an operator has accepted that: what both lines have released about
 /// people stays released. It is called before the next generation begins, so that no process can end between the two without the charge.
 pub(super) async fn charge_noted(store: &dyn Store, new: &NewLife) -> Result<()> {
     let lives = store.lives().await?;
@@ -97,7 +97,7 @@ pub(super) async fn charge_noted(store: &dyn Store, new: &NewLife) -> Result<()>
     Ok(())
 }
 
-/// A life of a curator's loop with every replay that is charged.
+/// A generation of a central loop with every replay that is charged.
 async fn generation(store: &dyn Store, life: LifeId) -> Result<Generation> {
     let (head, charged) = (store.head(life).await?, floor(store, replays_name(life)).await?);
     let curator = Curator::<SecureNoise>::resume_charged(&head.state, head.number, charged)?;
@@ -135,7 +135,7 @@ pub struct StoredLoop {
     generation: u64,
     /// The parameters of the present generation.
     params: LoopParams,
-    /// The cost of all of its generations, by the life that began their ledger.
+    /// The cost of all of its generations, by the generation that began their ledger.
     ledgers: BTreeMap<LifeId, Vec<Generation>>,
     /// The ledger of the present one.
     ledger: LifeId,

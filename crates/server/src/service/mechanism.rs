@@ -78,6 +78,15 @@ impl Loop {
         }
     }
 
+    /// True if a stored head of this number is served in place of the present one. A central loop never serves an older one: that is a rollback, which is charged.
+    pub(super) fn takes(&self, number: u64) -> bool {
+        let (served, _) = self.released();
+        match self {
+            Loop::Central(_) => number > served,
+            Loop::Reports(_) => number != served,
+        }
+    }
+
     /// Reason for which nothing is released at present.
     pub fn halted(&self) -> Option<String> {
         match self {
@@ -124,10 +133,10 @@ impl Loop {
     }
 
     /// Begins a step on a copy of the stored state.
-    pub(super) fn begin_step(&self, head: &Head) -> Result<LoopStep> {
+    pub(super) fn begin_step(&self, head: &Head) -> Result<Box<dyn LoopStep>> {
         Ok(match self {
-            Loop::Central(_) => LoopStep::Central(CentralStep::new(head)?.into()),
-            Loop::Reports(reports) => LoopStep::Reports(ReportStep::new(&reports.plan, head)?),
+            Loop::Central(_) => Box::new(CentralStep::new(head)?),
+            Loop::Reports(reports) => Box::new(ReportStep::new(&reports.plan, head)?),
         })
     }
 
@@ -151,26 +160,11 @@ impl Loop {
     }
 }
 
-/// A step under way: closed events are folded into it, and it ends with a record to commit.
-pub(super) enum LoopStep {
-    Central(Box<CentralStep>),
-    Reports(ReportStep),
-}
-
-impl LoopStep {
+/// A step under way on a copy of the stored state: closed events are folded into it, and it ends with a record to commit.
+pub(super) trait LoopStep: Send {
     /// Folds events of closed slots, and returns the number of those that cannot be used.
-    pub(super) fn fold(&mut self, events: &[(Place, StoredEvent)]) -> u64 {
-        match self {
-            LoopStep::Central(step) => step.fold(events),
-            LoopStep::Reports(step) => step.fold(events),
-        }
-    }
+    fn fold(&mut self, events: &[(Place, StoredEvent)]) -> u64;
 
     /// Makes the release of everything that was folded after this head.
-    pub(super) fn finish(self, head: &Head, now: Time) -> Result<Stepped> {
-        match self {
-            LoopStep::Central(step) => step.finish(head, now),
-            LoopStep::Reports(step) => step.finish(head, now),
-        }
-    }
+    fn finish(self: Box<Self>, head: &Head, now: Time) -> Result<Stepped>;
 }

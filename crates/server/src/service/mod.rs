@@ -164,7 +164,7 @@ impl Service {
         outcome
     }
 
-    /// Opens every loop where its store left it, or begins a life for it.
+    /// Opens every loop where its store left it, or begins a generation for it.
     pub async fn open(options: Options) -> Result<Arc<Self>> {
         Self::open_with_devices(options, Vec::new(), None).await
     }

@@ -26,7 +26,7 @@ impl Service {
         }
         let lives = self.store.lives().await?;
         let life = lives.into_iter().find(|life| life.id == loop_.life);
-        let life = life.ok_or_else(|| Error::store("the life of the loop is missing"))?;
+        let life = life.ok_or_else(|| Error::store("the generation of the loop is missing"))?;
         let charged = self.witnessed_replays(loop_.life).await;
         write(self.store.as_ref(), &life, &head, charged).await
     }
@@ -69,7 +69,7 @@ pub(crate) async fn stored_model(
     write(store, &life, &head, charged.into()).await
 }
 
-/// The present life of a loop of a curator.
+/// The present generation of a central loop.
 async fn find(store: &dyn Store, name: &str) -> Result<Life> {
     let mut names = Vec::new();
     for life in store.lives().await?.into_iter().filter(|life| life.ended.is_none()) {
@@ -82,7 +82,7 @@ async fn find(store: &dyn Store, name: &str) -> Result<Life> {
     }
     let shown: String = name.chars().take(64).collect();
     let remedy = match names.is_empty() {
-        true => "this store has none of which a curator releases models".into(),
+        true => "this store has no central loop".into(),
         false => format!("name one of {}", names.join(", ")),
     };
     Err(Error::unknown(format!("loop {shown:?}"), remedy))

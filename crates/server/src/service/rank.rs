@@ -165,7 +165,7 @@ impl Service {
             return Ok(());
         }
         let message = format!("{most} events are open: wait until their windows have ended");
-        let retry_after = loop_.plan.tick.div_ceil(1000).max(1);
+        let retry_after = loop_.tick.div_ceil(1000).max(1);
         Err(Error::TooMany { message, retry_after })
     }
 
@@ -255,7 +255,7 @@ impl Central {
         let now = self.clock.steady();
         let due = |next: u64| (now >= next).then_some(now.saturating_add(WARNED));
         if self.next_warning.fetch_update(Ordering::Relaxed, Ordering::Relaxed, due).is_ok() {
-            tracing::warn!(r#loop = %self.plan.name, "rank requests come without `person` in a loop that counts persons (`visits`): they are answered, and nothing is learnt from them; send `person`, or leave `visits` out of the file");
+            tracing::warn!(r#loop = %self.name, "rank requests come without `person` in a loop that counts persons (`visits`): they are answered, and nothing is learnt from them; send `person`, or leave `visits` out of the file");
         }
     }
 }

@@ -65,7 +65,7 @@ impl Service {
     pub(super) async fn follow(&self, loop_: &Loop, head: &Head) -> Result<()> {
         let central = match loop_ {
             Loop::Central(central) if self.store.is_shared() => central,
-            Loop::Reports(reports) if head.number > loop_.released().0 => {
+            Loop::Reports(reports) if loop_.takes(head.number) => {
                 self.publish(loop_, head, None).await?;
                 return self.follow_reports(reports).await;
             }

@@ -86,7 +86,7 @@ pub(super) fn replays_name(life: LifeId) -> String {
     format!("replays: life {life}")
 }
 
-/// The name of the floor of releases of an ended life that were shown to be lost, and for which the generation that counts in its ledger was stopped.
+/// The name of the floor of releases of an ended generation that were shown to be lost, and for which the generation that counts in its ledger was stopped.
 fn shown_name(life: LifeId) -> String {
     format!("shown: life {life}")
 }
@@ -210,13 +210,13 @@ impl Service {
         Ok(Curator::resume_charged(&head.state, head.number, self.charged(life).await?)?)
     }
 
-    /// Replays of a life that this witness knows of, or that of any process that has noted it in the store.
+    /// Replays of a generation that this witness knows of, or that of any process that has noted it in the store.
     pub(super) async fn charged(&self, life: LifeId) -> Result<u64> {
         let noted = floor(self.store.as_ref(), replays_name(life)).await?;
         Ok(noted.max(self.witnessed_replays(life).await))
     }
 
-    /// Replays of a life that the witness of this process knows of.
+    /// Replays of a generation that the witness of this process knows of.
     pub(super) async fn witnessed_replays(&self, life: LifeId) -> u64 {
         match &self.witness {
             Some(witness) => witness.lock().await.replays(life),
@@ -310,7 +310,7 @@ impl Service {
         doubted
     }
 
-    /// Notes that later releases of a life may be lost.
+    /// Notes that later releases of a generation may be lost.
     async fn note_doubt(&self, life: LifeId) -> Result<()> {
         let replays = loops::learner(&self.store.head(life).await?)?.replays();
         self.store.keep_setting(doubt_name(life, replays), Vec::new()).await?;
@@ -352,7 +352,7 @@ impl Service {
                 )
             },
         );
-        let (number, name, stored) = (stored.number, &loop_.plan.name, stored.text());
+        let (number, name, stored) = (stored.number, &loop_.name, stored.text());
         let accept = format!(
             "Nothing is released. Restore the newer copy; if it is lost, accept the rollback ({cost}): \
              `reticent-server store accept-rollback --data DIR --loop {name} --head {stored}`"

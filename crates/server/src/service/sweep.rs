@@ -1,10 +1,10 @@
 //! Rows of generations that have ended: no process ticks them, and nothing will be learnt from them.
 //!
-//! A life ends when its loop begins another one, or when its loop is taken out of the file. Its open events close with their slots, and its rows go as
+//! A generation ends when its loop begins another one, or when its loop is taken out of the file. Its open events close with their slots, and its rows go as
 //! soon as the loop's retention allows it.
 //!
 //! Slots of loops whose people's devices add the noise are numbers of models, and the clock closes none of them: a loop that is missing from the file for one start goes on
-//! when it is back. Their rows go when another life of the loop has begun.
+//! when it is back. Their rows go when another generation of the loop has begun.
 
 use std::{sync::Arc, sync::atomic::Ordering, time::Duration};
 
@@ -30,7 +30,7 @@ enum Slots {
     Models,
 }
 
-/// The lives of a store that are not among those that are served. `retained` is how long a loop that is served keeps rows now: those of its earlier lives go
+/// The generations of a store that are not among those that are served. `retained` is how long a loop that is served keeps rows now: those of its earlier generations go
 /// with them.
 pub(super) async fn ended(
     store: &dyn Store,
@@ -58,7 +58,7 @@ pub(super) async fn ended(
 }
 
 impl Service {
-    /// Closes what has passed in lives that have ended, and removes their rows. One that fails keeps no other waiting.
+    /// Closes what has passed in generations that have ended, and removes their rows. One that fails keeps no other waiting.
     pub async fn sweep(&self) -> Result<()> {
         let mut swept = Ok(());
         for ended in &self.ended {

@@ -205,7 +205,7 @@ impl Service {
         head: &Head,
         time: Option<Time>,
     ) -> Result<()> {
-        if head.number <= loop_.released().0 {
+        if !loop_.takes(head.number) {
             return Ok(());
         }
         if let Loop::Central(central) = loop_ {

@@ -13,7 +13,7 @@
 //!
 //! Steps of a clock that is corrected now and then are so believed up to `STEP` in all, and a minute more takes the anchor 17 hours: repeated steps do not add up.
 //!
-//! A store without any life has no time to compare with: the clock of the very first start is believed.
+//! A store without any generation has no time to compare with: the clock of the very first start is believed.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering};
 
@@ -163,7 +163,7 @@ impl Clock for BelievedClock {
     }
 }
 
-/// The latest time that a store knows; none before its first life.
+/// The latest time that a store knows; none before its first generation.
 pub(super) async fn latest(store: &dyn Store) -> Result<Option<Time>> {
     let mut latest = None;
     for life in store.lives().await? {
@@ -208,7 +208,7 @@ impl Central {
         let ahead = self.closed_ahead();
         let known = std::mem::replace(logged, ahead.is_some());
         if let Some(why) = ahead.filter(|_| !known) {
-            tracing::error!(r#loop = %self.plan.name, "releases stop: {why}");
+            tracing::error!(r#loop = %self.name, "releases stop: {why}");
         }
     }
 }

@@ -255,12 +255,12 @@ impl Service {
         let answering = loop_.answering();
         let served = &answering.served;
         LoopView {
-            name: loop_.plan.name.clone(),
+            name: loop_.name.clone(),
             ranks: admin.then_some(ranks),
             open_events: admin.then(|| loop_.open_events()),
             release: served.number,
             released: served.time,
-            tick: loop_.plan.tick,
+            tick: loop_.tick,
             epsilon: served.epsilon,
             delta: loop_.plan.params.privacy.delta,
             summary: Summary::of(&loop_.plan, served.release.as_ref()),
@@ -297,7 +297,7 @@ impl Service {
     pub async fn chain_before(&self, loop_: &Central, number: u64) -> Result<Digest> {
         let before = number.saturating_sub(1);
         if before == 0 {
-            return Ok(first_chain(self.store.id(), loop_.life, loop_.plan.generation()));
+            return Ok(first_chain(self.store.id(), loop_.life, loop_.generation));
         }
         let last = loop_.answering().served.number;
         if before > last {
@@ -324,7 +324,7 @@ impl Service {
             }
             until = from - 1;
         }
-        Ok(first_chain(self.store.id(), loop_.life, loop_.plan.generation()))
+        Ok(first_chain(self.store.id(), loop_.life, loop_.generation))
     }
 
     /// Decisions of a loop that retains them, with their probabilities, after a place, and the place to go on after if there may be more. Internal:
@@ -363,11 +363,11 @@ impl Service {
 
     /// The generation of a loop, in hexadecimal digits.
     pub fn generation(&self, loop_: &Central) -> String {
-        hex(&loop_.plan.generation().to_be_bytes())
+        hex(&loop_.generation.to_be_bytes())
     }
     /// The first line of a listing of a loop's releases: what the chain begins with.
     pub fn chain_header(&self, loop_: &Central) -> ChainHeader {
-        ChainHeader::new(&loop_.plan.name, self.store.id(), loop_.life, loop_.plan.generation())
+        ChainHeader::new(&loop_.name, self.store.id(), loop_.life, loop_.generation)
     }
 
     /// People who have come in the present period, and those of them who have no visits left, where visits are counted. Internal: do not publish.

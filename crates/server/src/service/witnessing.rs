@@ -1,4 +1,4 @@
-//! The witness of a service: what its file holds, and lives that only it knows.
+//! The witness of a service: what its file holds, and generations that only it knows.
 
 use super::rollback::replays_name;
 use crate::{
@@ -16,7 +16,7 @@ pub(super) struct Witnessing {
 }
 
 impl Witnessing {
-    /// Reads the file, and begins one for this store if there is none. Lives that only the witness knows begin again.
+    /// Reads the file, and begins one for this store if there is none. Generations that only the witness knows begin again.
     pub(super) async fn open(
         (file, record): (Witness, Option<WitnessRecord>),
         store: &dyn Store,
@@ -89,7 +89,7 @@ impl Witnessing {
     }
 }
 
-/// Begins what the store has lost. Lives have numbers in the order in which they began, so that an older copy lacks the last ones.
+/// Begins what the store has lost. Generations have numbers in the order in which they began, so that an older copy lacks the last ones.
 async fn restore_lives(store: &dyn Store, record: &WitnessRecord) -> Result<()> {
     let known: Vec<Life> = store.lives().await?;
     for life in record.lives.values() {
@@ -104,7 +104,7 @@ async fn restore_lives(store: &dyn Store, record: &WitnessRecord) -> Result<()> 
             }
         };
         if (begun.id, begun.generation, &begun.name) != (life.id, life.generation, &life.name) {
-            let value = format!("life {} of loop {:?}", life.id, life.name);
+            let value = format!("generation {} of loop {:?}", life.id, life.name);
             let remedy = "the store has another one under this number: it was rolled back and served without its witness; restore the copy that the witness knows";
             return Err(Error::invalid("witness", value, remedy));
         }
@@ -112,7 +112,7 @@ async fn restore_lives(store: &dyn Store, record: &WitnessRecord) -> Result<()> 
     Ok(())
 }
 
-/// A life as it was when it began.
+/// A generation as it was when it began.
 fn begin_again(life: &Life) -> Result<NewLife> {
     let params: LoopParams = serde_json::from_slice(&life.params).map_err(Error::store)?;
     if params.trust != Trust::Curator {

@@ -1,8 +1,8 @@
 //! Answers of the server, asked for by the clock alone: no request of a device or a stranger makes a call.
 //!
-//! **Agreement.** A server of another protocol changes nothing here: no life begins or ends, and reports are refused until both have the same file of loops.
+//! **Agreement.** A server of another protocol changes nothing here: no generation begins or ends, and reports are refused until both have the same file of loops.
 //!
-//! **Birth.** When a life of a loop begins here, the server's last model, its next batch and the time are written down once. Batches are numbered from there on. If
+//! **Birth.** When a generation of a loop begins here, the server's last model, its next batch and the time are written down once. Batches are numbered from there on. If
 //! the server has batches already, an earlier store of this shuffler has sent them, and nothing is known of the ids in it: reports on models up to the one
 //! at the birth are then refused.
 //!
@@ -56,7 +56,7 @@ pub(super) struct Heard {
 pub(super) struct Birth {
     version: u8,
     model: u64,
-    /// The number of this life's first batch.
+    /// The number of this generation's first batch.
     pub first_batch: u64,
     time: Time,
 }
@@ -85,7 +85,7 @@ impl Birth {
     }
 }
 
-/// The name of a life's floor in the store.
+/// The name of a generation's floor in the store.
 pub(super) fn floor_name(life: LifeId) -> String {
     format!("shuffler floor {life}")
 }

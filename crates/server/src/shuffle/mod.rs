@@ -22,8 +22,8 @@
 //! made under a model below s. Models below a durable floor are refused, and ids of slots up to the floor are forgotten: what they would recognise is refused for
 //! its model. The number n is durable too (the closed slot), so that an older number from the server opens nothing again.
 //!
-//! **Lives.** A life of a loop is one generation, which the protocol's hash names: reports of another one are foreign. A generation that comes back after another
-//! one would take reports that have left already, so that it stops. A life begins, and an earlier one ends, when the server has the same protocol as the shuffler's
+//! **Generations.** The protocol's hash names a generation: reports of another one are foreign. A generation that comes back after another
+//! one would take reports that have left already, so that it stops. A generation begins, and an earlier one ends, when the server has the same protocol as the shuffler's
 //! file: a file that is wrong here alone changes nothing.
 //!
 //! **Never less.** A batch has exactly the size that the certificate names; what waits longer waits. The server learns nothing about waiting reports.
@@ -88,7 +88,7 @@ pub struct ShuffleLoop {
     storing: tokio::sync::RwLock<()>,
 }
 
-/// The life that a loop is in, and the right to release in it.
+/// The generation that a loop is in, and the right to release in it.
 #[derive(Debug, Clone, Copy)]
 struct Begun {
     life: LifeId,
@@ -192,7 +192,7 @@ impl ShuffleLoop {
         Ok(ShuffleLoop { plan, begun, subject, state, forwarding, storing })
     }
 
-    /// Goes on with the life that the store has of this generation, or begins one and ends earlier ones. A death half way is made good by the next call.
+    /// Continues the stored generation with this hash, or begins one and ends earlier ones. A death half way is made good by the next call.
     async fn begin(&self, store: &dyn Store) -> Result<()> {
         if self.begun.get().is_some() {
             return Ok(());

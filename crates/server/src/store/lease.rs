@@ -11,7 +11,7 @@ use crate::Result;
 /// Milliseconds for which the right lasts without being renewed: a few looks of a ticker. Tests let it end themselves, however slow their machine is.
 const LASTS: u64 = if cfg!(test) { 3_600_000 } else { 3_000 };
 
-/// The right of this process to release in a life.
+/// The right of this process to release in a generation.
 #[derive(Debug, Default)]
 pub(crate) struct Lease {
     /// The epoch that it holds; 0 while another process has the right.

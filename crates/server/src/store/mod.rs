@@ -82,7 +82,7 @@ pub trait Store: Send + Sync + 'static {
 
     /// Adds events, each with its charge to the ledger, or returns the answer that was given before under the same event id. All events of
     /// one call are one transaction; the answers are in their order. The slot is that asked for, or the first open one if that has closed.
-    /// Events of a life that has ended are kept and not learnt from: every event is in one generation only.
+    /// Events of a generation that has ended are kept and not learnt from: every event is in one generation only.
     fn insert_events(&self, events: Vec<NewEvent>) -> Pending<Vec<Ranked>>;
 
     /// The same for events with a number, of which those below a named floor are not added: none for these. The floor is read in the same transaction,
@@ -119,7 +119,7 @@ pub trait Store: Send + Sync + 'static {
     /// epoch; else nothing happens and the head that was found is returned.
     fn release(&self, step: Step) -> Pending<Committed>;
 
-    /// The head of a life with the state to go on from.
+    /// The head of a generation with the state to go on from.
     fn head(&self, life: LifeId) -> Pending<Head>;
 
     /// Moves the right to release to a new epoch, and returns it.
@@ -176,7 +176,7 @@ pub trait Store: Send + Sync + 'static {
         limit: usize,
     ) -> Pending<Vec<(Place, StoredEvent)>>;
 
-    /// Erases a person under all their hashes in all lives: open events contribute nothing, raw rows go, and event ids stay with [`ERASED_REQUEST`] and no
+    /// Erases a person under all their hashes in all generations: open events contribute nothing, raw rows go, and event ids stay with [`ERASED_REQUEST`] and no
     /// answer, those of removed rows too. Counts in the ledger stay. The hashes are remembered, so that a restored copy can be erased again.
     fn erase(&self, persons: Vec<PersonHash>, time: Time) -> Pending<Erased>;
 
@@ -186,11 +186,11 @@ pub trait Store: Send + Sync + 'static {
     /// People of a period in the ledger of a generation: the number of all, and of those who have used up `most` visits.
     fn ledger(&self, life: LifeId, period: u64, most: u32) -> Pending<LedgerCount>;
 
-    /// Begins a life of a loop, or returns the present one if it has the same generation hash. The ledger of the present one goes on if the new one counts with it. The present one
+    /// Begins a generation of a loop, or returns the present one if it has the same hash. The ledger of the present one goes on if the new one counts with it. The present one
     /// takes the new parameters: some of them, such as how long rows are retained, belong to no generation.
     fn begin_life(&self, life: NewLife) -> Pending<Life>;
 
-    /// All lives of all loops, ended ones included, in order.
+    /// All generations of all loops, ended ones included, in order.
     fn lives(&self) -> Pending<Vec<Life>>;
 
     /// From now on no person is charged through this store, and nothing is learnt from persons, as soon as there is a setting of this name: another process

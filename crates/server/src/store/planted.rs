@@ -30,11 +30,11 @@ pub enum Mistake {
     ErasureKeepsRequests,
     /// An erased person's requests stay remembered where the event's own row was removed before.
     ErasureForgetsRowsOnly,
-    /// A new life begins with an empty ledger.
+    /// A new generation begins with an empty ledger.
     LedgerBeginsAgain,
-    /// A life of the same generation as one that has ended has the ledger that this one had of its own.
+    /// A generation with the hash of one that has ended has the ledger that this one had of its own.
     LedgerOfItsOwnGeneration,
-    /// The ledger of the present life goes on, whichever life the new one counts with.
+    /// The ledger of the present generation goes on, whichever generation the new one counts with.
     LedgerOfAnother,
     /// Events are removed before they are in a release.
     CollectsUnreleased,
@@ -85,7 +85,7 @@ impl Planted {
         Planted { model: MemoryStore::new([1; 16]), mistake, calls: AtomicU8::new(0) }
     }
 
-    /// Changes the head of a life behind the model's back.
+    /// Changes the head of a generation behind the model's back.
     fn spoil(&self, life: LifeId, change: impl FnOnce(&mut Head)) {
         self.model.with(|state| state.heads.get_mut(&life).map(change));
     }

@@ -47,9 +47,9 @@ pub(crate) fn retired_remedy(place: &str) -> String {
 /// One thing that a store holds. A store sends its entries in this order of their kinds, and those of one kind in the order of their fields.
 #[derive(Serialize)]
 pub enum Entry {
-    /// A life.
+    /// A generation.
     Life(Life),
-    /// The head of a life.
+    /// The head of a generation.
     Head(LifeId, Head),
     /// A release.
     Release(LifeId, ReleaseRecord),
@@ -81,7 +81,7 @@ pub trait Portable: Store {
     /// Place to which its contents have gone, if it is retired.
     fn retired_to(&self) -> Pending<Option<String>>;
 
-    /// Notes that the copy of a retired store was checked and lives.
+    /// Notes that the copy of a retired store was checked and may be served.
     fn finish(&self) -> Pending<()>;
 
     /// True if that is noted.

@@ -3,9 +3,9 @@
 use super::{Head, LifeId, Replacement, Step};
 use crate::{Error, Result};
 
-/// There is no such life.
+/// There is no such generation.
 pub(super) fn unknown_life(life: LifeId) -> Error {
-    Error::unknown(format_args!("life {life}"), "begin it first")
+    Error::unknown(format_args!("generation {life}"), "begin it first")
 }
 
 /// The last slot cannot be closed, because events need an open one.
@@ -15,7 +15,7 @@ pub(super) fn last_slot(slot: u64) -> Error {
 
 /// A number has reached the end of its type.
 pub(super) fn exhausted(what: &str) -> Error {
-    Error::Unavailable(format!("{what}: all numbers are used; begin a new life"))
+    Error::Unavailable(format!("{what}: all numbers are used; begin a new generation"))
 }
 
 /// There is such a key.

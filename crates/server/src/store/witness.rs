@@ -37,7 +37,7 @@ pub struct WitnessHead {
 pub struct WitnessRecord {
     /// The store.
     pub store: StoreId,
-    /// The heads of its lives.
+    /// The heads of its generations.
     pub heads: BTreeMap<LifeId, WitnessHead>,
     /// Replays of each generation after accepted rollbacks.
     pub replays: BTreeMap<LifeId, u32>,
@@ -61,7 +61,7 @@ impl Record for WitnessRecord {
     }
 }
 
-/// The second version, whose lives had ledgers of their own.
+/// The second version, whose generations had ledgers of their own.
 #[derive(Serialize, Deserialize)]
 struct SecondRecord {
     store: StoreId,
@@ -81,7 +81,7 @@ impl From<SecondRecord> for WitnessRecord {
     }
 }
 
-/// The first version, which knew no lives.
+/// The first version, which knew no generations.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 struct FirstRecord {
     store: StoreId,
@@ -207,7 +207,7 @@ pub enum Agreement {
     Agrees,
     /// It misses releases or changes of the right to release: an older copy was restored.
     Behind {
-        /// The life.
+        /// The generation.
         life: LifeId,
         /// Release that the witness saw.
         witness: WitnessHead,
@@ -216,7 +216,7 @@ pub enum Agreement {
     },
     /// It has another release under a number that the witness saw.
     Forked {
-        /// The life.
+        /// The generation.
         life: LifeId,
         /// The number.
         number: u64,
@@ -262,7 +262,7 @@ pub fn compare(record: &WitnessRecord, heads: &BTreeMap<LifeId, WitnessHead>) ->
 }
 
 impl WitnessRecord {
-    /// The record of one life alone.
+    /// The record of one generation alone.
     pub(crate) fn alone(&self, life: LifeId, seen: &WitnessHead) -> Self {
         WitnessRecord { store: self.store, heads: [(life, *seen)].into(), ..Self::default() }
     }

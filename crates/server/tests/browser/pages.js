@@ -122,7 +122,7 @@ const run = async () => {
   await grows(desk, "Lift over the baseline", 0);
   // A line needs two releases in a row in which the baseline's signal is above its noise.
   for (const series of ["policy", "baseline"]) await desk.locator(`svg.wide .${series} polyline.line`).first().waitFor({ state: "attached" });
-  assert.ok(await desk.getByText("curator only").first().isVisible());
+  assert.ok(await desk.getByText("internal only").first().isVisible());
   assert.ok(await desk.evaluate(() => window.notReloaded), "the page was reloaded");
   await desk.waitForTimeout(seconds * 1000);
   await picture(desk, "dashboard");
@@ -140,7 +140,7 @@ const run = async () => {
   // A read key: no exact count of what people did.
   const reader = await open({});
   await signIn(reader, read);
-  assert.equal(await reader.getByText("curator only").count(), 0);
+  assert.equal(await reader.getByText("internal only").count(), 0);
   assert.equal(await reader.getByText("Rewards taken").count(), 0);
   const cookies = await reader.context().cookies();
   assert.ok(cookies.length > 0 && cookies.every((cookie) => cookie.httpOnly && cookie.sameSite === "Strict"));

@@ -76,7 +76,7 @@ impl Service {
         let taken = taken.await;
         if let Err(error @ (Error::Invalid { .. } | Error::Conflict(_) | Error::Core(_))) = &taken {
             // It holds nothing that a person's report says.
-            tracing::warn!(r#loop = %loop_.plan.name, "a batch of the shuffler is refused: {error}");
+            tracing::warn!(r#loop = %loop_.name, "a batch of the shuffler is refused: {error}");
             loop_.counts.refused_batches.fetch_add(1, Ordering::Relaxed);
         }
         taken

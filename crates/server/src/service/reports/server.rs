@@ -12,6 +12,7 @@ use crate::{
     config::{DeviceLearner, DevicePlan, StorageOutlook},
     loops::{Stepped, release_record},
     secret::random,
+    service::mechanism::LoopStep,
     store::{Head, Place, StoredEvent},
 };
 
@@ -120,13 +121,15 @@ impl ReportStep {
         server.publish()?;
         Ok(ReportStep(server))
     }
+}
 
-    pub(in crate::service) fn fold(&mut self, rows: &[(Place, StoredEvent)]) -> u64 {
+impl LoopStep for ReportStep {
+    fn fold(&mut self, rows: &[(Place, StoredEvent)]) -> u64 {
         let unusable = rows.iter().filter(|(_, row)| self.0.count(&row.raw) == Counted::Unusable);
         unusable.count() as u64
     }
 
-    pub(in crate::service) fn finish(mut self, head: &Head, now: Time) -> Result<Stepped> {
+    fn finish(mut self: Box<Self>, head: &Head, now: Time) -> Result<Stepped> {
         let state = self.0.save();
         let model = self.0.publish()?;
         let release = wire::to_json(&model).into_bytes();

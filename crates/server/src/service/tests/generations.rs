@@ -96,7 +96,7 @@ fn twice_a_day() -> String {
     text.replace("2 minutes", "1 second")
 }
 
-/// Events that are learnt from, by life.
+/// Events that are learnt from, by generation.
 async fn learnt_from(store: &MemoryStore) -> Vec<usize> {
     let mut found = Vec::new();
     for life in store.lives().await.unwrap() {

@@ -115,7 +115,7 @@ async fn a_private_model_is_begun_with_and_its_cost_is_in_the_total() {
     let plans = ServiceFile::parse(&text).unwrap().check().unwrap();
     let checked = crate::loops::Together::of_plans(&plans).unwrap().guarantee.unwrap().epsilon();
     assert!((checked - both).abs() < 1e-9, "{checked} {both}");
-    // In the same store the life it comes from is in the total already, once, and in the same ledger: it costs more than the one that begins with it.
+    // In the same store the generation it comes from is in the total already, once, and in the same ledger: it costs more than the one that begins with it.
     world.again(&text).await;
     assert!(sport(&world.service).await > 70);
     let shared = total(&world.service).await;
@@ -240,7 +240,7 @@ async fn an_origin_that_the_store_cannot_show_is_counted() {
     let path = folder.path().join("model.json");
     let world = World::new(&file(STRONG, "")).await;
     world.ticks(1).await;
-    // A copy that goes another way has the identity, the life, its generation and its numbers.
+    // A copy that goes another way has the identity, the hash of the generation, its number and the numbers of its releases.
     let (copy, clock) = (Arc::new(world.store.copy()), world.clock.clone());
     let people = || Secret::from_bytes([3; 32]);
     let fork = open(&file(STRONG, ""), &copy, &clock, people()).await.unwrap();
@@ -286,7 +286,7 @@ async fn an_origin_that_the_store_cannot_show_is_counted() {
         let (epsilon, lives) = begun(&untrue).await;
         assert!(lives == 2 && epsilon > honest + 1.0, "{what}: {lives} lives, {epsilon}");
     }
-    // A life has not begun with what it released itself, or with what a later one did.
+    // A generation has not begun with what it released itself, or with what a later one did.
     let store = Arc::new(world.store.copy());
     std::fs::write(&path, &model).unwrap();
     let service = open(&warm(PERSONS, &path), &store, &clock, people()).await.unwrap();
@@ -323,7 +323,7 @@ async fn a_lost_life_does_not_begin_again_with_another_file() {
     let backup = Arc::new(store.copy());
     drop(witnessed(&warm(PERSONS, &path), &store, &clock, &witness).await);
     assert_eq!(store.lives().await.unwrap().len(), 2);
-    // The copy lacks the second life. Its cost does not depend on the file, and its sums do.
+    // The copy lacks the second generation. Its cost does not depend on the file, and its sums do.
     std::fs::write(&path, prior(0.6)).unwrap();
     let copy = Arc::new(backup.copy());
     let refused = Service::open(witnessed_options(&cold, &copy, &clock, &witness)).await;

@@ -1,4 +1,4 @@
-//! Checks of lives and of the ledger that they share.
+//! Checks of generations and of the ledger that they share.
 
 use super::{
     checks::{Checked, begin, ensure, learnt},
@@ -75,7 +75,7 @@ pub(super) async fn visits_are_counted_over_generations(store: &dyn Store) -> Ch
     let lives = store.lives().await?;
     let ledgers: Vec<_> = lives.iter().map(|life| life.ledger).collect();
     ensure!(ledgers == [first; 3], "{ledgers:?}");
-    // Another process began a life in between, which may count over other periods.
+    // Another process began a generation in between, which may count over other periods.
     let fourth = after(second.id, 4).await?;
     ensure!(fourth.ledger == fourth.id, "a ledger of its own");
     store.insert_events(vec![of(fourth.id, 1, 7)]).await?;

@@ -3,7 +3,7 @@
 //! | file | what it is |
 //! | --- | --- |
 //! | `checks` | the suite: one property a check |
-//! | `erasure`, `generations` | its checks of erasure, and of lives with their ledger |
+//! | `erasure`, `generations` | its checks of erasure, and of generations with their ledger |
 //! | `releases` | its checks of the list of releases |
 //! | `snapshot` | everything readable of a store, to compare |
 //! | `property` | random operations on the model, redb and PostgreSQL, with failures and reopening in between |

@@ -23,13 +23,13 @@ const JOURNAL_ENTRIES: usize = 5;
 
 #[derive(Debug, Clone)]
 pub(super) enum Operation {
-    /// Life, id, person, period, slot, payer.
+    /// Generation, id, person, period, slot, payer.
     Rank(Vec<(LifeId, u8, u8, u64, u64, u8)>),
-    /// Life, id, units, key, sum.
+    /// Generation, id, units, key, sum.
     Reward(Vec<(LifeId, u8, i64, Option<u64>, bool)>),
     Activate(LifeId, u8),
     Close(LifeId, u64),
-    /// Life, how far epoch and number are off, slots folded beyond the head.
+    /// Generation, how far epoch and number are off, slots folded beyond the head.
     Release(LifeId, u64, u64, u64),
     TakeEpoch(LifeId),
     Replace(LifeId, u64, u64),

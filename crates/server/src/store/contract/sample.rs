@@ -5,10 +5,10 @@ use crate::store::{
     NewReward, Payer, PersonHash, ReleaseRecord, Replacement, Step, StoredEvent,
 };
 
-/// The last closed slot of a new life.
+/// The last closed slot of a new generation.
 pub(crate) const CLOSED: u64 = 10;
 
-/// A life of a loop.
+/// A generation of a loop.
 pub(crate) fn life(name: &str, generation: u64) -> NewLife {
     NewLife {
         name: name.into(),
@@ -95,7 +95,7 @@ pub(crate) fn damage(store: &MemoryStore, rows: usize) {
     store.with(|state| state.events.values_mut().take(rows).for_each(unreadable));
 }
 
-/// Gives every life a ledger of its own, as in stores of earlier versions.
+/// Gives every generation a ledger of its own, as in stores of earlier versions.
 pub(crate) fn separate_ledgers(store: &MemoryStore) {
     store.with(|state| state.lives.values_mut().for_each(|life| life.ledger = life.id));
 }

@@ -57,7 +57,7 @@ impl State {
         of_life.take(limit).map(|((_, place), event)| (*place, event.clone())).collect()
     }
 
-    /// The life that began the ledger of this one.
+    /// The generation that began the ledger of this one.
     pub(super) fn ledger_of(&self, life: LifeId) -> LifeId {
         self.lives.get(&life).map_or(life, |life| life.ledger)
     }

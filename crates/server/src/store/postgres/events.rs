@@ -1,6 +1,6 @@
 //! Operations on events: rank, reward, activate.
 //!
-//! Each takes the lock of its lives in shared mode, in a statement of its own, and then reads which slots are closed: `close` takes the lock alone, so
+//! Each takes the lock of its generations in shared mode, in a statement of its own, and then reads which slots are closed: `close` takes the lock alone, so
 //! that no slot closes while an event is on its way into it, however slow its process is.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -24,14 +24,14 @@ use crate::{
 #[derive(Clone, Copy)]
 pub(super) struct Open {
     pub(super) closed: u64,
-    /// The life that began its ledger.
+    /// The generation that began its ledger.
     ledger: LifeId,
     ended: bool,
     /// True if people may be charged by this process.
     charges: bool,
 }
 
-/// Locks lives and reads where they stand. No person is charged where there is a setting with the name of the fence.
+/// Locks generations and reads where they stand. No person is charged where there is a setting with the name of the fence.
 pub(super) async fn open(
     on: &Transaction<'_>,
     key: i32,
@@ -233,7 +233,7 @@ async fn add(
         return Ok(());
     }
     let ended = |life: LifeId| open.get(&life).is_none_or(|life| life.ended);
-    // The ledger of a life whose people may be charged.
+    // The ledger of a generation whose people may be charged.
     let charged_in = |life| open.get(&life).filter(|life| life.charges).map(|life| life.ledger);
     let new: Vec<(&NewEvent, u64, i64)> = numbers
         .iter()

@@ -1,4 +1,4 @@
-//! Operations on lives and their heads: begin, close, release, take the right to release.
+//! Operations on generations and their heads: begin, close, release, take the right to release.
 
 use deadpool_postgres::Transaction;
 use tokio_postgres::Row;
@@ -92,7 +92,7 @@ pub(super) async fn insert_release(
     .await
 }
 
-/// The head of a life.
+/// The head of a generation.
 pub(super) async fn head(on: &Transaction<'_>, life: LifeId) -> Attempt<Head> {
     read_head(
         on,
@@ -230,11 +230,11 @@ pub(super) async fn replace_state(
     notify(on, channel).await
 }
 
-/// The columns of a life.
+/// The columns of a generation.
 pub(super) const LIFE: &str =
     "id, name, generation, params, event, began, ended, coalesce(ledger, id)";
 
-/// A life as it is stored.
+/// A generation as it is stored.
 pub(super) fn read_life(row: &Row) -> Life {
     Life {
         id: row.get::<_, i32>(0) as LifeId,
@@ -248,7 +248,7 @@ pub(super) fn read_life(row: &Row) -> Life {
     }
 }
 
-/// Begins a life of a loop. The one before it is locked alone, so that no event on its way into it is charged there after the first of this one.
+/// Begins a generation of a loop. The one before it is locked alone, so that no event on its way into it is charged there after the first of this one.
 pub(super) async fn begin_life(on: &Transaction<'_>, key: i32, new: &NewLife) -> Attempt<Life> {
     if new.closed == u64::MAX {
         return Err(refusal::last_slot(new.closed).into());
@@ -277,7 +277,7 @@ pub(super) async fn begin_life(on: &Transaction<'_>, key: i32, new: &NewLife) ->
     }
     let last = optional(on, "select max(id) from lives", &[]).await?;
     let last = last.and_then(|row| row.get::<_, Option<i32>>(0)).unwrap_or(0);
-    let id = last.checked_add(1).ok_or_else(|| refusal::exhausted("life"))?;
+    let id = last.checked_add(1).ok_or_else(|| refusal::exhausted("generation"))?;
     let ledger = new.ledger(id as LifeId, present.as_ref()) as i32;
     let begun = format!(
         "insert into lives (id, name, generation, params, event, began, ledger) \

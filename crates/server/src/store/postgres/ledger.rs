@@ -43,7 +43,7 @@ on conflict (life, period, person) do update set
 where l.visits < excluded.most
 returning life, period, person, granted";
 
-/// The row of a person: the life that began the ledger, period, person.
+/// The row of a person: the generation that began the ledger, period, person.
 type Key = (LifeId, u64, PersonHash);
 
 /// Charges of one statement: no hash of one is a hash of another.
@@ -79,7 +79,7 @@ impl Wave {
     }
 }
 
-/// Charges people in their order, each in a ledger that is named by the life that began it, and says which charges were granted.
+/// Charges people in their order, each in a ledger that is named by the generation that began it, and says which charges were granted.
 pub(super) async fn charge(
     on: &Transaction<'_>,
     charges: &[(LifeId, Charge)],

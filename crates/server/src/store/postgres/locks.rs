@@ -2,8 +2,8 @@
 //!
 //! | lock | shared by | held alone by |
 //! | --- | --- | --- |
-//! | a life | events and rewards on their way into it | who closes its slots or ends it |
-//! | all lives | everything else that writes | who begins a life, or moves the whole store |
+//! | a generation | events and rewards on their way into it | who closes its slots or ends it |
+//! | all generations | everything else that writes | who begins a generation, or moves the whole store |
 //! | floors | events that are compared with one | who raises one |
 //!
 //! Each is taken in a statement of its own. In READ COMMITTED the statements after it see what its earlier holders have committed.
@@ -12,7 +12,7 @@ use deadpool_postgres::Transaction;
 
 use super::transaction::{Attempt, execute, one, rows};
 
-/// The lock of all lives: theirs begin with 1.
+/// The lock of all generations: theirs begin with 1.
 pub(super) const ALL_LIVES: i32 = 0;
 
 /// The lock of floors.
@@ -35,7 +35,7 @@ pub(super) async fn lock_alone(on: &Transaction<'_>, key: i32, lock: i32) -> Att
     Ok(())
 }
 
-/// Locks every life alone, and the beginning of others: nothing is taken until the transaction ends.
+/// Locks every generation alone, and the beginning of others: nothing is taken until the transaction ends.
 pub(super) async fn lock_everything(on: &Transaction<'_>, key: i32) -> Attempt<()> {
     lock_alone(on, key, ALL_LIVES).await?;
     let lives = rows(on, "select id from lives order by id", &[]).await?;

@@ -18,7 +18,7 @@
 //! **No stored parts.** The sums of a tick are not kept by shard of the event id: the releaser reads the rows of the closed slots and adds them up itself. Contributions are integers,
 //! so that parts would give the same sums and nothing else; what they have to hold holds without them:
 //!
-//! - *Nothing comes into a slot that is summed.* An event reads which slots are closed under its life's lock, shared with others, and holds that until its commit; `close` takes the lock alone.
+//! - *Nothing comes into a slot that is summed.* An event reads which slots are closed under its generation's lock, shared with others, and holds that until its commit; `close` takes the lock alone.
 //!   A process that is slow to insert delays the closing of the slot, or finds it closed and takes the next one. Rewards do the same.
 //! - *Every event counts once.* There is no mark on each row that could be set without its sum, or twice: the head has one number, the last folded slot, and one update moves it together with
 //!   the state that has the sums, the release's number and its chain. Its condition is the epoch and the number that the state was read with, so that the sums begin where the head ends.

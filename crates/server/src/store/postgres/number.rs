@@ -64,7 +64,7 @@ fn eights(bytes: &[u8]) -> Result<impl Iterator<Item = [u8; 8]>> {
     Ok(numbers.iter().copied())
 }
 
-/// The number of a life as it is stored. One that cannot be stored does not exist.
+/// The number of a generation as it is stored. One that cannot be stored does not exist.
 pub(super) fn life_number(life: LifeId) -> Result<i32> {
     i32::try_from(life).map_err(|_| refusal::unknown_life(life))
 }

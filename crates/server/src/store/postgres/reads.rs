@@ -123,7 +123,7 @@ pub(super) async fn ledger(
     Ok(LedgerCount { people: unsigned(row.get(0)), used_up: unsigned(row.get(1)) })
 }
 
-/// All lives in order.
+/// All generations in order.
 pub(super) async fn lives(on: &Transaction<'_>) -> Attempt<Vec<Life>> {
     let found = rows(on, &format!("select {} from lives order by id", heads::LIFE), &[]).await?;
     Ok(found.iter().map(heads::read_life).collect())

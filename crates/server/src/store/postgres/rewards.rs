@@ -68,7 +68,7 @@ pub(super) async fn reward(
         .map(|reward| (reward.life, reward.event))
         .collect();
     let places = places(on, &ids).await?;
-    // Of each call whose lives are known: where its events stand, or what became of its rewards.
+    // Of each call whose generations are known: where its events stand, or what became of its rewards.
     let targets = |call: &Vec<NewReward>| -> Result<Vec<std::result::Result<Place, Outcome>>> {
         let target = |reward: &NewReward| {
             let life = open.get(&reward.life).ok_or_else(|| refusal::unknown_life(reward.life))?;

@@ -17,7 +17,7 @@ use crate::store::{
 #[derive(Default)]
 struct Plan {
     heads: BTreeMap<LifeId, HeadRow>,
-    /// The lives that began the ledgers of these.
+    /// The generations that began the ledgers of these.
     ledgers: BTreeMap<LifeId, LifeId>,
     /// Visits of every person in the batch, with those that it grants: one condition and one write a person, in the order of their hashes.
     counts: BTreeMap<LedgerKey, u32>,
@@ -53,7 +53,7 @@ pub(super) fn insert_events_above(
     events: Vec<(u64, NewEvent)>,
 ) -> Attempt<Vec<Option<Ranked>>> {
     let floor = floor(group, name)?;
-    // Those that are not added are refused for their life too.
+    // Those that are not added are refused for their generation too.
     for (_, event) in &events {
         group.tables.head(event.life)?;
     }

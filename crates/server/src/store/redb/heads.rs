@@ -1,4 +1,4 @@
-//! Operations on heads and lives: close, release, epochs, generations.
+//! Operations on heads and generations: close, release, epochs, begin.
 
 use ::redb::ReadableTable;
 
@@ -41,7 +41,7 @@ pub(super) fn release(group: &mut Group<'_>, step: Step) -> Attempt<Committed> {
     Ok(Committed::Yes)
 }
 
-/// The state of a life.
+/// The state of a generation.
 pub(super) fn state(states: &impl ReadableTable<LifeId, Row>, life: LifeId) -> Attempt<Vec<u8>> {
     let StateRow(state) = get(states, life)?.ok_or_else(|| refusal::unknown_life(life))?;
     Ok(state)
@@ -82,7 +82,7 @@ pub(super) fn replace_state(
     Ok(())
 }
 
-/// Begins a life, or returns the present one with the new parameters if it has the same generation.
+/// Begins a generation, or returns the present one with the new parameters if it has the same hash.
 pub(super) fn begin_life(group: &mut Group<'_>, new: NewLife) -> Attempt<Life> {
     if new.closed == u64::MAX {
         return Err(refusal::last_slot(new.closed).into());
@@ -102,7 +102,7 @@ pub(super) fn begin_life(group: &mut Group<'_>, new: NewLife) -> Attempt<Life> {
         put(&mut group.tables.lives, present.id, &present)?;
         return Ok(present);
     }
-    let id = last.checked_add(1).ok_or_else(|| refusal::exhausted("life"))?;
+    let id = last.checked_add(1).ok_or_else(|| refusal::exhausted("generation"))?;
     let ledger = new.ledger(id, present.as_ref());
     if let Some(mut present) = present {
         let head = group.tables.head(present.id)?;

@@ -285,7 +285,7 @@ impl Writing<'_> {
     }
 }
 
-/// Lets the next event of a life have a later number, and returns its last closed slot.
+/// Lets the next event of a generation have a later number, and returns its last closed slot.
 fn note_number(tables: &mut Tables<'_>, life: LifeId, place: Place) -> Attempt<u64> {
     let head = tables.head(life)?;
     let (closed, events) = (head.closed, head.events.max(place.number));

@@ -2,14 +2,14 @@
 //!
 //! | table | key | row | order of writing |
 //! | --- | --- | --- | --- |
-//! | events | life, slot, number | the event | as it comes |
-//! | remembered | life, slot, number | event id, person, request, answer | as it comes |
+//! | events | generation, slot, number | the event | as it comes |
+//! | remembered | generation, slot, number | event id, person, request, answer | as it comes |
 //! | journal | number of a group | what `behind` has not merged yet | as it comes |
-//! | ids | life, event id | place | random, behind |
-//! | ledger | life that began it, period, person | visits | random, behind |
-//! | open | life, slot | events in an open slot | few rows |
-//! | heads, states, lives | life | | few rows |
-//! | releases | life, number | release | as it comes |
+//! | ids | generation, event id | place | random, behind |
+//! | ledger | generation that began it, period, person | visits | random, behind |
+//! | open | generation, slot | events in an open slot | few rows |
+//! | heads, states, lives | generation | | few rows |
+//! | releases | generation, number | release | as it comes |
 //! | keys, settings, erased, identity | | | few rows |
 
 use std::{collections::BTreeMap, ops::RangeInclusive};
@@ -39,7 +39,7 @@ type Definition<K> = TableDefinition<'static, K, Row>;
 pub(super) type PlaceKey = (LifeId, u64, u64);
 /// The key of an event id.
 pub(super) type IdKey = (LifeId, &'static EventHash);
-/// A person's row in a ledger: the life that began it, period, person.
+/// A person's row in a ledger: the generation that began it, period, person.
 pub(super) type LedgerKey = (LifeId, u64, PersonHash);
 /// The key of a count.
 pub(super) type CountKey = (LifeId, u64, &'static PersonHash);
@@ -71,7 +71,7 @@ pub(super) struct HeadRow {
     pub events: u64,
     /// Releases up to this number are kept as hashes only.
     pub stripped: u64,
-    /// True if the next life of the loop has begun.
+    /// True if the next generation of the loop has begun.
     pub ended: bool,
 }
 
@@ -151,7 +151,7 @@ pub(super) struct JournalEntry {
 #[derive(PartialEq, Serialize, Deserialize)]
 pub(super) struct JournalRow(pub Vec<JournalEntry>);
 
-/// Version 1 of a [`JournalEntry`]: of a charge the period, the person and their visits, in the ledger of its own life.
+/// Version 1 of a [`JournalEntry`]: of a charge the period, the person and their visits, in the ledger of its own generation.
 #[derive(Deserialize)]
 struct FirstEntry {
     life: LifeId,
@@ -263,12 +263,12 @@ impl<'t> Tables<'t> {
         })
     }
 
-    /// The head of a life.
+    /// The head of a generation.
     pub(super) fn head(&mut self, life: LifeId) -> Attempt<HeadRow> {
         Ok(self.heads.get(life)?.ok_or_else(|| refusal::unknown_life(life))?)
     }
 
-    /// The life that began the ledger of this one.
+    /// The generation that began the ledger of this one.
     pub(super) fn ledger_of(&self, life: LifeId) -> Attempt<LifeId> {
         ledger_of(&self.lives, life)
     }
@@ -362,12 +362,12 @@ fn copy<K: Key + 'static>(
     Ok(())
 }
 
-/// The head of a life.
+/// The head of a generation.
 pub(super) fn head(heads: &impl ReadableTable<LifeId, Row>, life: LifeId) -> Attempt<HeadRow> {
     Ok(get(heads, life)?.ok_or_else(|| refusal::unknown_life(life))?)
 }
 
-/// The life that began the ledger of this one.
+/// The generation that began the ledger of this one.
 pub(super) fn ledger_of(lives: &impl ReadableTable<LifeId, Row>, life: LifeId) -> Attempt<LifeId> {
     Ok(get::<_, Life>(lives, life)?.map_or(life, |life| life.ledger))
 }
