@@ -193,14 +193,19 @@ def shared(title, name, path, ask=no_range):
 RULE = ("Rules", "Rule", "crates/core/src/bandit/rule/mod.rs")
 
 
+def feature_tables():
+    """The types of tables of the rule from records to vectors, by their key."""
+    files = {"cross": "params.rs", "products": "products.rs", "fourier": "fourier.rs", "projection": "projection.rs"}
+    return {name: rust.resolve(name.capitalize(), f"crates/core/src/features/{path}") for name, path in files.items()}
+
+
 def loops():
     """Every key of a file of loops."""
     text = "## [loop.NAME]\n\n" + table(fields(rust.resolve("LoopParams", LOOPS), ask=ranges.ask_loop))
     encoding = rust.resolve("Encoding", "crates/core/src/features/encoding.rs")
     rows = [f"| `{snake(variant.name)}` | {cell(variant.doc)} |" for variant in encoding.members]
     text += "\n## Features\n\nIn `[loop.NAME.context]` and `[loop.NAME.action]`:\n\n| key | what it is |\n| --- | --- |\n" + "\n".join(rows)
-    for name, path in (("cross", "params.rs"), ("projection", "projection.rs")):
-        item = rust.resolve(name.capitalize(), f"crates/core/src/features/{path}")
+    for name, item in feature_tables().items():
         text += f"\n\n### [loop.NAME.{name}]\n\n{item.doc}\n\n" + table(fields(item))
     return text + "\n" + shared(*RULE, lambda key, type: ranges.ask_loop(f"learner.rule.{key}", type))
 
