@@ -1,4 +1,4 @@
-//! What is stored of an answer: enough to give it again to the same request.
+//! Stored form of an answer: enough to give it again to the same request.
 //!
 //! A repetition has the digest of the first request, and so the same actions in the same order. Their ids need not be stored, which makes
 //! rows smaller.
@@ -20,7 +20,7 @@ pub struct StoredAnswer {
 }
 
 impl StoredAnswer {
-    /// What is stored of this decision.
+    /// Stored form of this decision.
     pub fn new(decision: &Decision, head: String) -> Self {
         let possible = decision.probabilities.iter().copied().enumerate();
         let probabilities = possible.filter(|(_, probability)| *probability != 0.0).collect();

@@ -1,13 +1,13 @@
 //! The chain of releases as it is listed and verified.
 //!
 //! ```text
-//! chain_0 = H("reticent chain 1", store, life, generation)
+//! chain_0 = H("reticent chain 1", store, number of the generation, its hash)
 //! chain_n = H("release", chain_{n-1}, n, H(release_n))
-//! chain_n = H("rollback", chain_m, n, H(rollback_n))          with m < n: an older copy, which ended with m, was put back and accepted
+//! chain_n = H("rollback", chain_m, n, H(rollback_n))          with m < n: a rollback to a copy that ended with m, accepted
 //! ```
 //!
-//! A listing is lines of JSON: a header with what chain_0 is made of, then one line a release. The release is a string, so that its bytes survive
-//! programs that write JSON anew; a release of which only the hash is kept has none. Whoever has kept the hash of one head, from a certificate or a
+//! A listing is lines of JSON: a header with the parts of chain_0, then one line a release. The release is a string, so that its bytes survive
+//! programs that write JSON anew; a release of which only the hash is kept has none. A client that has kept the hash of one head, from a certificate or a
 //! token, can show with the listing that no release up to it was replaced, left out or added. A rollback that an operator accepted is a link of the
 //! chain, with the replays that have been charged; numbers of the lost copy are left out.
 
@@ -32,14 +32,14 @@ const KIND: &str = "reticent chain 1";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ChainHeader {
-    /// What the lines are, with the version of their format.
+    /// Kind of the lines, with the version of their format.
     pub kind: String,
     /// The loop.
     #[serde(rename = "loop")]
     pub name: String,
     /// The identity of the store, in hexadecimal digits.
     pub store: String,
-    /// The number of the loop's life.
+    /// The number of the loop's generation.
     pub life: LifeId,
     /// The hash of everything that the generation is, in hexadecimal digits.
     pub generation: String,
@@ -51,7 +51,7 @@ pub struct ChainHeader {
 pub struct ChainLine {
     /// Its number, from 1.
     pub number: u64,
-    /// When it was made, in milliseconds since 1970.
+    /// Time of the release, in milliseconds since 1970.
     pub time: Time,
     /// SHA-256 of the release, in hexadecimal digits.
     pub hash: String,
@@ -64,7 +64,7 @@ pub struct ChainLine {
     pub compacted: bool,
 }
 
-/// A rollback that was accepted: what stands in the chain in place of a release.
+/// A rollback that was accepted: the link of the chain in place of a release.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rollback {
@@ -74,7 +74,7 @@ pub struct Rollback {
     pub replays: u64,
 }
 
-/// How it is written.
+/// Stored form of a rollback.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RollbackText {
@@ -111,19 +111,19 @@ pub struct VerifiedRollback {
     pub number: u64,
     /// The first and the last number that it left out; none if it left none out.
     pub left_out: Option<(u64, u64)>,
-    /// What it says; none when only its hash is kept.
+    /// Its content; none when only its hash is kept.
     #[serde(flatten)]
     pub rollback: Option<Rollback>,
 }
 
 impl VerifiedRollback {
-    /// Whether the chain has no release of this number because of it.
+    /// True if the chain has no release of this number because of it.
     pub fn leaves_out(&self, number: u64) -> bool {
         self.left_out.is_some_and(|(first, last)| (first..=last).contains(&number))
     }
 }
 
-/// What was found in a listing.
+/// Result of the verification of a listing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct VerifiedChain {
     /// The loop, as the header names it.
@@ -143,16 +143,16 @@ pub struct VerifiedChain {
     pub head: String,
     /// The whole hash of the chain, as certificates print it.
     pub chain: String,
-    /// Whether the chain was followed from its beginning.
+    /// True if the chain was followed from its beginning.
     pub from_the_beginning: bool,
-    /// Whether a head that somebody kept lies on the chain; none if no head was given.
+    /// True if the head that the caller kept lies on the chain; none if no head was given.
     pub contains_head: Option<bool>,
     /// The number of the accepted rollback that explains why that head does not lie on it: its number was left out, or is another release's.
     pub dropped_by: Option<u64>,
 }
 
 impl VerifiedChain {
-    /// The first rollback that a head of another copy of the store may have been lost by. Nobody can judge a head from before the listing.
+    /// The first rollback that a head of another copy of the store may have been lost by. A head from before the listing cannot be judged.
     fn dropping(&self, head: HeadName) -> Option<u64> {
         let rollback = self.rollbacks.iter().find(|rollback| head.number <= rollback.number)?;
         let judged = head.number >= self.first || rollback.leaves_out(head.number);
@@ -161,7 +161,7 @@ impl VerifiedChain {
 }
 
 impl ChainHeader {
-    /// The header of a life's listing.
+    /// The header of a generation's listing.
     pub fn new(name: &str, store: StoreId, life: LifeId, generation: u64) -> Self {
         ChainHeader {
             kind: KIND.into(),
@@ -194,7 +194,7 @@ impl ChainLine {
     }
 }
 
-/// A line as somebody sent it.
+/// A line as it was received.
 #[derive(Deserialize)]
 struct GivenLine {
     number: u64,
@@ -294,7 +294,7 @@ fn header(line: &str) -> Result<ChainHeader> {
     Ok(header)
 }
 
-/// Where a listing begins, if it is not the beginning of the chain.
+/// Start of a listing that does not begin with the chain.
 #[derive(Deserialize)]
 struct Later {
     #[serde(default)]
@@ -304,7 +304,7 @@ struct Later {
 }
 
 /// The number of the first line, and the chain before it. Where that is not the beginning of all, the header states the chain, so that the first line
-/// too is bound to its link: nobody can replace its content and keep what follows.
+/// too is bound to its link: its content cannot be replaced without changing all later links.
 fn beginning(header: &ChainHeader, line: &str) -> Option<(u64, Digest)> {
     let first = header.first_chain()?;
     let later: Later = serde_json::from_str(line).ok()?;
@@ -353,7 +353,7 @@ fn follow(line: &GivenLine, before: &Digest, found: &mut VerifiedChain) -> Resul
     if !sound || !continues {
         return Err(broken(
             "the chain breaks here",
-            "this release or one before it was replaced, or the listing is that of another life or store",
+            "this release or one before it was replaced, or the listing is that of another generation or store",
         ));
     }
     match text {

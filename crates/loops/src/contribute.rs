@@ -1,7 +1,7 @@
-//! What a closed event contributes to the sums.
+//! Contribution of a closed event to the sums.
 //!
-//! Nothing fails here: what cannot be used contributes zeros, which somebody else could have contributed, and is counted for the curator's
-//! eyes. A failure would stop releases, which everybody sees, because of one person's row.
+//! Nothing fails here: what cannot be used contributes zeros, which another person could have contributed, and is counted for the
+//! curator only. A failure would stop releases, which are public, because of one person's row.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -9,7 +9,7 @@ use reticent::{bandit::Curator, noise::SecureNoise, release::ContributionSums};
 
 use crate::records::StoredEvent;
 
-/// How many events were folded, for the curator's eyes.
+/// Counts of folded events. Internal: do not publish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Folded {
     /// Events that contributed.
@@ -20,7 +20,7 @@ pub struct Folded {
     pub unusable: u64,
 }
 
-/// Adds what this event contributes.
+/// Adds the contribution of this event.
 pub fn contribute(
     curator: &Curator<SecureNoise>,
     event: &StoredEvent,

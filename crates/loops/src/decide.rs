@@ -1,4 +1,4 @@
-//! Which action is answered, with which probability, and what it will contribute.
+//! The chosen action, its probability, and what it will contribute.
 //!
 //! ```text
 //! online:      with probability `share` the caller's first action, else the policy's choice
@@ -55,11 +55,11 @@ pub struct Decision {
     pub action: usize,
     /// The probability of each action of the request.
     pub probabilities: Vec<f64>,
-    /// What is contributed with the reward.
+    /// Vector that is contributed with the reward.
     pub features: Vec<f64>,
-    /// Features that were clipped, unknown, missing or of another type: for the curator's eyes.
+    /// Features that were clipped, unknown, missing or of another type. Internal: do not publish.
     pub report: Report,
-    /// In apprentice mode, whether the policy would have chosen the same: for the curator's eyes.
+    /// In apprentice mode, whether the policy would have chosen the same. Internal: do not publish.
     pub matched: Option<bool>,
 }
 
@@ -98,7 +98,7 @@ pub fn decide(
     if plan.params.mode == LoopMode::Apprentice {
         probabilities[*first] = 1.0;
         let matched = policy.choose_within(&arms, 1.0, coins.pick)?.arm == 0;
-        // What was seen is in the report already.
+        // These features are in the report already.
         write(*first, false, &mut Report::default(), &mut features);
         return Ok(Decision {
             action: *first,
@@ -116,7 +116,7 @@ pub fn decide(
     let holdout = unit(coins.holdout) < share;
     let chosen = if holdout { 0 } else { policy.choose_within(&arms, 1.0, coins.pick)?.arm };
     let action = candidates[chosen];
-    // What was seen is in the report already.
+    // These features are in the report already.
     write(action, holdout, &mut Report::default(), &mut features);
     Ok(Decision { action, probabilities, features, report, matched: None })
 }
@@ -167,18 +167,18 @@ mod tests {
         let policy = policy(&plan);
         let (request, draws) = (request(), 40_000);
         let mut counts = [0_u32; 3];
-        let mut told = Vec::new();
+        let mut stated = Vec::new();
         for draw in 0..draws {
             let coins =
                 Coins { holdout: reticent::hash::mix(1, draw), pick: reticent::hash::mix(2, draw) };
             let decision = decide(&plan, &policy, &request, coins).unwrap();
             counts[decision.action] += 1;
-            told = decision.probabilities;
+            stated = decision.probabilities;
         }
-        assert_eq!((counts[0], told[0]), (0, 0.0));
-        assert!((told.iter().sum::<f64>() - 1.0).abs() < 1e-12 && told[1] >= 0.25);
+        assert_eq!((counts[0], stated[0]), (0, 0.0));
+        assert!((stated.iter().sum::<f64>() - 1.0).abs() < 1e-12 && stated[1] >= 0.25);
         // Six deviations: a false alarm has probability below 1e-8.
-        for (count, probability) in counts.iter().zip(&told) {
+        for (count, probability) in counts.iter().zip(&stated) {
             let deviation = (probability * (1.0 - probability) / draws as f64).sqrt();
             let share = f64::from(*count) / draws as f64;
             assert!((share - probability).abs() <= 6.0 * deviation, "{share} {probability}");

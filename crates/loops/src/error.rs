@@ -1,4 +1,4 @@
-//! What can go wrong, by what the caller can do about it.
+//! Errors, by the remedy that the caller has.
 
 use std::fmt::Display;
 
@@ -11,19 +11,19 @@ pub enum Error {
     /// A field of a request or of a file cannot be used.
     #[error("{field} = {value}: {remedy}")]
     Invalid {
-        /// Where it stands.
+        /// Path of the field.
         field: String,
-        /// What was given, or a description of it where it may be somebody's data.
+        /// Value that was given, or a description of it where it may be data of a person.
         value: String,
-        /// What to do.
+        /// Remedy.
         remedy: String,
     },
     /// There is no such loop or event.
     #[error("{what} is unknown: {remedy}")]
     Unknown {
-        /// What was looked for.
+        /// The thing that was looked for.
         what: String,
-        /// What to do.
+        /// Remedy.
         remedy: String,
     },
     /// The name is in use: that of an event with another body or under another key, that of a key.
@@ -32,10 +32,10 @@ pub enum Error {
     /// The event has closed.
     #[error("{0}")]
     Late(String),
-    /// More than a limit allows; try again after so many seconds.
+    /// More than a limit allows; try again after `retry_after` seconds.
     #[error("{message}")]
     TooMany {
-        /// What is limited.
+        /// The limit that was exceeded.
         message: String,
         /// Seconds to wait.
         retry_after: u64,

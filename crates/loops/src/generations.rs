@@ -17,7 +17,7 @@ use crate::{Result, records::LifeId};
 pub struct Earlier {
     /// Those whose visits are counted together with the present one's.
     pub shared: Vec<Generation>,
-    /// Their lives.
+    /// Their numbers.
     pub lives: Vec<LifeId>,
     /// Number of those with ledgers of their own.
     pub separate: usize,

@@ -1,4 +1,4 @@
-//! What callers send and get.
+//! Requests of callers and their answers.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 use super::objects;
 use crate::{Error, Result, config::LimitParams, records::Digest};
 
-/// A question: which of these actions for this person?
+/// A rank request: a call to choose one of these actions for a person.
 #[derive(Clone, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
@@ -22,15 +22,15 @@ pub struct RankRequest {
         schema(min_length = 1, max_length = 512, pattern = "^[^\\x00-\\x1F\\x7F-\\x9F]+$")
     )]
     pub event_id: Option<String>,
-    /// Who asks: any string that is the same for the same human. It is kept only as a keyed hash.
+    /// The person: any id that the caller uses for the same person every time. It is kept only as a keyed hash.
     #[serde(default)]
     #[cfg_attr(feature = "openapi", schema(min_length = 1, max_length = 512))]
     pub person: Option<String>,
-    /// What is known about the moment: an object, possibly nested. What the loop does not list is not looked at.
+    /// Features of the moment: an object, possibly nested. Entries that the loop does not list are ignored.
     #[serde(default)]
     #[cfg_attr(feature = "openapi", schema(value_type = Object))]
     pub context: Value,
-    /// What may be chosen. The first one is the caller's own choice, for the baseline and for apprentice mode.
+    /// Actions to choose from. The first one is the caller's own choice, for the baseline and for apprentice mode.
     #[serde(deserialize_with = "objects")]
     #[cfg_attr(feature = "openapi", schema(min_items = 1, max_items = 1024))]
     pub actions: Vec<Action>,
@@ -38,12 +38,12 @@ pub struct RankRequest {
     #[serde(default)]
     #[cfg_attr(feature = "openapi", schema(max_items = 1024))]
     pub exclude: Vec<String>,
-    /// Whether the event counts only after it has been activated.
+    /// True if the event counts only after it has been activated.
     #[serde(default)]
     pub defer: bool,
 }
 
-/// Something that may be chosen.
+/// An action that may be chosen.
 #[derive(Clone, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
@@ -54,13 +54,13 @@ pub struct Action {
         schema(min_length = 1, max_length = 512, pattern = "^[^\\x00-\\x1F\\x7F-\\x9F]+$")
     )]
     pub id: String,
-    /// What is known about it.
+    /// Features of the action.
     #[serde(default)]
     #[cfg_attr(feature = "openapi", schema(value_type = Object))]
     pub features: Value,
 }
 
-/// The answer to a question.
+/// The answer to a rank request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RankAnswer {
@@ -98,7 +98,7 @@ pub struct RewardRequest {
     pub idempotency_key: Option<String>,
 }
 
-/// What a request may hold at most.
+/// Limits on the size of a request.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// Actions, and excluded ids.
@@ -143,14 +143,14 @@ impl Limits {
 const VALUES_OF_ACTION: usize = 16;
 
 impl RankRequest {
-    /// The work that an answer takes, in values that are looked at.
+    /// The work that an answer takes, in values that are read.
     pub fn work(&self) -> usize {
         let features: usize = self.actions.iter().map(|action| values(&action.features)).sum();
         let names = self.actions.len() * VALUES_OF_ACTION + self.exclude.len();
         names + features + values(&self.context)
     }
 
-    /// Refuses what no answer could be given to.
+    /// Refuses requests that cannot be answered.
     pub fn check(&self, limits: &Limits) -> Result<()> {
         let count = self.actions.len();
         if count == 0 || count > limits.actions {
@@ -219,7 +219,7 @@ pub fn check_name(field: &str, name: &str, limits: &Limits) -> Result<()> {
     Err(Error::invalid(field, format!("{shown:?}"), remedy))
 }
 
-/// The hash of a request without its event id, to tell a repetition from another request under the same id.
+/// The hash of a request without its event id, to distinguish a repetition from another request under the same id.
 pub fn request_digest(request: &RankRequest) -> Digest {
     let mut hasher = Hasher(Sha256::new());
     hasher.text(request.person.as_deref().unwrap_or(""));

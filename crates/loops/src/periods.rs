@@ -8,11 +8,11 @@ use crate::{
     config::{Period, Span},
 };
 
-/// What several periods give.
+/// Guarantee of several periods.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Periods {
-    /// How many.
+    /// Number of periods.
     pub periods: u32,
     /// Epsilon at the loop's delta.
     pub epsilon: f64,

@@ -1,4 +1,4 @@
-//! The person in the context, where the loop says that one stands there: taken out of the features, and asked for if no other is given.
+//! The person in the context, where the loop's file names a path for it: taken out of the features, and used if no other person is given.
 
 use reticent::features::Value;
 

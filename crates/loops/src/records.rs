@@ -1,4 +1,4 @@
-//! What is kept. Every record is written with a version in front (`row`), and one of another version is refused.
+//! Stored records. Every record is written with a version in front (`row`), and one of another version is refused.
 //!
 //! `Debug` shows neither persons nor rewards nor answers: what is printed may end in a log.
 
@@ -20,7 +20,7 @@ pub type PersonHash = [u8; 16];
 /// SHA-256.
 pub type Digest = [u8; 32];
 
-/// The number of a life: one generation of one loop.
+/// The number of a generation of a loop.
 pub type LifeId = u32;
 
 /// Idempotency keys that one event takes, and remembers as long as rewards change it. Rewards under further ones change nothing: were an older key forgotten for
@@ -36,7 +36,7 @@ pub const MOST_COMPACTED: usize = 64;
 /// Earlier keys of the people's hashes whose counts add up, at most.
 pub const MOST_EARLIER_KEYS: usize = 8;
 
-/// Where an event stands: its slot, and its number. Numbers of a life grow in the order in which its events are added; they may have gaps.
+/// Place of an event: its slot, and its number. Numbers of a generation grow in the order in which its events are added; they may have gaps.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
 )]
@@ -47,10 +47,10 @@ pub struct Place {
     pub number: u64,
 }
 
-/// What an event may charge to the ledger.
+/// Charge of an event to the ledger.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Charge {
-    /// Who asked.
+    /// The person of the rank request.
     pub person: PersonHash,
     /// Other hashes of the same person, under earlier keys, whose counts add up.
     pub earlier: [Option<PersonHash>; MOST_EARLIER_KEYS],
@@ -60,14 +60,14 @@ pub struct Charge {
     pub most: u32,
 }
 
-/// Who pays for an event.
+/// Unit that an event is charged to.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Payer {
-    /// Nobody: the unit is a decision, and every event is learnt from.
+    /// No person: the unit is a decision, and every event is learnt from.
     Decision,
     /// A person, as long as their visits last.
     Person(Charge),
-    /// Nobody can be charged, so that nothing is learnt.
+    /// No person can be charged, so that nothing is learnt.
     NotLearnt,
 }
 
@@ -84,23 +84,23 @@ impl fmt::Debug for Payer {
 /// An event to be added.
 #[derive(Clone)]
 pub struct NewEvent {
-    /// Its life.
+    /// Its generation.
     pub life: LifeId,
     /// The keyed hash of its id.
     pub event: EventHash,
-    /// The keyed hash of its request and of the caller's key, to tell a repetition from another request.
+    /// The keyed hash of its request and of the caller's key, to distinguish a repetition from another request.
     pub request: Digest,
     /// The answer as it will be sent, or sent again.
     pub answer: Vec<u8>,
-    /// Who asked, whoever pays: for erasure.
+    /// The person of the rank request, charged or not: for erasure.
     pub person: Option<PersonHash>,
-    /// Who pays.
+    /// Unit that is charged.
     pub payer: Payer,
     /// The slot in which its window ends.
     pub slot: u64,
-    /// When it was asked for.
+    /// Time of the rank request.
     pub time: Time,
-    /// Whether it counts only when it has been shown.
+    /// True if it counts only when it has been shown.
     pub deferred: bool,
     /// Features of the action, as they are contributed.
     pub features: Vec<f64>,
@@ -113,13 +113,13 @@ pub struct NewEvent {
 pub struct StoredEvent {
     /// The keyed hash of its id.
     pub event: EventHash,
-    /// Who asked, for erasure.
+    /// The person of the rank request, for erasure.
     pub person: Option<PersonHash>,
-    /// When it was asked for.
+    /// Time of the rank request.
     pub time: Time,
-    /// Whether the ledger granted it: else it contributes nothing.
+    /// True if the ledger granted it: else it contributes nothing.
     pub learnt: bool,
-    /// Whether it counts: not before it is activated, if it was deferred.
+    /// True if it counts: not before it is activated, if it was deferred.
     pub active: bool,
     /// The sum of its rewards in units of 2^-32, if one came.
     pub reward: Option<i64>,
@@ -127,17 +127,17 @@ pub struct StoredEvent {
     pub reward_keys: Vec<u64>,
     /// Features of the action.
     pub features: Vec<f64>,
-    /// What is exported.
+    /// Data that are exported.
     pub raw: Vec<u8>,
 }
 
 impl StoredEvent {
-    /// Whether this stands for a row that cannot be read.
+    /// True if this stands for a row that cannot be read.
     pub fn is_unreadable(&self) -> bool {
         *self == Self::unreadable()
     }
 
-    /// What stands for a row that cannot be read: it has no features, so that it contributes zeros and is counted as a fault.
+    /// Substitute of a row that cannot be read: it has no features, so that it contributes zeros and is counted as a fault.
     pub fn unreadable() -> Self {
         StoredEvent {
             event: EventHash::default(),
@@ -153,7 +153,7 @@ impl StoredEvent {
     }
 }
 
-/// What became of a rank.
+/// Outcome of the insertion of an event.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Ranked {
     /// The event was added in this slot.
@@ -182,7 +182,7 @@ impl fmt::Debug for Ranked {
 /// A reward to be added.
 #[derive(Clone)]
 pub struct NewReward {
-    /// The life of the event.
+    /// The generation of the event.
     pub life: LifeId,
     /// The keyed hash of its id.
     pub event: EventHash,
@@ -190,7 +190,7 @@ pub struct NewReward {
     pub units: i64,
     /// The hash of an idempotency key.
     pub key: Option<u64>,
-    /// Whether rewards add up; else the first one counts.
+    /// True if rewards add up; else the first one counts.
     pub sum: bool,
 }
 
@@ -207,7 +207,7 @@ impl NewReward {
     }
 }
 
-/// What became of a reward or an activation.
+/// Outcome of a reward or an activation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// It was taken.
@@ -221,14 +221,14 @@ pub enum Outcome {
     Unknown,
 }
 
-/// Where a life stands.
+/// State of a generation at its last release.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub struct Head {
     /// The number of the last release, 0 before the first.
     pub number: u64,
     /// The hash of the chain up to it.
     pub chain: Digest,
-    /// Who may release.
+    /// Epoch of the process that may release.
     pub epoch: u64,
     /// The last slot that is closed.
     pub closed: u64,
@@ -241,7 +241,7 @@ pub struct Head {
 /// A step to be committed.
 #[derive(Clone)]
 pub struct Step {
-    /// The life.
+    /// The generation.
     pub life: LifeId,
     /// The epoch of the releaser.
     pub epoch: u64,
@@ -260,31 +260,31 @@ pub struct Replacement {
     pub from: (u64, Digest, u64),
     /// The new head, with the replay charged in its state.
     pub head: Head,
-    /// What the chain of releases says about it, under the new number.
+    /// Link of the chain of releases about it, under the new number.
     pub link: Option<ReleaseRecord>,
-    /// What was charged before and is charged by it: where more has been charged by now, nothing happens.
+    /// Charge before and after it: where more has been charged by now, nothing happens.
     pub charge: Option<Raise>,
 }
 
-/// A floor that has been read, and what it is raised to.
+/// A floor that has been read, and its new value.
 #[derive(Clone)]
 pub struct Raise {
     /// Its name.
     pub name: String,
-    /// What it was.
+    /// Value that was read.
     pub from: u64,
-    /// What it becomes.
+    /// New value.
     pub to: u64,
 }
 
 impl Head {
-    /// What tells this head from others.
+    /// Identity of this head.
     pub fn key(&self) -> (u64, Digest, u64) {
         (self.number, self.chain, self.epoch)
     }
 }
 
-/// What became of a step.
+/// Outcome of a step.
 #[derive(Clone, PartialEq)]
 pub enum Committed {
     /// It is the head now.
@@ -298,7 +298,7 @@ pub enum Committed {
 pub struct ReleaseRecord {
     /// Its number, from 1.
     pub number: u64,
-    /// When it was made.
+    /// Time of the release.
     pub time: Time,
     /// SHA-256 of `release`.
     pub hash: Digest,
@@ -308,7 +308,7 @@ pub struct ReleaseRecord {
     pub release: Vec<u8>,
 }
 
-/// A life to begin.
+/// A generation to begin.
 #[derive(Clone)]
 pub struct NewLife {
     /// The loop.
@@ -319,18 +319,19 @@ pub struct NewLife {
     pub params: Vec<u8>,
     /// The learner's first state.
     pub state: Vec<u8>,
-    /// What it costs one person, as JSON of the accountant's event.
+    /// Privacy cost for one person, as JSON of the accountant's event.
     pub event: Vec<u8>,
     /// The first slot that may be closed is the one after this.
     pub closed: u64,
-    /// When.
+    /// Time of its beginning.
     pub time: Time,
-    /// The life whose ledger goes on: persons are counted over both. None for a ledger of its own, which it has too if that life is not the present one any more.
+    /// The generation whose ledger goes on: persons are counted over both. None for a ledger of its own, which it has too if that generation is not the
+    /// present one any more.
     pub counts_with: Option<LifeId>,
 }
 
 impl NewLife {
-    /// The life that began the ledger of this one, which gets this number and follows the present life.
+    /// The generation that began the ledger of this one, which gets this number and follows the present generation.
     pub fn ledger(&self, id: LifeId, present: Option<&Life>) -> LifeId {
         let shared = present.filter(|present| self.counts_with == Some(present.id));
         shared.map_or(id, |present| present.ledger)
@@ -348,17 +349,18 @@ pub struct Life {
     pub generation: u64,
     /// The loop's parameters, as JSON.
     pub params: Vec<u8>,
-    /// What it costs one person, as JSON of the accountant's event.
+    /// Privacy cost for one person, as JSON of the accountant's event.
     pub event: Vec<u8>,
-    /// When it began.
+    /// Time of its beginning.
     pub began: Time,
-    /// When the next one of the loop began.
+    /// Time at which the next one of the loop began.
     pub ended: Option<Time>,
-    /// The life that began the ledger in which its persons are counted: its own number, or that of an earlier generation of the loop.
+    /// The generation that began the ledger in which its persons are counted: its own number, or that of an earlier generation of the loop.
     pub ledger: LifeId,
 }
 
-/// Version 1 of [`Life`], whose ledger was its own. One that held for ever was copied from the life before, but nothing says so: what these lives cost adds up.
+/// Version 1 of [`Life`], whose ledger was its own. One that held for ever was copied from the generation before, but no record says so: the costs of
+/// these generations add up.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct FirstLife {
     id: LifeId,
@@ -377,14 +379,14 @@ impl From<FirstLife> for Life {
     }
 }
 
-/// What to remove. Rows and ids of slots that are not closed are never removed.
+/// Records to remove. Rows and ids of slots that are not closed are never removed.
 #[derive(Debug, Clone, Copy)]
 pub struct Collect {
     /// Rows of slots up to this one.
     pub slot: u64,
-    /// Whether closed rows that are in no release go too, because nothing will be learnt any more.
+    /// True if closed rows that are in no release are removed too, because nothing will be learnt any more.
     pub unreleased: bool,
-    /// Of these, rows of events asked for before this.
+    /// Of these, rows of events whose rank request was before this.
     pub before: Time,
     /// Event ids of slots up to this one.
     pub forget_ids: u64,
@@ -394,14 +396,14 @@ pub struct Collect {
     pub limit: usize,
 }
 
-/// What was erased.
+/// Counts of an erasure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Erased {
-    /// Rows that are gone.
+    /// Erased rows.
     pub rows: u64,
 }
 
-/// How many people of a period have used up their visits.
+/// Counts of people of a period by their use of visits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LedgerCount {
     /// People with at least one visit.
@@ -419,21 +421,21 @@ pub struct KeyRecord {
     pub hash: Digest,
     /// The loop it is for; none for an administrator.
     pub loop_name: Option<String>,
-    /// What it may be used for.
+    /// Permitted uses.
     pub roles: Vec<String>,
-    /// When it was made.
+    /// Time of its creation.
     pub made: Time,
-    /// When it was revoked.
+    /// Time of its revocation.
     pub revoked: Option<Time>,
 }
 
-/// Where a witness is, beside what it watches.
+/// Place of a witness, relative to the store that it watches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WitnessPlace {
     /// Not known to be on another filesystem than the data: a copy of that may bring both back.
     Beside,
     /// On another filesystem than the data.
     Apart,
-    /// Beside a database, of whose files nothing tells where they are.
+    /// Beside a database whose files have an unknown place.
     Unknown,
 }

@@ -1,7 +1,7 @@
 //! One step of the private sum: the new state, the release, the policy that is served.
 //!
-//! The step is made on a copy that is read from the state that was stored last. Only when the new state is stored does its policy answer anybody:
-//! if the process dies before that, nobody has seen the release, and the next process draws new noise, for no state holds a generator.
+//! The step is made on a copy that is read from the state that was stored last. Its policy answers requests only when the new state is stored:
+//! if the process dies before that, the release was not served, and the next process draws new noise, for no state holds a generator.
 
 use reticent::{
     bandit::{Curator, Policy},
@@ -19,7 +19,7 @@ use crate::{
     time::Time,
 };
 
-/// What answers people: everything in it has been released.
+/// The model that answers rank requests: everything in it has been released.
 #[derive(Debug, Clone)]
 pub struct Served {
     /// The policy.
@@ -30,9 +30,9 @@ pub struct Served {
     pub chain: Digest,
     /// The release itself.
     pub release: Option<Release>,
-    /// When it was made.
+    /// Time of the release.
     pub time: Option<Time>,
-    /// Whether the last release has been made.
+    /// True if the last release has been made.
     pub over: bool,
     /// Epsilon of one unit, with every replay that was charged and the generations that share the ledger.
     pub epsilon: f64,
@@ -44,11 +44,11 @@ pub struct Served {
 pub struct Stepped {
     /// The learner's new state.
     pub state: Vec<u8>,
-    /// What is released.
+    /// The release.
     pub record: ReleaseRecord,
 }
 
-/// The chain of a life before its first release.
+/// The chain of a generation before its first release.
 pub fn first_chain(store: StoreId, life: LifeId, generation: u64) -> Digest {
     digest(&[b"reticent chain 1", &store, &life.to_le_bytes(), &generation.to_le_bytes()])
 }

@@ -10,7 +10,7 @@ use crate::{
     records::{Digest, EventHash, PersonHash},
 };
 
-/// A value that tells whether a key is the one that was used, and nothing else.
+/// A value that reveals whether a key is the one that was used, and nothing else.
 pub type CheckValue = [u8; 16];
 
 /// A secret key, which is not printed.
@@ -54,7 +54,7 @@ impl Secret {
         mac.finalize().into_bytes().into()
     }
 
-    /// Whether a code is that of these parts, in constant time.
+    /// True if a code is that of these parts, in constant time.
     pub fn verify(&self, parts: &[&[u8]], code: &[u8]) -> bool {
         use subtle::ConstantTimeEq;
         let expected = self.hash(parts);
@@ -76,7 +76,7 @@ impl Secret {
         self.hash(&[b"request", caller.as_bytes(), request])
     }
 
-    /// A value that tells whether this is the key, and nothing else.
+    /// A value that reveals whether this is the key, and nothing else.
     pub fn check_value(&self) -> CheckValue {
         half(self.hash(&[b"check"]))
     }

@@ -24,7 +24,7 @@ pub struct Estimate {
     pub high: f64,
 }
 
-/// What a release says about rewards.
+/// Statistics of rewards in a release.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Summary {
@@ -55,7 +55,7 @@ impl Mean {
 }
 
 impl Summary {
-    /// What this release says.
+    /// Statistics of this release.
     pub fn of(plan: &LoopPlan, release: Option<&Release>) -> Self {
         let (Some(release), Some(constant)) = (release, plan.features.constant()) else {
             return Summary::default();
@@ -79,7 +79,7 @@ impl Summary {
         }
     }
 
-    /// How many visits of the policy's must count until this release would have a mean: a number of its noise alone.
+    /// Number of visits of the policy that must count until this release would have a mean: it depends on the noise alone.
     pub fn people_needed(plan: &LoopPlan, release: Option<&Release>) -> Option<u64> {
         let dimension = plan.learner_params.bounds.dimension;
         let deviation = release?.deviations().get(diagonal(dimension, dimension - 1))?;
@@ -91,7 +91,7 @@ impl Summary {
 /// Deviations of its noise that a number of people must exceed.
 const MOST_NOISE: f64 = 4.0;
 
-/// Where the diagonal entry of a row is: the row begins with it in the upper triangle.
+/// Index of the diagonal entry of a row: the row begins with it in the upper triangle.
 fn diagonal(dimension: usize, row: usize) -> usize {
     row * dimension - row * row.saturating_sub(1) / 2
 }

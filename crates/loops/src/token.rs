@@ -1,7 +1,7 @@
 //! The head of a loop as clients echo it: `number.hash.mac`.
 //!
-//! A client that has seen a higher number than a server serves shows that the server has gone back, or that another one is ahead; another hash at a
-//! known number shows two releases of one number. A token that this service has not made is ignored: anybody could otherwise stop a loop by
+//! A client that has seen a higher number than a server serves shows a rollback of the server, or that another one is ahead; another hash at a
+//! known number shows two releases of one number. A token that this service has not made is ignored: an attacker could otherwise stop a loop by
 //! inventing one.
 
 use crate::{

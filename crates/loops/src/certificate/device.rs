@@ -86,7 +86,7 @@ fn conditions(plan: &DevicePlan) -> Vec<Condition> {
     let mut conditions = vec![
         Condition::enforced(
             "features and reward are clipped and randomised on the device before anything leaves it",
-            "the client, of which anybody can read what it sends",
+            "the client; everything it sends can be read on the device",
         ),
         Condition::enforced(
             match plan.params.privacy.per {
@@ -105,11 +105,11 @@ fn conditions(plan: &DevicePlan) -> Vec<Condition> {
         ),
         Condition::trusted(
             "the unit is one installation's storage: clearing it, a private window or another browser begins a new one",
-            "the person; nobody else knows which installations are theirs",
+            "the person; no other party knows which installations are theirs",
         ),
         Condition::trusted(
             "the client runs as it was published",
-            "whoever delivers the page or the program to the device",
+            "the party that delivers the page or the program to the device",
         ),
         Condition::trusted(
             "a page that fetches only what was chosen shows the choice",
@@ -133,7 +133,7 @@ fn conditions(plan: &DevicePlan) -> Vec<Condition> {
     conditions
 }
 
-/// What concerns loops whose reports come to this server one by one.
+/// Conditions of loops whose reports come to this server one by one.
 fn local(plan: &DevicePlan, conditions: &mut Vec<Condition>) {
     if let Levels::Public(levels) = &plan.local().params().report.levels
         && levels.len() > 1
@@ -148,7 +148,7 @@ fn local(plan: &DevicePlan, conditions: &mut Vec<Condition>) {
     conditions.extend([
         Condition::trusted(
             "when a device asks and reports, and its address, are seen by this server and by the network",
-            "nobody hides them; the number is about what the reports say",
+            "not hidden; the number is about the content of reports",
         ),
         Condition::enforced(
             "every report is counted once, and what is lost, late or repeated costs no privacy",
@@ -157,7 +157,7 @@ fn local(plan: &DevicePlan, conditions: &mut Vec<Condition>) {
     ]);
 }
 
-/// What concerns loops with a shuffler.
+/// Conditions of loops with a shuffler.
 fn shuffled(plan: &DevicePlan, conditions: &mut Vec<Condition>) {
     let Some(shuffle) = plan.shuffled() else { return };
     let (batch, honest) = (shuffle.params().batch, shuffle.honest());
@@ -183,11 +183,11 @@ fn shuffled(plan: &DevicePlan, conditions: &mut Vec<Condition>) {
             "the lock of its store, and this server, which takes one batch of a number",
         ),
         Condition::enforced(
-            "batches tell nothing of senders, addresses, times, models and the order in which reports came",
+            "batches contain nothing of senders, addresses, times, models and the order in which reports came",
             "the shuffler, which permutes with a cryptographic generator and forwards sealed bytes of one length, or one sum",
         ),
         Condition::trusted(
-            "the shuffler and this server do not work together, and nobody takes over both",
+            "the shuffler and this server do not work together, and no attacker takes over both",
             "the operators of both",
         ),
         Condition::trusted(
@@ -195,7 +195,7 @@ fn shuffled(plan: &DevicePlan, conditions: &mut Vec<Condition>) {
                 "floods: at least {honest} of the {batch} reports of a batch are those of other, honest people; at most {} of one sender are taken into a batch",
                 plan.cap
             ),
-            "not enforced: whoever commands many addresses can fill batches",
+            "not enforced: an attacker with many addresses can fill batches",
         ),
         Condition::trusted(
             "this server gives all devices and the shuffler the same protocol, keys and models",
@@ -207,7 +207,7 @@ fn shuffled(plan: &DevicePlan, conditions: &mut Vec<Condition>) {
         ),
         Condition::trusted(
             "that and when a device reports, on which model, and its address, are seen by the shuffler and by the network",
-            "nobody hides them from these; this server gets none of it",
+            "not hidden from these; this server gets none of it",
         ),
     ]);
     conditions.push(match plan.sums() {
@@ -216,7 +216,7 @@ fn shuffled(plan: &DevicePlan, conditions: &mut Vec<Condition>) {
             "the operator of the shuffler",
         ),
         false => Condition::enforced(
-            "the shuffler and the network read no report: against whoever reads one its local guarantee holds",
+            "the shuffler and the network read no report: against a reader of one its local guarantee holds",
             "reports are sealed to the key of this server (HPKE, RFC 9180)",
         ),
     });

@@ -24,8 +24,8 @@ use crate::{
     time::{Time, date_time},
 };
 
-/// The probability with which an attacker, who guesses right half of the time without the releases, guesses right with them: `(1 + TV) / 2`, where
-/// the total variation distance is delta at epsilon = 0.
+/// The largest probability with which an attacker's coin-flip guess becomes right with the releases: `(1 + TV) / 2`, where the total variation
+/// distance is delta at epsilon = 0.
 ///
 /// ```
 /// use reticent::privacy::{Event, Guarantee, TrustModel};
@@ -45,13 +45,13 @@ pub fn best_guess(guarantee: &Guarantee) -> reticent::Result<f64> {
 pub struct Certificate {
     /// The loop.
     pub name: String,
-    /// What it is for, as its file says.
+    /// Purpose of the loop, as its file says.
     pub purpose: Option<String>,
     /// The version of the program.
     pub version: &'static str,
-    /// When the certificate was made, in milliseconds since 1970.
+    /// Time of the certificate, in milliseconds since 1970.
     pub made: Time,
-    /// What holds for one unit: a person's visits of one period, or one decision.
+    /// Guarantee of one unit: a person's visits of one period, or one decision.
     #[cfg_attr(feature = "openapi", schema(value_type = Object))]
     pub guarantee: Guarantee,
     /// The whole of the sentence.
@@ -66,9 +66,9 @@ pub struct Certificate {
     pub periods: Vec<Periods>,
     /// Epsilon of all periods that a year meets, where visits are counted by period.
     pub year: Option<Periods>,
-    /// What an attacker who guesses right half of the time can at best achieve, in one period: the probability of guessing right.
+    /// Largest probability with which an attacker's coin-flip guess is right in one period, given the releases.
     pub best_guess: f64,
-    /// What happens when learning ends, where it does.
+    /// Behaviour when learning ends, where it does.
     pub ends: Option<String>,
     /// The hash of everything that the present generation is.
     pub generation: String,
@@ -83,16 +83,16 @@ pub struct Certificate {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Condition {
-    /// What has to hold.
+    /// Condition in words.
     pub text: String,
-    /// Whether the service sees to it.
+    /// Enforced by the service, or assumed.
     pub enforcement: Enforcement,
-    /// By what, or who is trusted.
+    /// Means of enforcement, or the party that is assumed to keep it.
     pub by: String,
 }
 
 impl Condition {
-    /// A condition that is seen to, by what.
+    /// A condition that is enforced, and the means.
     pub fn enforced(text: impl Into<String>, by: &str) -> Self {
         Condition { text: text.into(), enforcement: Enforcement::Enforced, by: by.into() }
     }
@@ -103,7 +103,7 @@ impl Condition {
     }
 }
 
-/// Who sees to a condition.
+/// Enforcement of a condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
@@ -124,44 +124,44 @@ impl Enforcement {
     }
 }
 
-/// What all loops of a service give one person together.
+/// Guarantee of all loops of a service together for one person.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Together {
     /// Loops and earlier generations that are in it.
     pub lives: Vec<String>,
-    /// Loops in which nobody's visits are counted, so that no number holds for a person.
+    /// Loops that do not count visits of persons, so that no number holds for a person.
     pub without_persons: Vec<String>,
     /// The guarantee of one person in one period of each, where there is any.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
     pub guarantee: Option<Guarantee>,
-    /// What the guarantee protects: visits of one person, reports of one installation, or both.
+    /// Protected unit: visits of one person, reports of one installation, or both.
     pub unit: &'static str,
-    /// Whether nobody sees that somebody takes part: not where devices report.
+    /// True if taking part is hidden too, which it is not where devices report.
     pub hides_taking_part: bool,
     /// The whole of the sentence.
     pub sentence: Option<String>,
-    /// What an attacker who guesses right half of the time can at best achieve with the releases of all of them.
+    /// Largest probability with which an attacker's coin-flip guess is right, given the releases of all of them.
     pub best_guess: Option<f64>,
     /// Conditions of all loops, each with what enforces it; empty for loops that are not served.
     pub conditions: Vec<Condition>,
 }
 
-/// What shows that an older copy of the store was put back.
+/// Evidence against a rollback of the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Watch {
-    /// Where the witness is, if there is one.
+    /// Place of the witness, if there is one.
     pub witness: Option<WitnessPlace>,
-    /// When a witness of this store was said to be lost: from then on nothing shows what had been released before.
+    /// Time at which the operator declared a witness of this store lost: releases before it can no longer be shown.
     pub lost: Option<Time>,
-    /// When this store was last started without a witness on another filesystem.
+    /// Time of the last start of this store without a witness on another filesystem.
     pub unwatched: Option<Time>,
 }
 
 impl Watch {
-    /// What holds of older copies of the store.
+    /// Conditions on older copies of the store.
     pub fn conditions(&self) -> Vec<Condition> {
-        let older = "an older copy of the store is not released from again without a charge";
+        let older = "no release is made from an older copy of the store without a charge";
         let mut conditions = vec![match self.witness {
             // Another filesystem of the same machine is in the same snapshot of it, and no number that the system tells is a boundary.
             Some(WitnessPlace::Apart) => trusted(
@@ -190,7 +190,7 @@ impl Watch {
         if let (Some(WitnessPlace::Apart), Some(time)) = (self.witness, self.unwatched) {
             conditions.push(trusted(
                 format!("this store was started without a witness on another filesystem, last on {}: what was served from then to the next start was not an older copy. If it was, releases were made that the numbers of this page do not count", date_time(time)),
-                "whoever restored copies then",
+                "the operator who restored copies then",
             ));
         }
         conditions
@@ -202,21 +202,21 @@ impl Watch {
 pub struct Part {
     /// Its name.
     pub name: String,
-    /// What it costs one unit.
+    /// Privacy cost for one unit.
     pub event: Event,
-    /// How often one person, or one installation of theirs, is learnt from at most in a period; none where the unit is a decision.
+    /// Contributions of one person, or of one installation of theirs, in a period, at most; none where the unit is a decision.
     pub visits: Option<u64>,
-    /// Who is trusted.
+    /// Trust model.
     pub model: TrustModel,
 }
 
 impl Part {
-    /// Whether its unit is one installation of a person, because nobody knows which are theirs.
+    /// True if its unit is one installation of a person, because the service does not know which installations are theirs.
     fn is_of_devices(&self) -> bool {
         self.model != TrustModel::Joint
     }
 
-    /// What each of the learners has cost one of its units that the model comes from which a loop began with.
+    /// Privacy cost, for one unit each, of the learners of the model that a loop began with.
     pub fn earlier(name: &str, events: Vec<Event>, units: &[Ledger]) -> Vec<Self> {
         let count = events.len();
         let part = |(index, event): (usize, Event)| {
@@ -288,7 +288,7 @@ pub fn sentence(guarantee: &Guarantee, protects: &str) -> String {
     guarantee.to_string().replace(&guarantee.unit().to_string(), protects)
 }
 
-/// What is said before a start about the end of learning.
+/// Statement before a start about the end of learning.
 fn ends(plan: &LoopPlan) -> Option<String> {
     let horizon = plan.params.learner.horizon?;
     let after = Span::milliseconds(horizon.saturating_mul(plan.tick));
@@ -315,8 +315,8 @@ fn conditions(
 ) -> Vec<Condition> {
     let mut conditions = vec![
         enforced(
-            "releases are made by the clock, whoever comes and whatever they do",
-            "one step for every tick, empty ones included. Ticks that pass while the service is away or stopped share one step, whoever came: forgetting and a horizon count steps",
+            "the model is updated on a fixed timetable",
+            "one step for every tick, empty ones included. Ticks that pass while the service is away or stopped share one step: forgetting and a horizon count steps",
         ),
         enforced(
             "every event contributes once, when its window has ended: its reward, or the default one; late rewards change nothing",
@@ -327,7 +327,7 @@ fn conditions(
             "the learner, for every contribution",
         ),
         enforced(
-            "no noise is added twice, and one copy of the store has no two releases of one number",
+            "every update gets fresh noise and is published once",
             "every step draws under a new key of the system, and is committed before it is served",
         ),
     ];
@@ -335,7 +335,7 @@ fn conditions(
     if replays > 0 {
         let times = if replays == 1 { "once".into() } else { format!("{replays} times") };
         conditions.push(enforced(
-            format!("an older copy of the store was put back {times}, and releases were made from it again: the numbers of this page are charged for it"),
+            format!("the store was rolled back {times}, and releases were made from the older copy: the numbers of this page are charged for it"),
             "an operator accepted it; it is a link of the chain of releases",
         ));
     }
@@ -353,7 +353,7 @@ fn conditions(
                     ),
                     "the ledger, charged in the transaction of the event; it goes on when the loop's file changes",
                 ),
-                trusted("one string for each human", "whoever calls the service"),
+                trusted("the caller uses the same id for the same person", "the caller of the service"),
             ]);
             if let Period::Each(_) = period {
                 conditions.push(trusted(
@@ -383,16 +383,16 @@ fn conditions(
     if plan.params.mode == LoopMode::Online {
         conditions.push(trusted(
             "each person sees their own decisions; others see releases and no decisions of theirs",
-            "whoever shows the decisions",
+            "the application that shows the decisions",
         ));
     }
     conditions.extend([
         trusted(
-            "that and when a person asks is seen by whoever carries the request, and counted for admin keys; a read key sees no count of requests",
+            "the time of every rank request is seen by the carriers of the request, and requests are counted for admin keys; a read key sees no count of requests",
             "the operator of this service, of a proxy and of the network",
         ),
         trusted(
-            "the operator and whoever holds an admin key see raw rows, counts of rewards and exports",
+            "the operator and holders of an admin key see raw rows, counts of rewards and exports",
             "the operator of this service",
         ),
         trusted("ranges, categories and the other parameters were not taken from the people who are protected", "the author of the file of loops"),
@@ -407,7 +407,7 @@ fn generations(count: usize) -> String {
     }
 }
 
-/// What a loop's beginning has to be.
+/// Condition on the model or the examples that a loop began with.
 fn began_with(warm: &WarmStart) -> Condition {
     let Some(origin) = &warm.origin else {
         return trusted(
@@ -417,23 +417,26 @@ fn began_with(warm: &WarmStart) -> Condition {
     };
     let text = match origin.units.iter().all(|unit| unit.visits().is_some()) {
         true => {
-            "it began with a model that was released before: whoever took part in that too is protected by both together, which is in the total of all loops"
+            "it began with a model that was released before: people who took part in that too are protected by both together, which is in the total of all loops"
         }
         false => {
-            "it began with a model that was released before and counted nobody's visits: one decision of it is protected, and no number holds for whoever took part in that too"
+            "it began with a model that was released before and counted no visits of persons: one decision of it is protected, and no number holds for people who took part in that too"
         }
     };
-    trusted(format!("{text}; the model's file states its cost truly"), "whoever made the file")
+    trusted(
+        format!("{text}; the model's file states its cost truly"),
+        "the author of the model's file",
+    )
 }
 
 impl Together {
-    /// What these loops and generations give one person.
+    /// Guarantee of these loops and generations for one person.
     pub fn new(parts: Vec<Part>, delta: f64) -> Result<Self> {
         let (persons, others): (Vec<Part>, Vec<Part>) =
             parts.into_iter().partition(|part| part.visits.is_some());
         let events = persons.iter().map(|part| (part.event.clone(), part.visits.unwrap_or(1)));
         let trusting = |model| persons.iter().any(|part| part.model == model);
-        // Whoever needs less trust is promised the same where more is given.
+        // A guarantee under less trust also holds where more trust is given.
         let needed = [TrustModel::Joint, TrustModel::Shuffle, TrustModel::Local];
         let guarantee = match needed.into_iter().find(|model| trusting(*model)) {
             None => None,
@@ -448,7 +451,9 @@ impl Together {
         let without_persons: Vec<String> = others.into_iter().map(|part| part.name).collect();
         let except = match without_persons.is_empty() {
             true => String::new(),
-            false => format!(" but {}, which count nobody's visits", without_persons.join(", ")),
+            false => {
+                format!(" but {}, which count no visits of persons", without_persons.join(", "))
+            }
         };
         Ok(Together {
             lives: persons.into_iter().map(|part| part.name).collect(),
@@ -470,7 +475,7 @@ impl Together {
         })
     }
 
-    /// What the loops of a file would give one person.
+    /// Guarantee that the loops of a file would give one person.
     pub fn of_plans(plans: &[LoopPlan]) -> Result<Self> {
         Self::of_plans_and(plans, Vec::new(), 0.0)
     }

@@ -110,7 +110,7 @@ fn hashes_alone_keep_the_chain_and_objects_count_as_they_stand() {
     assert_eq!((found.whole, found.hashes), (2, 1));
 }
 
-/// A chain with a copy put back after release 2 of `lost`, and two releases after it.
+/// A chain with a rollback after release 2 of `lost`, and two releases after it.
 fn rolled_back(lost: u64) -> Vec<String> {
     let mut lines = listing(2);
     let last: serde_json::Value = serde_json::from_str(&lines[2]).unwrap();
@@ -137,7 +137,7 @@ fn an_accepted_rollback_is_a_link_that_shows_its_charge() {
     let rollback = Some(Rollback { after: 2, replays: 1 });
     let left_out = Some((3, 7));
     assert_eq!(found.rollbacks, [VerifiedRollback { number: 8, left_out, rollback }]);
-    // With its hash alone it is still told from a release.
+    // With its hash alone it is still distinguished from a release.
     let mut hashed = lines.clone();
     let mut line: serde_json::Value = serde_json::from_str(&hashed[3]).unwrap();
     line["release"] = serde_json::Value::Null;
@@ -149,7 +149,7 @@ fn an_accepted_rollback_is_a_link_that_shows_its_charge() {
         change(&mut lines);
         verify(&lines, None).unwrap_err().to_string()
     };
-    // Nobody can leave it out, move it, lower its charge or pass a gap off as one.
+    // It cannot be left out, moved or charged less, and no gap passes as one.
     assert!(broken(&|lines| drop(lines.remove(3))).contains("out of order"));
     assert!(broken(&|lines| drop(lines.remove(2))).contains("the chain breaks here"));
     let cheaper = broken(&|lines| lines[3] = lines[3].replace(":1}}", ":0}}"));
@@ -192,7 +192,7 @@ fn a_head_that_a_rollback_dropped_is_told_from_one_that_never_was() {
     assert_eq!(dropped(&later, HeadName::new(1, &[1; 32])), (Some(false), None));
 }
 
-/// A chain with a second rollback, after release 10, that charges so many replays.
+/// A chain with a second rollback, after release 10, that charges this number of replays.
 fn rolled_back_twice(replays: u64) -> Vec<String> {
     let mut lines = rolled_back(7);
     let last: serde_json::Value = serde_json::from_str(&lines[5]).unwrap();

@@ -1,4 +1,4 @@
-//! Which parts of a loop's file have changed, of those that a generation is made of.
+//! Changed parts of a loop's file, among those that a generation is made of.
 
 use reticent::hash;
 use serde::Serialize;
@@ -21,7 +21,7 @@ impl LoopParams {
         grid(self).is_some() && grid(self) == grid(later)
     }
 
-    /// What a generation is made of, as [`super::LoopPlan::generation`] and [`super::DevicePlan::generation`] have it, each part with its hash. Of a
+    /// Parts of a generation, as [`super::LoopPlan::generation`] and [`super::DevicePlan::generation`] have it, each part with its hash. Of a
     /// warm start only its origin is in the parameters.
     fn parts(&self) -> [(&'static str, u64); 9] {
         fn part(name: &'static str, value: &impl Serialize) -> (&'static str, u64) {

@@ -1,7 +1,7 @@
-//! A loop whose people's devices add the noise: what is agreed on, and how the server learns from reports.
+//! A loop whose devices add the noise: its protocol, and the learner of the server.
 //!
 //! The report's randomiser is calibrated for `visits` reports of one installation together. With a shuffler between devices and server the devices
-//! add less noise, and the number holds for those who see batches only.
+//! add less noise, and the number holds against those who see batches only.
 
 use std::time::Duration;
 
@@ -25,10 +25,10 @@ use super::{
 };
 use crate::{Error, Result, time::Time};
 
-/// Time between two models where none is given.
+/// Default time between two models.
 const DEFAULT_TICK: Span = Span::seconds(600);
 
-/// How long reports on a model are taken where no time is given.
+/// Default time for which reports on a model are taken.
 const DEFAULT_LATE: Span = Span::seconds(86_400);
 
 /// Bytes of a shuffler's batch, at most.
@@ -40,37 +40,37 @@ pub const MOST_SEALED: u64 = 1 << 16;
 /// Time for a batch to come: that of the largest at 1 MiB a second.
 pub const BATCH_BODY_TIME: Duration = Duration::from_secs(64);
 
-/// Under which conditions a report is in one batch only. The certificate says what enforces each.
+/// Conditions under which a report is in one batch only. The certificate states the enforcement of each.
 const ONCE: [&str; 2] = [
     "a report is sealed once, and sent again as the same bytes",
     "one shuffler serves the loop, and its store is neither lost nor replaced by an older copy",
 ];
 
-/// What only loops whose people's devices add the noise have.
+/// Parameters of loops whose devices add the noise.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DeviceParams {
-    /// Levels of epsilon among which every person chooses. The largest of them is `privacy.epsilon`, so that what is promised holds for everybody.
+    /// Levels of epsilon among which every person chooses. The largest of them is `privacy.epsilon`, so that the stated guarantee holds for every person.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Vec<Positive>>")]
     pub levels: Option<Vec<f64>>,
-    /// How long reports on a model are taken after the next one was published; a day by default. Ids of reports are remembered for as long.
+    /// Time for which reports on a model are taken after the next one was published; a day by default. Ids of reports are remembered for as long.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub late: Option<Span>,
 }
 
-/// What only loops with a shuffler have.
+/// Parameters of loops with a shuffler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ShuffleTable {
     /// Reports in a batch. None smaller leaves the shuffler.
     #[schemars(range(min = 2))]
     pub batch: u64,
-    /// How many of a batch the guarantee takes to randomise honestly; half of it by default.
+    /// Reports of a batch that the guarantee assumes to be randomised honestly; half of it by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Count>")]
     pub honest: Option<u64>,
-    /// Whether the shuffler permutes what it cannot read, or sums what it reads.
+    /// Mode of the shuffler: it permutes reports that it cannot read, or sums reports that it reads.
     #[serde(default)]
     pub mode: ShuffleMode,
     /// Reports of one sender in a batch, at most; a tenth of it by default.
@@ -78,7 +78,7 @@ pub struct ShuffleTable {
     pub cap: Option<u64>,
 }
 
-/// What the shuffler does.
+/// Mode of the shuffler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ShuffleMode {
@@ -89,14 +89,14 @@ pub enum ShuffleMode {
     Sum,
 }
 
-/// How the server learns.
+/// Learner of the server.
 #[derive(Debug, Clone)]
 pub enum DeviceLearner {
     /// From each report by itself.
     Local {
-        /// What a device is made from.
+        /// Plan of a device.
         protocol: Box<ProtocolPlan>,
-        /// What the server's half is made from.
+        /// Plan of the report server.
         plan: LocalPlan,
     },
     /// From batches of a shuffler.
@@ -110,9 +110,9 @@ pub struct DevicePlan {
     pub name: String,
     /// Its parameters.
     pub params: LoopParams,
-    /// How records become vectors.
+    /// Rule from records to vectors.
     pub features: FeaturesPlan,
-    /// What people send, and how the server learns from it.
+    /// Reports of devices, and the learner of the server.
     pub learner: DeviceLearner,
     /// Time between two models, in milliseconds.
     pub tick: u64,
@@ -182,7 +182,7 @@ impl LoopParams {
         Ok(DeviceLearner::Local { protocol: Box::new(protocol), plan })
     }
 
-    /// Refuses what only a curator can do.
+    /// Refuses parameters that only a curator can use.
     fn check_unused(&self, name: &str) -> Result<()> {
         let at = |field: &str| format!("loop.{name}.{field}");
         let curator =
@@ -325,7 +325,7 @@ impl DevicePlan {
         time / self.tick
     }
 
-    /// What devices and server agree on about reports.
+    /// Agreement of devices and server on reports.
     pub fn local(&self) -> &LocalPlan {
         match &self.learner {
             DeviceLearner::Local { plan, .. } => plan,
@@ -333,7 +333,7 @@ impl DevicePlan {
         }
     }
 
-    /// What devices, shuffler and server agree on, where there is a shuffler.
+    /// Agreement of devices, shuffler and server, where there is a shuffler.
     pub fn shuffled_protocol(&self) -> Option<ShuffledProtocol<'_>> {
         let plan = self.shuffled()?;
         Some(ShuffledProtocol {
@@ -347,7 +347,7 @@ impl DevicePlan {
         })
     }
 
-    /// What sealed reports have in common, where there is a shuffler.
+    /// Common data of sealed reports, where there is a shuffler.
     pub fn subject(&self) -> Option<Subject> {
         Some(Subject {
             loop_name: self.name.clone(),
@@ -364,12 +364,12 @@ impl DevicePlan {
         }
     }
 
-    /// Whether a shuffler sums reports that it reads.
+    /// True if a shuffler sums reports that it reads.
     pub fn sums(&self) -> bool {
         self.params.shuffle.is_some_and(|table| table.mode == ShuffleMode::Sum)
     }
 
-    /// The level whose promise holds for everybody: the largest.
+    /// The level whose guarantee holds for every person: the largest.
     pub fn largest_level(&self) -> usize {
         let epsilons = self.local().params().report.levels.epsilons();
         let largest = (0..epsilons.len()).max_by(|a, b| epsilons[*a].total_cmp(&epsilons[*b]));
@@ -381,7 +381,7 @@ impl DevicePlan {
         self.local().params().report.contributions_per_person
     }
 
-    /// What the server may promise the person of one installation, whatever their level is.
+    /// Guarantee for the person of one installation, whatever their level is.
     pub fn guarantee(&self) -> Result<Guarantee> {
         Ok(match &self.learner {
             DeviceLearner::Local { plan, .. } => plan.guarantee(self.largest_level())?,
@@ -389,7 +389,7 @@ impl DevicePlan {
         })
     }
 
-    /// What all reports of one installation tell the server, at the largest level.
+    /// Privacy cost of all reports of one installation, at the largest level.
     pub fn event(&self) -> Result<Event> {
         Ok(match &self.learner {
             DeviceLearner::Shuffled(plan) => plan.event()?,

@@ -1,15 +1,15 @@
-//! The file of loops: what is decided, from which features, for which reward, under which privacy.
+//! The file of loops: decisions, features, rewards and privacy.
 //!
-//! | file | what it is |
+//! | file | contents |
 //! | --- | --- |
 //! | `limits` | limits on requests |
 //! | `span` | spans of time as people write them |
 //! | `params` | the file as it is written |
 //! | `plan` | a checked loop: its features, its learner, its clock, its generation |
-//! | `changes` | which of its parts have changed, where a new generation begins |
-//! | `outlook` | whether it can work |
-//! | `storage` | how much its releases take |
-//! | `warm` | what a loop begins with: a released model, or public examples |
+//! | `changes` | changed parts of a file, where a new generation begins |
+//! | `outlook` | sample size estimate |
+//! | `storage` | storage that its releases take |
+//! | `warm` | warm start: a released model, or public examples |
 //! | `device` | the same where people's devices add the noise, with or without a shuffler |
 
 mod changes;

@@ -1,4 +1,4 @@
-//! Whether a loop can work: the core's estimate of how many visits it takes, from its parameters alone (`bandit/outlook.rs` of the core).
+//! Sample size estimate of a loop: the core's estimate of the visits that it needs, from its parameters alone (`bandit/outlook.rs` of the core).
 
 use std::fmt;
 
@@ -7,14 +7,14 @@ use serde::Serialize;
 use super::{DevicePlan, LoopPlan, Span};
 use crate::Result;
 
-/// How many visits it takes until what is learnt is more than noise, about.
+/// Approximate number of visits until what is learnt is more than noise.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct LoopOutlook {
-    /// So many contributions, of one person or of several, bring the error of a predicted reward down to what rewards differ by.
+    /// Contributions, of one person or of several, that bring the error of a predicted reward down to the difference of rewards.
     pub useful_from: u64,
-    /// What counts: visits, or reports of devices.
+    /// Unit of the number: visits, or reports of devices.
     pub unit: &'static str,
-    /// After this time a visit counts half.
+    /// Time after which a visit counts half.
     pub forget: Option<Span>,
 }
 
@@ -33,7 +33,7 @@ impl fmt::Display for LoopOutlook {
 }
 
 impl LoopPlan {
-    /// Whether it can work; none if no estimate can be given.
+    /// Sample size estimate; none if no estimate can be given.
     pub fn outlook(&self) -> Result<Option<LoopOutlook>> {
         let forget = self.params.forget();
         let outlook = |useful_from| LoopOutlook { useful_from, unit: "visits", forget };
@@ -42,9 +42,9 @@ impl LoopPlan {
 }
 
 impl DevicePlan {
-    /// Whether it can work.
+    /// Sample size estimate.
     pub fn outlook(&self) -> LoopOutlook {
-        // How many reports it takes does not depend on how many there will be.
+        // The number of reports needed does not depend on the number expected.
         let useful_from = self.local().outlook(0).useful_from;
         LoopOutlook { useful_from, unit: "reports", forget: None }
     }

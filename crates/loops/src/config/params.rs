@@ -98,27 +98,27 @@ impl ServiceFile {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LoopParams {
-    /// What the loop is for, in a sentence for people who are asked for their data; it stands on the certificate's page.
+    /// Purpose of the loop, in a sentence for people who are asked for their data; it stands on the certificate's page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub purpose: Option<String>,
-    /// Who is trusted with the raw data.
+    /// Party that is trusted with the raw data.
     #[serde(default)]
     pub trust: Trust,
-    /// The budget and whom it is for.
+    /// The privacy budget and its unit.
     pub privacy: PrivacyParams,
-    /// How it learns.
+    /// Learner.
     #[serde(default)]
     pub learner: LearnerParams,
-    /// What it learns from.
+    /// Reward that it learns from.
     #[serde(default)]
     pub reward: RewardParams,
     /// A share of decisions that is answered with the caller's first action, for a comparison.
     #[serde(default)]
     pub baseline: Baseline,
-    /// Whether it decides, or watches the caller decide.
+    /// Mode: it decides, or watches the caller decide.
     #[serde(default)]
     pub mode: LoopMode,
-    /// How long raw rows are kept after they have been used; by default not at all.
+    /// Time for which raw rows are kept after they have been used; by default none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retain: Option<Span>,
     /// Releases of which the whole model is kept, the newest ones; of earlier ones number, time and hashes stay for ever. By default 1000, and 64 where people's
@@ -126,25 +126,25 @@ pub struct LoopParams {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Count>")]
     pub keep_models: Option<u64>,
-    /// Where in the context the person stands, such as `"contextFeatures.user.id"`, for calls that name none, as Personalizer's do. It is taken out
+    /// Path of the person in the context, such as `"contextFeatures.user.id"`, for calls that name none, as Personalizer's do. It is taken out
     /// of the features of every call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub person_from: Option<String>,
-    /// What only loops whose people's devices add the noise have.
+    /// Parameters of loops whose devices add the noise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<super::DeviceParams>,
-    /// What only loops with a shuffler have.
+    /// Parameters of loops with a shuffler.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shuffle: Option<super::ShuffleTable>,
-    /// A file with what an earlier loop has released (`reticent-server store model`), or with public examples, to begin with; relative to the file of
+    /// Path of a file with the model of an earlier loop (`reticent-server store model`), or with public examples, to begin with; relative to the file of
     /// loops.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warm_start: Option<String>,
-    /// The life that `warm_start` comes from: noted when the loop is checked.
+    /// The generation that `warm_start` comes from: noted when the loop is checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(skip)]
     pub warm_start_origin: Option<Origin>,
-    /// Features of the context; what is not listed is not looked at.
+    /// Features of the context; other entries are ignored.
     #[serde(default)]
     #[schemars(with = "FeatureTable")]
     pub context: serde_json::Value,
@@ -218,7 +218,7 @@ impl LoopParams {
             .map_err(|error| Error::invalid("features", "unreadable", error))
     }
 
-    /// Refuses rewards that nothing could be scaled by.
+    /// Refuses ranges of rewards without a width.
     pub(super) fn check_rewards(&self, name: &str) -> Result<()> {
         let (low, high) = self.reward.range;
         if low.is_finite() && high.is_finite() && low < high {
@@ -228,7 +228,7 @@ impl LoopParams {
         Err(Error::invalid(format!("loop.{name}.reward.range"), format!("[{low}, {high}]"), remedy))
     }
 
-    /// What can be served, and is probably not meant so.
+    /// Warnings about parameters that can be served and are probably mistakes.
     pub fn warnings(&self, name: &str) -> Vec<String> {
         let mut warnings = Vec::new();
         if self.action.as_object().is_none_or(serde_json::Map::is_empty) {
@@ -256,10 +256,10 @@ fn uncrossed(features: &FeaturesParams) -> Vec<String> {
     features.context.keys().filter(|feature| !crossed(feature)).cloned().collect()
 }
 
-/// Above this epsilon somebody who guesses is as good as certain.
+/// Epsilon above which an attacker's guess is as good as certain.
 const MEANINGLESS_EPSILON: f64 = 20.0;
 
-/// Above this delta a mechanism may publish some people's data as they are.
+/// Delta above which a mechanism may publish some people's data as they are.
 const MEANINGLESS_DELTA: f64 = 1e-3;
 
 /// The path of a number that is not finite: TOML has such numbers and no null, JSON has null in their place.
@@ -276,20 +276,20 @@ fn not_finite(path: &str, value: &serde_json::Value) -> Option<String> {
     }
 }
 
-/// Who is trusted with the raw data.
+/// Party that is trusted with the raw data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Trust {
     /// This service.
     #[default]
     Curator,
-    /// Nobody: people's devices add the noise.
+    /// No party: people's devices add the noise.
     Device,
     /// A process that mixes and is not this service.
     Shuffler,
 }
 
-/// The budget and whom it is for.
+/// The privacy budget and its unit.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PrivacyParams {
@@ -306,12 +306,12 @@ pub struct PrivacyParams {
     /// The period, a calendar window counted from 1970-01-01 UTC: `"30 days"`, or `"ever"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per: Option<Period>,
-    /// `unit = "decision"`: one decision is protected, and nobody's visits are counted. This is the default without `visits`.
+    /// `unit = "decision"`: one decision is protected, and visits of persons are not counted. This is the default without `visits`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit: Option<UnitName>,
 }
 
-/// A number of visits, or what to give in place of one that is none.
+/// Reads a number of visits, or says which value is expected.
 fn whole_number<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> std::result::Result<Option<u32>, D::Error> {
@@ -386,15 +386,15 @@ impl JsonSchema for Period {
     }
 }
 
-/// How a loop learns.
+/// Learner of a loop.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[schemars(transform = add_alias)]
 pub struct LearnerParams {
-    /// How releases become decisions.
+    /// Rule from releases to decisions.
     #[serde(alias = "explore")]
     pub rule: Rule,
-    /// Half-life: what was learnt counts half after so long.
+    /// Half-life: time after which a contribution counts half.
     pub forget: Option<Span>,
     /// Time between two releases.
     pub tick: Option<Span>,
@@ -418,17 +418,17 @@ impl Default for LearnerParams {
     }
 }
 
-/// What a loop learns from.
+/// Reward of a loop.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RewardParams {
     /// The least and the largest total reward of an event; others are clipped.
     pub range: (f64, f64),
-    /// How long rewards are taken.
+    /// Time for which rewards are taken.
     pub window: Span,
-    /// The reward of an event for which none came; by default the one in the range that is nearest to 0.
+    /// The reward of an event without a reward; by default the value in the range that is nearest to 0.
     pub default: Option<f64>,
-    /// What several rewards of one event are.
+    /// Combination of several rewards of one event.
     pub combine: Combine,
 }
 
@@ -443,7 +443,7 @@ impl Default for RewardParams {
     }
 }
 
-/// What several rewards of one event are.
+/// Combination of several rewards of one event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Combine {
@@ -463,7 +463,7 @@ pub struct Baseline {
     pub share: f64,
 }
 
-/// Whether a loop decides.
+/// Mode of a loop: it decides, or watches the caller decide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LoopMode {

@@ -15,22 +15,22 @@ use serde::{Deserialize, Serialize};
 use super::{LoopParams, Period, Span, Trust, UnitName, WarmStart};
 use crate::{Error, Result, time::Time};
 
-/// Half-life where neither it nor a horizon is given.
+/// Default half-life, without a horizon.
 const DEFAULT_FORGET: Span = Span::seconds(90 * 86_400);
 
-/// Ticks in a half-life where no tick is given.
+/// Ticks in a half-life, by default.
 const TICKS_IN_HALF_LIFE: u64 = 4096;
 
 /// Event ids are remembered for this long after their slot has closed, so that a late repetition is not a second event.
 pub const REMEMBERED: u64 = 24 * 3_600_000;
 
-/// Whose visits are counted.
+/// Owner of the visits that are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Ledger {
-    /// Nobody's: the unit is a decision.
+    /// No owner: the unit is a decision.
     Decision,
-    /// A person's, of which so many are learnt from in each period.
+    /// A person, of whom this many visits are learnt from in each period.
     Person {
         /// k.
         #[serde(rename = "visits")]
@@ -42,7 +42,7 @@ pub enum Ledger {
 }
 
 impl Ledger {
-    /// How often one person is learnt from at most in a period; none where what a loop costs its unit is not what it costs a person.
+    /// Contributions of one person in a period, at most; none where the cost of a loop for its unit is not that for a person.
     pub fn visits(&self) -> Option<u64> {
         match self {
             Ledger::Decision => None,
@@ -67,17 +67,17 @@ pub struct LoopPlan {
     pub name: String,
     /// Its parameters.
     pub params: LoopParams,
-    /// How records become vectors.
+    /// Rule from records to vectors.
     pub features: FeaturesPlan,
     /// Its learner.
     pub learner: JointPlan,
-    /// What is summed and how it is released.
+    /// Released sums and their mechanism.
     pub learner_params: JointParams,
     /// Time between two releases, in milliseconds.
     pub tick: u64,
-    /// Who is counted.
+    /// Unit whose contributions are counted.
     pub ledger: Ledger,
-    /// What it begins with.
+    /// Warm start.
     pub warm_start: Option<WarmStart>,
 }
 
@@ -158,7 +158,7 @@ impl LoopParams {
         Ok(plan)
     }
 
-    /// Whether a share of decisions is the caller's, and compared.
+    /// True if a share of decisions is the caller's, and compared.
     pub fn compares(&self) -> bool {
         self.baseline.share > 0.0
     }
@@ -230,7 +230,7 @@ impl LoopParams {
         self.learner.tick.map_or(suited.clamp(1000, 3_600_000), Span::as_milliseconds)
     }
 
-    /// How long whole questions are kept after use, in milliseconds.
+    /// Time for which whole rank requests are kept after use, in milliseconds.
     pub fn retain_milliseconds(&self) -> u64 {
         self.retain.map_or(0, Span::as_milliseconds)
     }
@@ -242,7 +242,7 @@ impl LoopPlan {
         time / self.tick
     }
 
-    /// The slot in which the window of an event ends that is asked for now.
+    /// The slot in which the window of an event ends whose rank request is made at this time.
     pub fn due(&self, time: Time) -> u64 {
         self.slot(time.saturating_add(self.params.reward.window.as_milliseconds()))
     }
@@ -313,7 +313,7 @@ pub(super) fn within(name: &str, error: Error) -> Error {
     }
 }
 
-/// Where in a loop's table the parameter stands that the core refuses.
+/// Path in a loop's table of the parameter that the core refuses.
 fn path_of(error: &reticent::Error) -> Option<&'static str> {
     const PATHS: [(&str, &str); 11] = [
         ("epsilon", "privacy.epsilon"),

@@ -11,7 +11,7 @@ pub struct Span(u64);
 
 const LONGEST: u64 = 100 * 366 * 86_400_000;
 
-/// What [`Span::parse`] takes, but for its least and largest values: not only noughts, and the units of [`humantime`].
+/// Pattern of texts that [`Span::parse`] takes, but for its least and largest values: not only noughts, and the units of [`humantime`].
 pub(super) const PATTERN: &str = concat!(
     r"(?=.*[1-9])(\s*[0-9][0-9.\s]*",
     "(nanos|nsec|ns|usec|us|µs|millis|msec|ms|seconds|second|secs|sec|s|minutes|minute|mins|min|m|hours|hour|hrs|hr|h|days|day|d",
@@ -19,12 +19,12 @@ pub(super) const PATTERN: &str = concat!(
 );
 
 impl Span {
-    /// So many milliseconds.
+    /// A span of this number of milliseconds.
     pub fn milliseconds(milliseconds: u64) -> Option<Self> {
         (1..=LONGEST).contains(&milliseconds).then_some(Span(milliseconds))
     }
 
-    /// So many seconds, at most 100 years.
+    /// A span of this number of seconds, at most 100 years.
     pub const fn seconds(seconds: u32) -> Self {
         let milliseconds = seconds as u64 * 1000;
         Span(if milliseconds == 0 { 1 } else { milliseconds })

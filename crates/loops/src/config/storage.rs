@@ -63,7 +63,7 @@ pub struct StorageOutlook {
 }
 
 impl StorageOutlook {
-    /// That of a loop with a release every so many milliseconds, whose models are like this one.
+    /// Estimate for a loop with a release every `tick` milliseconds, whose models are like this one.
     pub fn new(params: &LoopParams, tick: u64, model: &[u8]) -> Self {
         let releases_a_day = 86_400_000.0 / tick as f64;
         let (kept_models, model_bytes) = (params.kept_models(), longest(model));

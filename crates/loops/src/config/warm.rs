@@ -1,15 +1,15 @@
-//! What a loop begins with: a model that was released before, or public examples.
+//! Warm start of a loop: a model that was released before, or public examples.
 //!
-//! | file | what it is | what it costs |
+//! | file | contents | privacy cost |
 //! | --- | --- | --- |
-//! | `"kind": "reticent model 1"` | what a loop has released, written by `reticent-server store model` | what the file says that it has cost, in the total for one person |
-//! | `"kind": "reticent prior 1"` | examples in the loop's own features, with rewards | nothing: they are nobody's data |
+//! | `"kind": "reticent model 1"` | a released model, written by `reticent-server store model` | the cost that the file states, in the total for one person |
+//! | `"kind": "reticent prior 1"` | examples in the loop's own features, with rewards | none: they are data of no person |
 //!
 //! A model belongs to the features it was learnt with: of two rules from records to vectors the coordinates mean different things, even where there are
 //! equally many.
 //!
-//! What a model has cost is believed of its file, and so is whose cost it is: a person's, or that of one decision (`units`). Only what the store can
-//! show itself, that one of its own lives has made this very release, is not counted a second time.
+//! The cost of a model is assumed to be that which its file states, and so is its unit: a person, or one decision (`units`). A release that one of
+//! the store's own generations has made, which the store can show itself, is not counted a second time.
 
 use std::{fs, path::Path};
 
@@ -33,7 +33,7 @@ const PRIOR: &str = "reticent prior 1";
 /// Contributions that an example may be worth, at most.
 const MOST_WEIGHT: f64 = 1e6;
 
-/// What a loop begins with.
+/// Start of a loop from a model or from examples.
 #[derive(Debug, Clone)]
 pub struct WarmStart {
     /// Sums that the learner begins with.
@@ -44,7 +44,7 @@ pub struct WarmStart {
     pub(super) hash: u64,
 }
 
-/// The life that a model comes from, and whom it was learnt from.
+/// The generation that a model comes from, and the units that it was learnt from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Origin {
@@ -58,7 +58,7 @@ pub struct Origin {
     pub release: u64,
     /// The hash of the chain up to that release, in hexadecimal digits.
     pub chain: String,
-    /// What is protected in each of the learners that it comes from, the earliest first.
+    /// Protected unit of each of the learners that it comes from, the earliest first.
     pub units: Vec<Ledger>,
 }
 
@@ -78,7 +78,7 @@ pub struct ModelFile {
 }
 
 impl ModelFile {
-    /// What a life has released last, as text. The head is the number of that release and the hash of the chain up to it.
+    /// Last release of a generation, as text. The head is the number of that release and the hash of the chain up to it.
     pub fn write(
         store: StoreId,
         life: &Life,
@@ -124,7 +124,7 @@ struct Example {
     #[serde(default)]
     action: Value,
     reward: f64,
-    /// How many contributions it is worth.
+    /// Number of contributions that it is worth.
     #[serde(default = "one")]
     weight: f64,
 }
@@ -233,7 +233,7 @@ fn prior(
         let mut report = Report::default();
         let mut writer = features.writer(&example.context, &mut report);
         writer.write(&example.action, &mut report, &mut row[..features.dimension()]);
-        // People may leave something out; who writes examples should not.
+        // People may leave something out; authors of examples should not.
         let of_context = report.context.keys().map(|name| format!("context.{name}"));
         let of_action = report.action.keys().map(|name| format!("action.{name}"));
         if let Some(field) = of_context.chain(of_action).next() {

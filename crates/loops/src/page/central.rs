@@ -76,7 +76,7 @@ fn periods(plan: &LoopPlan, certificate: &Certificate) -> Markup {
                     thead { tr { th { "calendar windows of " (span) } @for row in rows(certificate) { th.number { (row.periods) } } } }
                     tbody { tr { td { "epsilon at delta " span.nowrap { (format!("{:e}", certificate.guarantee.delta())) } } @for row in rows(certificate) { td.number { (epsilon_text(row.epsilon)) } } } }
                 }
-                p.quiet { "The last column is a year: it meets up to so many windows, which are counted from 1970-01-01 UTC. What a person does in several windows adds up under the same noise: at the same delta, epsilon grows faster than their number. No number holds for ever." }
+                p.quiet { "The last column is a year: it meets up to that many windows, which are counted from 1970-01-01 UTC. What a person does in several windows adds up under the same noise: at the same delta, epsilon grows faster than their number. No number holds for ever." }
             },
             Ledger::Person { most, period: Period::Ever } => {
                 p { "At most " (most) @if most == 1 { " visit" } @else { " visits" } " of a person "  @if most == 1 { "is" } @else { "are" } " ever learnt from: the number above holds however often they come back." }
@@ -93,7 +93,7 @@ pub fn together_words(together: &Together) -> Markup {
     html! {
         @if let (Some(guarantee), Some(best_guess)) = (&together.guarantee, together.best_guess) {
             p {
-                "Whoever is in " @if together.lives.len() > 1 { "all of " } (together.lives.join(", ")) " has epsilon " strong { (epsilon_text(guarantee.epsilon())) } " at delta " span.nowrap { (format!("{:e}", guarantee.delta())) }
+                "A person in " @if together.lives.len() > 1 { "all of " } (together.lives.join(", ")) " has epsilon " strong { (epsilon_text(guarantee.epsilon())) } " at delta " span.nowrap { (format!("{:e}", guarantee.delta())) }
                 ", best odds " (percent(best_guess)) ", for one period of each."
             }
         } @else { p { "No loop counts visits." } }
@@ -135,8 +135,8 @@ fn collected(plan: &LoopPlan) -> Markup {
         }
         p.quiet {
             @match plan.params.retain {
-                Some(_) => "Whatever else is sent with a question is kept with it, and not learnt from.",
-                None => "Whatever else is sent is not learnt from. Of a whole question one keyed hash is kept, to tell repetitions.",
+                Some(_) => "Everything else in a rank request is kept with it, and not learnt from.",
+                None => "Everything else in a rank request is not learnt from. One keyed hash of the whole request is kept, to recognise repetitions.",
             }
         }
     }
@@ -151,18 +151,18 @@ fn kept(plan: &LoopPlan) -> Markup {
         dl.facts {
             dt { "features, reward" } dd {
                 @match plan.params.retain {
-                    Some(retain) => { (retain) ", with the whole question and answer" },
+                    Some(retain) => { (retain) ", with the whole rank request and answer" },
                     None => { "until the next release after the reward window (" (plan.params.reward.window) " and " (tick) ")" },
                 }
             }
-            dt { "event ids, answers" } dd { (remembered) " after the window; ids, persons and questions as keyed hashes, to tell repetitions. Of an erased person only the ids stay" }
+            dt { "event ids, answers" } dd { (remembered) " after the window; ids, persons and rank requests as keyed hashes, to recognise repetitions. Of an erased person only the ids stay" }
             @if let Ledger::Person { .. } = plan.ledger {
                 dt { "number of visits" } dd { "stays, beside a keyed hash, after erasure too: else erasing would give new visits" }
             }
             dt { "sums" } dd {
                 @match (plan.params.learner.horizon, plan.params.learner.forget) {
-                    (Some(_), _) => "stay: nobody can be told apart or taken out",
-                    (None, _) => "fade, and nobody can be told apart or taken out",
+                    (Some(_), _) => "stay: no person can be distinguished or taken out",
+                    (None, _) => "fade; no person can be distinguished or taken out",
                 }
             }
         }
@@ -270,7 +270,7 @@ mod tests {
             "no witness file is given (<code>--witness</code>)",
             "give the loop a line <code>purpose</code>",
             "the first within 30 minutes, taken as 0 to 5; 0 if none comes",
-            "7 days, with the whole question and answer",
+            "7 days, with the whole rank request and answer",
             "Not in this number, because visits are not counted: search.",
             "1970-01-01 00:00:00 UTC",
             "none: this page was made from the file of loops",
@@ -315,7 +315,7 @@ mod tests {
         assert!(daily.sentence.contains("at most 2 times in each calendar window of 1 day"));
         assert_eq!(daily.year.unwrap().periods, 367);
         assert!(page.contains("epsilon in a year"));
-        // So many windows that no number is left to state.
+        // Too many windows for any number to be stated.
         let (short, page) = of("1 second");
         assert!(short.year.unwrap().epsilon > 1e6 && page.contains("<dd>no bound</dd>"));
     }

@@ -53,7 +53,7 @@ fn later(plan: &DevicePlan, certificate: &Certificate) -> Markup {
                     thead { tr { th { "periods of " (span) } @for row in rows(certificate) { th.number { (row.periods) } } } }
                     tbody { tr { td { "epsilon at delta " span.nowrap { (format!("{:e}", certificate.guarantee.delta())) } } @for row in rows(certificate) { td.number { (epsilon_text(row.epsilon)) } } } }
                 }
-                p.quiet { "The last column is a year, which meets up to so many periods. Each period adds to the number. No number holds for ever." }
+                p.quiet { "The last column is a year, which meets up to that many periods. Each period adds to the number. No number holds for ever." }
             },
             _ => p { "The number holds however often an installation comes back: it reports at most " @if plan.visits() == 1 { "once." } @else { (plan.visits()) " times." } },
         }
@@ -93,7 +93,7 @@ fn reports(count: u64) -> String {
 }
 
 fn seen(plan: &DevicePlan) -> Markup {
-    // What holds for whoever reads reports before they are mixed, for all reports of an installation.
+    // Guarantee against a reader of reports before they are mixed, for all reports of an installation.
     let unmixed = plan.shuffled().and_then(|_| plan.local().guarantee(0).ok());
     let only = unmixed.map(|unmixed| {
         let (epsilon, delta) = (epsilon_text(unmixed.epsilon()), unmixed.delta());
@@ -115,7 +115,7 @@ fn seen(plan: &DevicePlan) -> Markup {
                 },
             }
             @if let Some(only) = &only { dt { "both together" } dd { "every report as a device made it: " (only) } }
-            dt { "everybody" } dd { "models, which are made from reports alone" }
+            dt { "everyone" } dd { "models, which are made from reports alone" }
         }
     }
 }
@@ -141,7 +141,7 @@ fn kept(plan: &DevicePlan) -> Markup {
                     dt { "at this server" } dd { "batches until they are in a model, at most " (tick) " later" }
                 },
             }
-            dt { "sums" } dd { "stay: nobody can be told apart or taken out" }
+            dt { "sums" } dd { "stay: no person can be distinguished or taken out" }
         }
     }
 }

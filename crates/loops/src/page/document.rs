@@ -5,7 +5,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 /// The style sheet of all pages.
 pub const STYLE: &str = include_str!("style.css");
 
-/// Where a page has its style from.
+/// Source of a page's style.
 #[derive(Debug, Clone, Copy)]
 pub enum Style<'a> {
     /// Inside the page, so that it is one file.

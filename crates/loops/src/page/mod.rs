@@ -1,6 +1,6 @@
 //! Guarantees as a page for people who do not read formulas: HTML without scripts and without outside resources, which prints on A4.
 //!
-//! | what | for whom |
+//! | item | use |
 //! | --- | --- |
 //! | [`document`], [`STYLE`] | every page: those here and the service's |
 //! | [`promise`], [`promise_by_window`], [`best_guess`] | epsilon and delta with their meaning in plain words |

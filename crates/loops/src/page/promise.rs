@@ -1,4 +1,4 @@
-//! Epsilon and delta, and what they mean for somebody who tries to find out about a person.
+//! Epsilon and delta, and their meaning for an attacker who tries to find out about a person.
 
 use maud::{Markup, html};
 use reticent::privacy::{Guarantee, Provenance};
@@ -72,8 +72,8 @@ pub fn promise_by_window(
     }
 }
 
-/// What the numbers mean, in plain words. `unit` is what is protected, such as "all visits of one person"; `hides_taking_part` is whether nobody sees that
-/// there was anything at all.
+/// Meaning of the numbers, in plain words. `unit` is the protected unit, such as "all visits of one person"; `hides_taking_part` is true if the releases
+/// also hide that there was anything at all.
 pub fn meaning(
     guarantee: &Guarantee,
     best_guess: f64,
@@ -88,7 +88,7 @@ pub fn meaning(
     };
     html! {
         p {
-            "Somebody sees everything that is released and knows everything about everybody else. They want to know which of two possibilities is true about "
+            "An attacker sees everything that is released and knows everything about all other people. They want to know which of two possibilities is true about "
             (unit) ", such as " (example) ". Without the releases they would guess right half of the time (50 %). With them they guess right "
             strong { "at best " (guess) } " of the time, whatever else they know and however much they compute."
         }

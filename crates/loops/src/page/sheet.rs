@@ -11,7 +11,7 @@ use super::{Style, best_guess, document, meaning, promise};
 /// One guarantee with its name.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry<'a> {
-    /// Whose it is.
+    /// Name of its owner.
     pub name: &'a str,
     /// The guarantee, if one is stated.
     pub guarantee: Option<&'a Guarantee>,
@@ -41,7 +41,7 @@ fn sheet(entry: &Entry<'_>, origin: &str) -> Result<Markup> {
     let body = match entry.guarantee {
         Some(guarantee) => priced(guarantee)?,
         None => html! {
-            p.notice.bad { strong { "No guarantee is stated. " } "Whoever sees the results may learn everything about everybody." }
+            p.notice.bad { strong { "No guarantee is stated. " } "Anyone who sees the results may learn everything about every person." }
         },
     };
     Ok(html! {
@@ -76,7 +76,7 @@ fn priced(guarantee: &Guarantee) -> Result<Markup> {
                 li { span.mark.watch { "condition" } span { (condition) } }
             }
         }
-        p.quiet { "Nobody enforces these conditions here: whoever runs the program sees to them. Files of loops have pages that say what the service enforces." }
+        p.quiet { "The program does not enforce these conditions: its operator sees to them. Files of loops have pages that say what the service enforces." }
     })
 }
 

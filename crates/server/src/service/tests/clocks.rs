@@ -80,7 +80,7 @@ async fn ticks_that_pass_while_the_service_is_away_share_one_step() {
     world.ticks(3).await;
     assert_eq!(world.number(), 4, "one for the absence, and one for each tick after it");
     let conditions = world.service.certificate("home").await.unwrap().conditions;
-    let said = conditions.iter().find(|condition| condition.text.contains("by the clock"));
+    let said = conditions.iter().find(|condition| condition.text.contains("on a fixed timetable"));
     assert!(said.unwrap().by.contains("while the service is away or stopped share one step"));
 }
 

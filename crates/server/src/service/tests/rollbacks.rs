@@ -20,7 +20,7 @@ async fn verify(service: &Arc<Service>, replays: u64) {
     assert_eq!(charged, replays);
     // The certificate says it too.
     let certificate = service.certificate("home").await.unwrap();
-    assert!(certificate.conditions.iter().any(|one| one.text.contains("put back")));
+    assert!(certificate.conditions.iter().any(|one| one.text.contains("rolled back")));
     // A listing may begin behind the numbers that were left out.
     let link = found.rollbacks[0].number;
     let before = service.chain_before(loop_, link).await.unwrap();
@@ -261,7 +261,7 @@ async fn a_certificate_says_where_the_witness_is_and_that_one_was_lost() {
             found.map(|condition| (condition.enforcement, condition.by.clone()))
         };
         (
-            about("an older copy of the store is not released").unwrap(),
+            about("no release is made from an older copy").unwrap(),
             about("the witness was lost"),
             about("was started without a witness on another filesystem"),
         )
