@@ -46,7 +46,7 @@ pub enum Error {
         "{0}: got a command of the service; expected one of this program; do `reticent-server {0} ...` with the same arguments"
     )]
     OfService(&'static str),
-    /// Some trials failed; the others were completed.
+    /// Failed trials; the others were completed.
     #[error("some trials failed:\n{0}")]
     Partly(String),
     /// A certificate was refuted.

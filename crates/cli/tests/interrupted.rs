@@ -101,15 +101,15 @@ fn a_single_long_trial_shows_its_rounds_and_can_be_stopped() {
     std::fs::write(&file, text).unwrap();
     let arguments = ["run", file.to_str().unwrap(), "--out", out.to_str().unwrap(), "--json"];
     let mut run = start(&arguments, &said);
-    let told = || std::fs::read_to_string(&said).unwrap_or_default();
-    wait_until("a line of progress", || told().contains("rounds; about "));
+    let printed = || std::fs::read_to_string(&said).unwrap_or_default();
+    wait_until("a line of progress", || printed().contains("rounds; about "));
     let begun = Instant::now();
     let (code, stdout) = interrupt(&mut run);
     assert!(begun.elapsed() < Duration::from_secs(30));
-    assert_eq!((code, stdout.as_str()), (Some(130), ""), "{}", told());
-    let line = told().lines().next().unwrap().to_string();
+    assert_eq!((code, stdout.as_str()), (Some(130), ""), "{}", printed());
+    let line = printed().lines().next().unwrap().to_string();
     assert!(line.starts_with("0 of 1 trials finished; plain, trial 0: "), "{line}");
     assert!(line.contains(" of 1000000000 rounds; about ") && line.ends_with(" left"), "{line}");
-    assert!(told().contains("0 of 1 trials are finished and kept in"), "{}", told());
+    assert!(printed().contains("0 of 1 trials are finished and kept in"), "{}", printed());
     let _ = std::fs::remove_dir_all(&folder);
 }

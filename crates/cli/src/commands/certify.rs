@@ -126,7 +126,7 @@ struct Loops {
 struct CertifiedLoop {
     #[serde(flatten)]
     certificate: Certificate,
-    /// Whether it can work.
+    /// Sample size estimate.
     outlook: Option<LoopOutlook>,
 }
 
@@ -154,7 +154,7 @@ impl Loops {
             lines.push(format!("loop {}", certificate.name));
             lines.push(format!("  guarantee    {}", certificate.sentence));
             lines.push(format!(
-                "  best odds    {} for somebody who would guess right half of the time",
+                "  best odds    {} for an attacker's coin-flip guess",
                 percent(certificate.best_guess)
             ));
             for row in &certificate.periods {
@@ -226,7 +226,7 @@ fn verify(path: &Path, head: Option<HeadName>) -> Result<Report, Error> {
     })
 }
 
-/// Why a head of this number does not lie on a chain, as far as the listing tells, and what that means.
+/// Reason why a head of this number does not lie on a chain, as far as the listing shows it, and its meaning.
 fn why_absent(found: &VerifiedChain, number: u64) -> String {
     let dropping = found.rollbacks.iter().find(|each| Some(each.number) == found.dropped_by);
     let Some(rollback) = dropping else {
@@ -252,10 +252,10 @@ fn why_absent(found: &VerifiedChain, number: u64) -> String {
     };
     let charge = match rollback.rollback {
         Some(Rollback { after, replays }) => format!(
-            "A copy of the store that ended with release {after} was put back, which is charged as mu times sqrt({})",
+            "The store was rolled back to release {after}, which is charged as mu times sqrt({})",
             replays.saturating_add(1)
         ),
-        None => "A copy of the store was put back, which is charged".to_string(),
+        None => "The store was rolled back, which is charged".to_string(),
     };
     let what = match rollback.left_out.filter(|_| rollback.leaves_out(number)) {
         Some((first, last)) => format!("left out releases {first} to {last} of the lost copy"),
@@ -295,7 +295,7 @@ fn rollback_text(found: &VerifiedRollback) -> String {
     let number = found.number;
     match found.rollback {
         Some(Rollback { after, replays }) => format!(
-            "  rollback     {number}: a copy that ended with release {after} was put back; charged as mu times sqrt({})\n",
+            "  rollback     {number}: rolled back to release {after}; charged as mu times sqrt({})\n",
             replays.saturating_add(1)
         ),
         None => format!("  rollback     {number}: of which only the hash is kept\n"),

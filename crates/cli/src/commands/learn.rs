@@ -18,7 +18,7 @@ use crate::{error::Error, report::Report};
 pub struct Arguments {
     /// A TOML file: file, loss, label, features, ranges, privacy or epsilon_column, test.
     file: PathBuf,
-    /// Where the model is written, as JSON.
+    /// Path of the file that the model is written to, as JSON.
     #[arg(long)]
     out: Option<PathBuf>,
 }

@@ -16,11 +16,11 @@ use crate::{error::Error, report::Report};
 #[command(after_help = "Example: reticent privacy sigma --epsilon 1 --delta 1e-5 --sensitivity 1")]
 pub struct Arguments {
     #[command(subcommand)]
-    question: Question,
+    quantity: Quantity,
 }
 
 #[derive(Subcommand)]
-enum Question {
+enum Quantity {
     /// The smallest Gaussian noise that gives (epsilon, delta).
     #[command(
         after_help = "Example: reticent privacy sigma --epsilon 1 --delta 1e-5 --compose 30 --json"
@@ -69,7 +69,7 @@ enum Question {
         /// The local randomiser's epsilon.
         #[arg(long, allow_negative_numbers = true)]
         epsilon_local: f64,
-        /// How many people report in the batch; 1e9 is understood too.
+        /// Number of people who report in the batch; 1e9 is understood too.
         #[arg(long, value_parser = count)]
         n: u64,
         /// Requested delta.
@@ -102,7 +102,7 @@ struct Release {
     /// l2 sensitivity: the largest distance between the values of two neighbours.
     #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
     sensitivity: f64,
-    /// How many such releases one person's data go into.
+    /// Number of such releases that one person's data go into.
     #[arg(long, default_value_t = 1)]
     compose: u64,
 }
@@ -130,20 +130,20 @@ pub(super) struct EventFile {
     event: Vec<Event>,
 }
 
-/// Answers one question.
+/// Computes one quantity.
 pub fn run(arguments: Arguments) -> Result<Report, Error> {
-    let (name, value, delta) = match arguments.question {
-        Question::Sigma { epsilon, delta, release } => {
+    let (name, value, delta) = match arguments.quantity {
+        Quantity::Sigma { epsilon, delta, release } => {
             let sigma = gaussian::sigma(epsilon, delta, release.sensitivity, release.compose)?;
             ("sigma", sigma, Some(delta))
         }
-        Question::Delta { sigma, epsilon, release } => {
+        Quantity::Delta { sigma, epsilon, release } => {
             ("delta", gaussian::delta(epsilon, release.mu(sigma)?)?, None)
         }
-        Question::Epsilon { sigma, delta, release } => {
+        Quantity::Epsilon { sigma, delta, release } => {
             ("epsilon", gaussian::epsilon(delta, release.mu(sigma)?)?, Some(delta))
         }
-        Question::Shuffle { epsilon_local, n, delta, binary } => {
+        Quantity::Shuffle { epsilon_local, n, delta, binary } => {
             if delta * n as f64 > 1.0 {
                 crate::say!(
                     "warning: delta = {delta} is above 1/n for n = {n} people; stay well below that"
@@ -151,7 +151,7 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
             }
             ("epsilon", shuffle::epsilon(epsilon_local, n, delta, binary)?, Some(delta))
         }
-        Question::Account { events, delta, epsilon } => {
+        Quantity::Account { events, delta, epsilon } => {
             let mut accountant = Accountant::new();
             for event in read_events(&events)? {
                 accountant.spend(event)?;

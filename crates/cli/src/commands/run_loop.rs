@@ -9,7 +9,7 @@ use serde_json::json;
 use super::read;
 use crate::error::Error;
 
-/// What a run of a loop does not tell.
+/// Limits of what a run of a loop shows.
 pub(super) const NOTE: &str = "the log holds people's data, and its certificate does not cover what is chosen by looking at this run; the loop's half-life and ticks, \
      which count time, are left out: a log has no clock";
 

@@ -1,4 +1,4 @@
-//! `reticent schema`: what a file may hold, as JSON Schema.
+//! `reticent schema`: permitted contents of a file, as JSON Schema.
 
 use std::path::PathBuf;
 
@@ -21,22 +21,22 @@ use crate::{error::Error, report::Report};
 pub struct Arguments {
     /// The kind of file.
     file: Kind,
-    /// Where the schema is written, in place of stdout.
+    /// Path of the file that the schema is written to, in place of stdout.
     #[arg(long)]
     out: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Kind {
-    /// What `run`, `certify` and `audit` read.
+    /// Input of `run`, `certify` and `audit`.
     Experiment,
     /// The loops of a service, which `reticent-server serve` reads.
     Loops,
-    /// What `learn` reads.
+    /// Input of `learn`.
     Learn,
-    /// What `plan` reads.
+    /// Input of `plan`.
     Plan,
-    /// What `privacy account` reads.
+    /// Input of `privacy account`.
     Events,
 }
 

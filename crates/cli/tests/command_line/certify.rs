@@ -87,7 +87,7 @@ fn a_chain_of_releases_is_verified_and_a_change_is_found() {
     let _ = std::fs::remove_dir_all(&folder);
 }
 
-/// Somebody kept the head of a copy that was lost: the rollback that dropped it is named, with its charge.
+/// For the head of a lost copy, the rollback that dropped it is named, with its charge.
 #[test]
 fn a_head_that_an_accepted_rollback_dropped_is_explained() {
     let folder = std::env::temp_dir().join(format!("reticent-dropped-{}", std::process::id()));
@@ -96,13 +96,13 @@ fn a_head_that_an_accepted_rollback_dropped_is_explained() {
     let (lost, kept) = (lost.to_str().unwrap(), kept.to_str().unwrap());
     std::fs::write(lost, chain(4)).unwrap();
     let head = json(&["--json", "certify", "--chain", lost])["head"].as_str().unwrap().to_string();
-    // A copy that ended with release 2 was put back.
+    // A rollback to release 2.
     std::fs::write(kept, chain_with(2, Some(6))).unwrap();
     let output = reticent(&["certify", "--chain", kept, "--head", &head]);
     assert_eq!(output.status.code(), Some(1));
-    let told = stderr(&output);
+    let message = stderr(&output);
     for words in ["the accepted rollback 6", "left out releases 3 to 5", "release 2", "sqrt(2)"] {
-        assert!(told.contains(words), "{words}: {told}");
+        assert!(message.contains(words), "{words}: {message}");
     }
     let output = reticent(&["--json", "certify", "--chain", kept, "--head", &head]);
     let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -110,8 +110,8 @@ fn a_head_that_an_accepted_rollback_dropped_is_explained() {
     // Another release of a number that the chain has, and numbers that no rollback left out.
     for (number, words) in [(2, "may have dropped it"), (7, "the listing ends with release 6")] {
         let head = format!("{number}.{}", "0".repeat(32));
-        let told = stderr(&reticent(&["certify", "--chain", kept, "--head", &head]));
-        assert!(told.contains(words), "{words}: {told}");
+        let message = stderr(&reticent(&["certify", "--chain", kept, "--head", &head]));
+        assert!(message.contains(words), "{words}: {message}");
     }
     let _ = std::fs::remove_dir_all(&folder);
 }

@@ -21,7 +21,7 @@ fn file(name: &str, text: &str) -> PathBuf {
     path
 }
 
-/// What is printed is never better than the truth.
+/// Printed figures are never better than the truth.
 #[test]
 fn a_certificate_s_figures_are_rounded_against_us() {
     let config = file("round.toml", LOOPS);
