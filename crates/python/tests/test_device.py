@@ -184,7 +184,7 @@ def test_no_value_of_a_person_makes_a_choice_fail():
     plain = features({})
     for strange in (Unreadable(), object(), tower, float("nan"), {1: 2}, [[]], b"x", 1j):
         assert features({"age": strange}) == plain
-    assert features({"age": 10**5000}) == plain, "Python itself does not write so many digits"
+    assert features({"age": 10**5000}) == plain, "Python itself refuses that many digits"
     assert features({"age": 10**30}) == features({"age": float("inf")}) == features({"age": 80})
     assert features({"age": -(10**30)}) == features({"age": 18})
     # Half a pair of surrogates is one character that is not known, as in JavaScript.

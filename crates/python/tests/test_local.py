@@ -1,4 +1,4 @@
-"""People's devices, a server that trusts nobody, and a shuffler between them."""
+"""People's devices, a report server, and a shuffler between them."""
 
 import pickle
 

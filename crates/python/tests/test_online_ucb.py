@@ -1,4 +1,4 @@
-"""OnlineUCB, its anytime form, the combiner and online LinUCB: two halves with messages between them, bad input, copies."""
+"""OnlineUCB, its anytime form, the combiner and online LinUCB: device and report server with messages between them, bad input, copies."""
 
 import copy
 import json

@@ -69,7 +69,7 @@ def test_the_page_rewards_the_first_offer_and_stays_up_without_the_service(shop)
 
 
 def block(page):
-    """What the page says that its command prints."""
+    """Output of a command as the page prints it."""
     (text,) = re.findall(r"<!-- printed -->\n(.*?)\n<!-- end -->", page.read_text(), re.DOTALL)
     return text.strip()
 

@@ -79,7 +79,7 @@ pub(super) const ROUNDING: f64 = 1e-9;
 
 /// Scales a vector of finite entries to norm `bound`, if it is longer; says whether it was.
 ///
-/// This is the one way in which features that are too long are treated, whoever learns from them: a refusal would depend on a
+/// This is the one way in which features that are too long are treated, in every learner: a refusal would depend on a
 /// person's data, and so would everything that is counted from then on.
 ///
 /// ```

@@ -8,7 +8,7 @@
 //! rho and beta_t are the rule's (`rule/exact.rs`).
 //!
 //! Abbasi-Yadkori, Pal and Szepesvari, "Improved Algorithms for Linear Stochastic Bandits" (2011), Theorem 2:
-//! with probability 1 - alpha, `||theta* - theta_t||_{V_t} <= beta_t` at all t at once, whoever chose the features.
+//! with probability 1 - alpha, `||theta* - theta_t||_{V_t} <= beta_t` at all t at once, for any choice of the features.
 //! It is Algorithm 1 of Shariff and Sheffet (2018) with a constant regulariser.
 //!
 //! A round costs `O(d^2)`, with a block of p parameters an arm `O(p^2)`: see `regression`. On a schedule other than every round the policy is
@@ -72,7 +72,7 @@ pub struct LinUcbParams {
     /// Seed of the public randomness of the `thompson` rule: give another number to every learner.
     #[serde(default)]
     pub seed: u64,
-    /// Forget everything after a fixed number of rewards; the failure probability of a certified rule is then that of one life.
+    /// Forget everything after a fixed number of rewards; the failure probability of a certified rule is then that of one period between restarts.
     pub restart_every: Option<u64>,
     /// Half-life in rewards: what was learnt counts half after this number. The schedule has constant gaps then.
     pub forget: Option<f64>,
@@ -323,7 +323,7 @@ impl LinUcb {
         self.widen();
     }
 
-    /// With restarts, forgets everything when a life is over.
+    /// With restarts, forgets everything when a period between them is over.
     fn begin_life(&mut self) {
         if self.params.restart_every.is_some_and(|every| self.rounds() >= every) {
             self.regression = self.params.regression(self.ridge);

@@ -129,7 +129,7 @@ impl JointPlan {
 
     /// About how many contributions it takes until a predicted reward is no longer mostly noise; `None` if that depends on how many there will be.
     ///
-    /// By the clock the noise depends on the ticks and not on who comes, and that of the last tick is taken. With a half-life the noise is the same from
+    /// By the clock the noise depends on the ticks and not on participation, and that of the last tick is taken. With a half-life the noise is the same from
     /// some tick on, and contributions count by what is left of them.
     ///
     /// ```
@@ -217,7 +217,7 @@ mod tests {
         }
     }
 
-    /// The noise of a tick is that of a round, whoever comes in it; what is forgotten has a part of it.
+    /// The noise of a tick is that of a round, with any participants; what is forgotten has a part of it.
     #[test]
     fn by_the_clock_the_number_is_that_of_as_many_rounds() {
         let bounds = Bounds::unit(5);

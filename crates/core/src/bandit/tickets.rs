@@ -1,13 +1,13 @@
 //! Tickets, and the decisions that wait for their rewards: beside a learner, not in its saved state.
 //!
 //! ```text
-//! ticket = number of the decision (64 bits) | tag (64 bits),   tag = ChaCha20(key of this life, number)
+//! ticket = number of the decision (64 bits) | tag (64 bits),   tag = ChaCha20(key of this session, number)
 //! ```
 //!
-//! A life begins when a learner is started, loaded, forked or copied; each draws a key of its own from the system, which is never
-//! saved. So a ticket of a life that crashed is not valid in the next one, although numbers are given out again there: its reward is
+//! A session begins when a learner is started, loaded, forked or copied; each draws a key of its own from the system, which is never
+//! saved. So a ticket of a session that crashed is not valid in the next one, although numbers are given out again there: its reward is
 //! refused and never booked on another party's features. A ticket is not guessed with probability above 2^-64 a try. Whether a ticket
-//! that is no longer open was given out in this life can be recomputed, so closed decisions cost no memory.
+//! that is no longer open was given out in this session can be recomputed, so closed decisions cost no memory.
 //!
 //! Features of open decisions lie in one flat buffer whose places are used again. Numbers grow, so a queue of places in their order finds
 //! a decision at its distance from the oldest one; where decisions in between have left the queue, by bisection.
@@ -81,7 +81,7 @@ impl TryFrom<String> for Ticket {
     }
 }
 
-/// The tags of one life.
+/// The tags of one session.
 struct Tags {
     /// Stands before the tag of number `next`.
     generator: ChaCha20Rng,
@@ -112,7 +112,7 @@ impl Tags {
         2 * u128::from(number.wrapping_sub(self.first))
     }
 
-    /// Returns whether this life gave it out.
+    /// Returns whether this session gave it out.
     fn knows(&self, ticket: Ticket) -> bool {
         let mut again = ChaCha20Rng::from_seed(self.generator.get_seed());
         again.set_word_pos(self.position(ticket.number));
@@ -228,7 +228,7 @@ impl<T: Copy> OpenDecisions<T> {
         Ok(tags.give(number))
     }
 
-    /// Begins a new life: tickets from here on are tagged under a new key, and those that are open stay valid.
+    /// Begins a new session: tickets from here on are tagged under a new key, and those that are open stay valid.
     pub fn renew(&mut self) {
         self.tags = None;
     }
@@ -282,7 +282,7 @@ impl<T: Copy> OpenDecisions<T> {
         Error::Invalid { field: "ticket", value: ticket.to_string(), remedy: remedy.into() }
     }
 
-    /// Returns whether it was given out in this life, open or not.
+    /// Returns whether it was given out in this session, open or not.
     pub fn was_given_out(&self, ticket: Ticket) -> bool {
         self.tags.as_ref().is_some_and(|tags| tags.knows(ticket))
     }

@@ -341,7 +341,7 @@ impl PrivateBanditParams {
             .with_condition("saved learners resumed with the true numbers of decisions and of releases made, by one process at a time");
         let guarantee = match self.protection {
             Protection::Local { .. } => guarantee.with_condition(
-                "values are randomised where they arise: whoever is handed them raw is trusted",
+                "values are randomised where they arise: a party that is handed them raw is trusted",
             ),
             _ => guarantee,
         };

@@ -42,7 +42,7 @@ impl Products {
         Ok(())
     }
 
-    /// Number of monomials of so many coordinates.
+    /// Number of monomials of this number of coordinates.
     pub(super) fn count(&self, coordinates: usize) -> u64 {
         let n = coordinates as u64;
         let pairs = n.saturating_mul(n + 1) / 2;

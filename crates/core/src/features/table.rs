@@ -98,7 +98,7 @@ fn kind(key: &str, value: &Value) -> Option<Encoding> {
     }
 }
 
-/// What is wrong in a table that is a feature by its keys and not by their values.
+/// Fault of a table that is a feature by its keys and not by their values.
 fn fault(value: &Value) -> Option<&'static str> {
     let Value::Record(entries) = value else { return None };
     let leaf = |key: &str| {

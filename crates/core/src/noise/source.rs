@@ -5,7 +5,7 @@ use super::{DiscreteGaussian, DiscreteLaplace};
 /// A source of randomness for mechanisms.
 ///
 /// [`SecureNoise`](super::SecureNoise) is the only implementation in this crate. Fast seeded noise for
-/// simulation lives in `reticent-lab`; what was run on it says so in its guarantee, because
+/// simulation is in `reticent-lab`; what was run on it says so in its guarantee, because
 /// [`Noise::PROTECTS_PEOPLE`] is false there.
 ///
 /// ```

@@ -182,7 +182,7 @@ mod tests {
         let p = stated.caps.inside.probability();
         let threshold = stated.caps.cap.threshold();
         let inside = draws.iter().filter(|&&t| t >= threshold - 1e-12).count() as u64;
-        // The chance that a report about someone else falls into this cap: q, or the ratio is not e^epsilon.
+        // The chance that a report about another person falls into this cap: q, or the ratio is not e^epsilon.
         let elsewhere = (0..60_000)
             .filter(|_| dot(&uniform_direction(stated.caps.dimension, noise), &truth) >= threshold)
             .count() as u64;

@@ -4,7 +4,7 @@
 //! z~ = z + N(0, s^2),   |z| <= 1,   sensitivity 2
 //! ```
 //!
-//! Where decision sets are public and the policy is deterministic, the server knows which arm was played before any person
+//! If decision sets are public and the policy is deterministic, the server knows the played arm before any person
 //! reports: hiding x again costs and protects nothing.
 
 use super::{Interaction, Precision};

@@ -18,8 +18,8 @@
 //! `mu <= K max_g m_g`.
 //!
 //! *Proof.* Noises of different generations are independent, so all streams together are one Gaussian mechanism whose factor has the blocks
-//! `C_g / sigma_g` on its diagonal: columns of different generations are orthogonal. Pair the contributions of the two worlds and pad with zeros: at most K
-//! pairs, whose shifts add up at most. A pair within one generation shifts by at most `m_g` (the lemma of `schedule`). A pair of v in g and v' in
+//! `C_g / sigma_g` on its diagonal: columns of different generations are orthogonal. Pair the contributions of two neighbouring data sets and pad with zeros: at most
+//! K pairs, whose shifts add up at most. A pair within one generation shifts by at most `m_g` (the lemma of `schedule`). A pair of v in g and v' in
 //! g' shifts by the root of `(|C_g| |v| / sigma_g)^2 + (|C_g'| |v'| / sigma_g')^2 <= (m_g^2 + m_g'^2)/2 <= max(m_g, m_g')^2`, because `|v| <= rho_g <= Delta_g / sqrt 2`.
 //! A zero only makes it smaller. QED
 //!
@@ -154,10 +154,10 @@ mod tests {
         }
     }
 
-    /// A contribution of one world: generation, tick, features, reward.
+    /// A contribution of one data set: generation, tick, features, reward.
     type Given = (usize, usize, u8, i8);
 
-    /// Distance by which the joint stream moves when the contributions of one world are replaced by those of the other.
+    /// Distance by which the joint stream moves when the contributions of one data set are replaced by those of the other.
     fn shift(streams: &[Stream], [one, other]: [&[Given]; 2]) -> f64 {
         let coordinates = streams[0].domain.coordinates();
         let mut moved = vec![vec![0.0; TICKS * coordinates]; streams.len()];
@@ -182,7 +182,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 4000, ..ProptestConfig::default() })]
 
-        /// The lemma, over random visits of two worlds to three generations with other factors and other noise.
+        /// The lemma, over random visits of two data sets to three generations with other factors and other noise.
         #[test]
         fn contributions_of_any_generations_cost_no_more_than_as_many_of_the_dearest(
             one in given(), other in given(), dimension in 1_usize..=2, split in prop::sample::select(vec![0.1, 0.4, 1.0, 2.5]),

@@ -82,7 +82,7 @@ pub enum Safety {
     },
     /// Nothing is played, which is always safe.
     Fallback {
-        /// Why.
+        /// Reason of the fall-back.
         reason: String,
     },
 }

@@ -6,7 +6,7 @@
 //!
 //! Safety and optimism depend on x only through (p, s). By Cauchy-Schwarz `s >= |p| / tau`, `tau = ||theta^||_G / beta`, with
 //! equality on the rays `x ~ G theta^`; in two or more dimensions everything above the rays is reachable too, since a part of x
-//! orthogonal to theta^ adds to s alone. The ball cuts the cone off. Four questions are answered here:
+//! orthogonal to theta^ adds to s alone. The ball cuts the cone off. Four problems are solved here:
 //!
 //! - **support**: the (p, s) with the largest `u p + v s` in the ball. For `v > 0` it is `K max_{||w|| = 1} ||u theta^ + v beta G^-1/2 w||`,
 //!   for `v < 0` the same with min, by exchanging max and min: a trust-region problem in the eigenbasis of G either way.

@@ -147,13 +147,13 @@ impl Marks {
     /// A schema that takes what is meant to be this table.
     fn guard(&mut self, table: &Value) -> Option<Value> {
         let kind = &table["properties"]["kind"];
-        let told = |kind: Value| json!({ "type": "object", "properties": { "kind": kind }, "required": ["kind"] });
+        let with_kind = |kind: Value| json!({ "type": "object", "properties": { "kind": kind }, "required": ["kind"] });
         if let Some(word) = kind.get("const") {
             self.kinds.push(word.clone());
-            return Some(told(json!({ "const": word })));
+            return Some(with_kind(json!({ "const": word })));
         }
         if kind["type"] == "array" {
-            return Some(told(json!({ "type": "array" })));
+            return Some(with_kind(json!({ "type": "array" })));
         }
         let [key] = table["required"].as_array()?.as_slice() else { return None };
         self.keys.push(key.clone());
@@ -211,7 +211,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_choice_is_told_by_its_kind_and_keeps_its_forms() {
+    fn a_choice_is_made_by_its_kind_and_keeps_its_forms() {
         let table = |kind: &str, key: &str| {
             json!({
                 "type": "object", "required": ["kind"], "additionalProperties": false,
@@ -221,17 +221,17 @@ mod tests {
         let schema = by_case(
             json!({ "definitions": { "T": { "oneOf": [table("a", "x"), table("b", "y")] } } }),
         );
-        let told = &schema["definitions"]["T"];
-        assert_eq!(told["if"]["properties"]["kind"], json!({ "const": "a" }));
-        assert_eq!(told["then"], json!({ "$ref": "#/definitions/T/anyOf/0" }));
-        assert_eq!(told["else"]["then"], json!({ "$ref": "#/definitions/T/anyOf/1" }));
-        assert_eq!(told["else"]["else"]["properties"]["kind"], json!({ "enum": ["a", "b"] }));
-        assert_eq!((&told["anyOf"][2], told.get("oneOf")), (&Value::Bool(true), None));
-        assert!(told["anyOf"][0]["additionalProperties"]["not"].is_object());
+        let choice = &schema["definitions"]["T"];
+        assert_eq!(choice["if"]["properties"]["kind"], json!({ "const": "a" }));
+        assert_eq!(choice["then"], json!({ "$ref": "#/definitions/T/anyOf/0" }));
+        assert_eq!(choice["else"]["then"], json!({ "$ref": "#/definitions/T/anyOf/1" }));
+        assert_eq!(choice["else"]["else"]["properties"]["kind"], json!({ "enum": ["a", "b"] }));
+        assert_eq!((&choice["anyOf"][2], choice.get("oneOf")), (&Value::Bool(true), None));
+        assert!(choice["anyOf"][0]["additionalProperties"]["not"].is_object());
     }
 
     #[test]
-    fn what_cannot_be_told_is_left_as_it_is() {
+    fn indistinguishable_forms_are_left_as_they_are() {
         let lists = json!({ "type": "array", "items": { "type": "array" } });
         let either = json!({ "anyOf": [{ "type": "array" }, lists] });
         assert_eq!(by_case(either.clone())["anyOf"], either["anyOf"]);

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! A message of another kind or version, or without such a beginning, is refused before its fields are looked at; so is one that is truncated,
-//! has data behind its end, or has a field that the kind does not know. Sizes that depend on parameters are checked by whoever has them: a
+//! has data behind its end, or has a field that the kind does not know. Sizes that depend on parameters are checked by the code that has them: a
 //! report with too many numbers is refused by the server that absorbs it.
 //!
 //! Numbers pass through JavaScript unchanged: doubles are written with all digits they need, counts by `count`, 64-bit words by `hex`.
@@ -23,7 +23,7 @@ use serde::{
 use super::Kind;
 use crate::{Error, Result};
 
-/// Bytes of a message, at most. Every report of an accepted plan is shorter, whatever its digits: 2^24 numbers of 25 bytes. Whoever takes messages
+/// Bytes of a message, at most. Every report of an accepted plan is shorter, whatever its digits: 2^24 numbers of 25 bytes. A caller who takes messages
 /// from strangers sets a limit of their own before they read one.
 const MOST_BYTES: usize = 1 << 30;
 

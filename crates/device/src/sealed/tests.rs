@@ -81,7 +81,7 @@ fn foreign_and_damaged_envelopes_are_refused() {
     assert!(PublicKey::parse("00").is_err());
     let parsed = PublicKey::parse(&key_one.public().text()).unwrap();
     assert_eq!(&parsed, key_one.public());
-    // A point of small order: everybody would know the secret.
+    // A point of small order: the secret would be public.
     let weak = PublicKey::parse(&"00".repeat(32)).unwrap();
     let error = subject.seal(&mut system(), &weak, 7, &[0.0; 3]).unwrap_err().to_string();
     assert!(error.starts_with("public_key is \"0000"), "{error}");

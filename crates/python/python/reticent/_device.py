@@ -30,14 +30,14 @@ _BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class ServiceChoice:
-    """What a device chose. It holds raw features and stays on the device."""
+    """A choice of a device. It holds raw features and stays on the device."""
 
     index: int
-    """Which of the actions, counted from 0."""
+    """Index of the action, counted from 0."""
     choice: Choice | None
-    """What a report is made from; none after a fall-back."""
+    """The choice that a report is made from; none after a fall-back."""
     fallback: bool = False
-    """Whether there was no model yet, and this is the first action. It is not reported."""
+    """True if there was no model yet, and this is the first action. It is not reported."""
 
     def __repr__(self) -> str:
         return f"ServiceChoice(index={self.index}, fallback={self.fallback})"
@@ -45,7 +45,7 @@ class ServiceChoice:
 
 @dataclass(frozen=True)
 class Flushed:
-    """What became of reports."""
+    """Outcome of sent reports."""
 
     taken: int
     """They have arrived, now or before."""
@@ -138,7 +138,7 @@ class ServiceDevice:
         self._has_model = True
 
     def choose(self, context: Mapping[str, Any], actions: Sequence[Mapping[str, Any]]) -> ServiceChoice:
-        """Which action to take, by the model; the first one, with `fallback`, if there is no model yet. The choice stays on the device.
+        """Chooses an action by the model; the first one, with `fallback`, if there is no model yet. The choice stays on the device.
 
         Actions are records of features, or `{"id": ..., "features": {...}}`.
         """
@@ -197,7 +197,7 @@ class ServiceDevice:
         return self._half.reports_left()
 
     def _send(self, reports: list[bytes]) -> list[str]:
-        """What became of each report: `taken`, now or before; `refused`, as the same bytes would always be; or `waiting`."""
+        """Outcome of each report: `taken`, now or before; `refused`, as the same bytes would always be; or `waiting`."""
         if self._shuffler is not None:
             return [self._send_sealed(self._shuffler, report) for report in reports]
         body = b'{"reports":[' + b",".join(reports) + b"]}"
@@ -219,7 +219,7 @@ class ServiceDevice:
 
 
 def _kind(message: bytes) -> object:
-    """The kind of a message; what is none is refused by whoever reads it."""
+    """The kind of a message; a text without a kind is refused by its reader."""
     try:
         fields = json.loads(message)
     except ValueError:

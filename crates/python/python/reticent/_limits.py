@@ -1,4 +1,4 @@
-"""What a person accepts, whatever a server publishes."""
+"""Limits of a person, whatever a server publishes."""
 
 from dataclasses import dataclass
 

@@ -16,8 +16,8 @@
 //! differentially private with its curve, whatever was released before (its noise is fresh, so earlier releases are constants to it);
 //! what comes after is a function of releases and of other people's data. So the guarantee of one interaction is that of one stream,
 //! however many there are (parallel composition, adaptively). A person who takes part more than once may be in several streams, whose
-//! events compose: restarts are for one contribution a person. What a warm start brought is forgotten with the first stream, but whoever
-//! took part in the earlier learner and in this one did so for ever: certificates go on naming it.
+//! events compose: restarts are for one contribution a person. What a warm start brought is forgotten with the first stream, but people
+//! who took part in the earlier learner and in this one did so for ever: certificates go on naming it.
 //!
 //! **Half-lives.** A curator with `forget` has one stream without an end, of sums that forget (`release/forgetting.rs`). What a warm start
 //! brought was released before: it is added with the weight that a contribution of the same age has, which is post-processing.
@@ -130,7 +130,7 @@ impl<N: Noise> Curator<N> {
     /// the number itself where it only breaks ties.
     ///
     /// It is drawn anew for each decision, so that a caller who chooses when to ask cannot choose the member, and never by the generator of the
-    /// noise that protects people: whoever sees decisions sees something of it.
+    /// noise that protects people: decisions reveal something of it.
     pub fn randomness(&mut self, number: u64) -> Result<u64> {
         match self.state.policy.ensemble() {
             Some(_) => self.public_bits(),
@@ -430,8 +430,8 @@ impl<N: Noise> Curator<N> {
         self.state.legacy.as_ref().map_or_else(Vec::new, Legacy::events)
     }
 
-    /// Returns whether the learners before this one are `earlier` and those before that: whoever counts what `earlier` has revealed, with what it began with, has
-    /// then counted them all. It must promise what the last of them promised, with at least as many replays charged.
+    /// Returns whether the learners before this one are `earlier` and those before that: a count of what `earlier` has revealed, with what it began with,
+    /// then covers them all. It must promise what the last of them promised, with at least as many replays charged.
     pub fn began_with(&self, earlier: &Self) -> bool {
         let Some((last, before)) = self.learners_before().split_last() else { return false };
         before == earlier.learners_before()

@@ -1,7 +1,7 @@
 //! Saved state of a joint bandit, and its restoration.
 //!
-//! [`JointLinUcb::save`] keeps the running sum and the policy, and no open decision: those of a life that ended are unknown to the next
-//! one, and their rewards are refused. Whoever stops in order may carry them over with [`JointLinUcb::save_with_open`]; their tickets
+//! [`JointLinUcb::save`] keeps the running sum and the policy, and no open decision: those of a process that ended are unknown to the next
+//! one, and their rewards are refused. A caller who stops in order may carry them over with [`JointLinUcb::save_with_open`]; their tickets
 //! stay valid, because tags are kept with them, and no other ticket equals theirs.
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};

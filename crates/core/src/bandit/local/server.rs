@@ -49,7 +49,7 @@ impl Server {
         self
     }
 
-    /// The same as a part of a larger protocol with this hash. It is not saved: whoever loads the state binds it again.
+    /// The same as a part of a larger protocol with this hash. It is not saved: the caller who loads the state binds it again.
     pub fn bound_to(self, protocol: u64) -> Self {
         Server { plan: self.plan.bound_to(protocol), ..self }
     }
@@ -278,7 +278,7 @@ impl Server {
         Ok(bounds.centre() + bounds.half_range() * z)
     }
 
-    /// The whole state. There is no secret in it, but whoever changes it changes what people are asked to do.
+    /// The whole state. There is no secret in it, but a change of it changes what devices are asked to do.
     pub fn save(&self) -> Vec<u8> {
         wire::save(wire::kinds::LOCAL_SERVER, &(&self.plan.inner.params, &self.state))
     }

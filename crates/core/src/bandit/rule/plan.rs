@@ -139,7 +139,7 @@ impl RulePlan {
     }
 
     /// The policy that a release supports, or the cold one if its numbers cannot be computed with: when this is called the release
-    /// has been made, and an error would be seen by whoever sees the next one. Also whether it is the cold one, which a rule gives by itself where
+    /// has been made, and an error would be seen with the next one. Also whether it is the cold one, which a rule gives by itself where
     /// noise is far beyond its bounds.
     pub(in crate::bandit) fn policy_or_cold(&self, release: &Release) -> (Policy, bool) {
         let cold = self.cold_policy();

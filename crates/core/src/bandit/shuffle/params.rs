@@ -377,7 +377,7 @@ impl ShufflePlan {
                 "batches of {batch}, of whom {} randomise honestly; none smaller leaves the shuffler",
                 self.honest
             ))
-            .with_condition("reports reach the shuffler unread and unchanged: against whoever reads one on its way its local guarantee holds");
+            .with_condition("reports reach the shuffler unread and unchanged: against a reader of one on its way its local guarantee holds");
         guarantee.beside(self.params.claim.as_ref())
     }
 

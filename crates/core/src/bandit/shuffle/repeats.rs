@@ -10,7 +10,7 @@
 //! **By contents and name.** Reports of few values (PrivUnit in two or three dimensions, or at a large epsilon) are often equal. To drop one of them
 //! would bias what is learnt, and the delay of its batch would show that two people's reports are equal. So only a report that comes
 //! again under its own name is dropped. A copy under another name cannot be distinguished from that of another person who drew the same: it counts twice.
-//! No nonce helps, for whoever can put another name on a report can put another nonce in it.
+//! No nonce helps, for an attacker who can put another name on a report can put another nonce in it.
 //!
 //! **What remains** in both cases is a person on the way who reads a report, and sends it again with its contents changed a little. They have seen
 //! the report by itself, and against them the local guarantee is what holds; the shuffle guarantee says so. Only encryption to the shuffler

@@ -282,7 +282,7 @@ fn the_certificate_rests_on_what_the_local_one_rests_on() {
                 );
             }
         }
-        let read = "against whoever reads one on its way its local guarantee holds";
+        let read = "against a reader of one on its way its local guarantee holds";
         assert!(shuffled.conditions().iter().any(|c| c.contains(read)));
     }
 }

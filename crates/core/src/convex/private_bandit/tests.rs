@@ -128,8 +128,8 @@ fn given_noise_has_the_guarantee_of_the_noise() {
     refuse(PrivateBanditParams { padding: Some(65), ..good.clone() }, "padding is 65");
     let blt = PrivateBanditParams { protection: Protection::central(1.0, 1e-6), ..good.clone() };
     refuse(blt, "padding is 10");
-    for nobody in [Protection::None, Protection::Local { epsilon: 1.0 }] {
-        let params = PrivateBanditParams { protection: nobody, ..good.clone() };
+    for other in [Protection::None, Protection::Local { epsilon: 1.0 }] {
+        let params = PrivateBanditParams { protection: other, ..good.clone() };
         refuse(params.clone(), "calibration is given");
         refuse(PrivateBanditParams { calibration: None, ..params }, "claim is given");
     }

@@ -107,7 +107,7 @@ fn sums_of_reports_are_unbiased_and_as_noisy_as_stated() {
     }
 }
 
-/// Number of times the first release lies on one person's side, in both worlds.
+/// Number of times the first release lies on one person's side, on both neighbouring data sets.
 fn votes(run: impl Fn(f64, u64) -> f64) -> [f64; 2] {
     const RUNS: u64 = 20_000;
     [1.0, -1.0].map(|reward| {

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Features and rewards that people of a simulated world bring, one after another.
+/// Features and rewards that people of a simulated environment bring, one after another.
 fn person(number: u64) -> ([f64; 2], f64) {
     let angle = number as f64 * 2.399;
     ([0.8 * angle.cos(), 0.8 * angle.sin()], (number as f64 * 0.7).sin())
@@ -24,7 +24,7 @@ fn contributions_that_come_together_are_those_that_come_one_by_one() {
             sums.add(&many.contribution(&features, reward).unwrap()).unwrap();
         }
         many.absorb_sums(&mut sums).unwrap();
-        assert_eq!(sums.count(), 0, "nobody is counted twice");
+        assert_eq!(sums.count(), 0, "no person is counted twice");
         next += count;
         assert_eq!(single.policy(), many.policy());
     }
@@ -224,7 +224,7 @@ fn a_chain_of_warm_starts_adds_sums_and_costs() {
     assert!((mu(&both(&after)) / alone.hypot(own) - 1.0).abs() < 1e-6);
 }
 
-/// By the clock neither the number nor the times of rewards move a release, whoever takes part; what is learnt is the same.
+/// By the clock neither the number nor the times of rewards move a release, for any participants; what is learnt is the same.
 #[test]
 fn a_curator_by_the_clock_releases_when_it_is_told() {
     let params = JointParams { schedule: Schedule::Clock, horizon: Some(40), ..params() };

@@ -59,20 +59,20 @@ fn a_decision_contributes_once_when_it_closes_with_its_reward_or_the_default() {
         }
         learner.policy().clone()
     };
-    let told = run(0.0, &|learner, _, ticket| {
+    let rewarded = run(0.0, &|learner, _, ticket| {
         let seen = learner.observe(ticket, 0.25).unwrap();
         assert_eq!(seen, Observation { clipped: false, released: false, late: false });
         assert!(learner.observe(ticket, 0.5).is_err(), "a second reward");
     });
-    assert_eq!(told, run(0.25, &|_, _, _| ()));
+    assert_eq!(rewarded, run(0.25, &|_, _, _| ()));
     assert_eq!(
-        told,
+        rewarded,
         run(0.25, &|learner, _, ticket| assert!(!learner.expire(ticket).unwrap().late))
     );
-    assert_ne!(told, run(0.0, &|_, _, _| ()));
+    assert_ne!(rewarded, run(0.0, &|_, _, _| ()));
     // Dismissed, it adds nothing to any sum and still takes its place.
     let nothing = run(0.25, &|learner, _, ticket| assert!(learner.dismiss(ticket)));
-    assert_ne!(nothing, told);
+    assert_ne!(nothing, rewarded);
     assert_ne!(nothing, run(0.0, &|_, _, _| ()));
 }
 

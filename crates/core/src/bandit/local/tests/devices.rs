@@ -204,7 +204,7 @@ fn a_caller_may_keep_the_memory_of_names() -> Result<()> {
     Ok(())
 }
 
-/// Whoever has all reports can tell whether a server has counted each of them once, in whatever order.
+/// A party with all reports can show whether a server has counted each of them once, in whatever order.
 #[test]
 fn a_report_that_is_lost_or_counted_twice_shows_in_the_sums() -> Result<()> {
     let plan = LocalParams::new(bounds(), 4.0, 1e-6).check()?;

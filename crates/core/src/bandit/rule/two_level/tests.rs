@@ -182,7 +182,7 @@ impl World {
     }
 }
 
-/// 250 worlds with noise of 60 contributions in each sum of 4000: at equal chances 164 wins would have a probability of 6e-7.
+/// 250 environments with noise of 60 contributions in each sum of 4000: at equal chances 164 wins would have a probability of 6e-7.
 #[test]
 fn beats_thompson_where_noise_is_large() {
     let (mut ours, mut planted) = (0, 0);

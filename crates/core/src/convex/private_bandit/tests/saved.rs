@@ -76,7 +76,7 @@ fn noise_is_never_drawn_from_words_that_played_points() {
     assert!(!played.contains(&decision.point));
     assert!(resumed.observe(PlayTicket(2), 0.5).is_err(), "a decision in between");
     assert_eq!(decision.ticket, PlayTicket(4));
-    // Planted: whoever says that none has left gets the same point again.
+    // Planted: a caller who says that none has left gets the same point again.
     let mut fooled = PrivateBandit::<_, Seeded>::resume(&bytes, 0, 0, set()).unwrap();
     assert_eq!(fooled.decide().unwrap().point, played[0]);
 }

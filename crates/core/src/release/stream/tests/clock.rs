@@ -25,8 +25,8 @@ fn a_tick_does_not_reveal_the_number_of_contributions() {
             let release = sum.tick(&mut since).unwrap();
             seen.push((release.round(), release.index(), release.deviations().to_vec()));
         }
-        let mut nobody = ContributionSums::new(*sum.clipper());
-        assert!(sum.tick(&mut nobody).is_err(), "the horizon");
+        let mut empty = ContributionSums::new(*sum.clipper());
+        assert!(sum.tick(&mut empty).is_err(), "the horizon");
         seen
     };
     assert_eq!(run(&|_| 2), run(&|tick| usize::from(tick == 5) * 7));
@@ -53,12 +53,12 @@ fn ticks_are_for_clocks_and_parts_may_come_in_any_order() {
     assert_eq!(clock.tick(&mut forward).unwrap(), again.tick(&mut backward).unwrap());
     assert_eq!(forward.count(), 0, "no contribution is in two ticks");
     // Contributions absorbed one by one wait for the tick, and no public number shows them.
-    let mut nobody = ContributionSums::new(clipper);
+    let mut empty = ContributionSums::new(clipper);
     for visit in &visits {
         assert!(clock.absorb(visit).unwrap().is_none());
         assert_eq!((clock.rounds(), clock.until_release()), (1, None));
     }
-    assert_eq!(clock.tick(&mut nobody).unwrap(), again.tick(&mut sums(&|n| n)).unwrap());
+    assert_eq!(clock.tick(&mut empty).unwrap(), again.tick(&mut sums(&|n| n)).unwrap());
     let mut counted = start(&vector(10), Seeded(1));
     let mut nothing = ContributionSums::new(*counted.clipper());
     assert!(counted.tick(&mut nothing).unwrap_err().to_string().contains("`schedule` = clock"));
