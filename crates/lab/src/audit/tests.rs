@@ -204,7 +204,7 @@ fn play_forty(name: &str, seed: u64, make: Maker) -> Findings {
     findings
 }
 
-/// Whoever the leak is about, and though one person in forty is not among the first.
+/// For every attacked person, and though one person in forty is not among the first.
 #[test]
 fn a_leak_about_one_person_is_detected_whoever_that_is() {
     for refuses in [false, true] {

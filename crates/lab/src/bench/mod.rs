@@ -1,12 +1,12 @@
 //! `reticent bench`: the figures the documentation quotes, measured in one run beside their references.
 //!
-//! | file | what it measures |
+//! | file | measured |
 //! | --- | --- |
 //! | `noise` | exact and fast noise, OpenDP beside it where it is installed |
 //! | `accounting` | composition and shuffling |
 //! | `bandit` | deciding and learning, arms in memory |
 //! | `blocks` | the same learners with a block of parameters an arm |
-//! | `local` | a person's half of the local protocol, and the server's |
+//! | `local` | device and report server of the local protocol |
 //! | `online_ucb` | a round of OnlineUCB, and Maler by itself |
 //! | `convex` | a round of the private bandit, and the oracles |
 //! | `online` | an evaluation of the potential, a round of the online learners |

@@ -1,6 +1,6 @@
-//! `[environment.circumstances]`: what real life does to a bandit. Everything is optional.
+//! `[environment.circumstances]`: difficulties of real applications. Every key is optional.
 //!
-//! | key | what happens |
+//! | key | effect |
 //! | --- | --- |
 //! | `delay` | `{ fixed = 100 }` or `{ mean = 100.0 }`: rewards come this number of rounds late |
 //! | `batch` | rewards are delivered in batches of this number of rounds |
@@ -10,7 +10,7 @@
 //! | `availability` | each arm is there with this probability, each round anew |
 //! | `population` | theta* and fixed arms come from this seed, people from the experiment's |
 //!
-//! None of it looks at people's data, so no guarantee changes; that which rewards come, and when, tells nothing about anybody is a condition
+//! None of it looks at people's data, so no guarantee changes; that which rewards come, and when, reveals nothing about a person is a condition
 //! of the guarantees, and is stated with them.
 
 use std::f64::consts::PI;
@@ -60,7 +60,7 @@ pub struct Circumstances {
 }
 
 impl Circumstances {
-    /// Tells whether nothing is out of the ordinary.
+    /// Returns whether every key has its default.
     pub fn is_calm(&self) -> bool {
         *self == Circumstances::default()
     }

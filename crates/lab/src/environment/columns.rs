@@ -5,10 +5,10 @@
 //! ```
 //!
 //! Cells are encoded by core's rule ([`reticent::features`]): a number's range onto [-1, 1], and a feature for each listed word. A served loop
-//! encodes every record; an experiment refuses lines with words that are not listed and, by default, empty cells, because whoever
-//! holds the file can mend it.
+//! encodes every record; an experiment refuses lines with words that are not listed and, by default, empty cells, because the owner
+//! of the file can mend it.
 //!
-//! **What must be public.** Ranges and words shape everybody's features, so they must not come from the data that a guarantee protects. Words
+//! **What must be public.** Ranges and words shape every person's features, so they must not come from the data that a guarantee protects. Words
 //! are listed, always. Ranges are given; where one is not, it is taken from the file, and a remark says that it must be public.
 //! An empty cell becomes the middle of the range or no word at all, constants that depend on no person's data.
 

@@ -147,7 +147,7 @@ impl LoggedToml {
         let (arms, shape) = (log.actions.len(), log.shape());
         let mut protected = vec![
             format!(
-                "every one of the first {rounds} lines is one contribution, of its context, its action and its reward, and is learnt from whatever the learner would have done; somebody with several lines takes part several times"
+                "every one of the first {rounds} lines is one contribution, of its context, its action and its reward, and is learnt from whatever the learner would have done; a person with several lines takes part several times"
             ),
             "curves, estimates, intervals and counts are made from the lines as they are, those of the first part too, and are not covered".into(),
         ];

@@ -1,6 +1,6 @@
 //! Environments: the sources of arms and rewards.
 //!
-//! | file | what it is |
+//! | file | contents |
 //! | --- | --- |
 //! | `gap` | the instances of Shariff and Sheffet, Appendix D: a fresh decision set every round, or one that is kept |
 //! | `slice` | the law of `<x, theta*>` for a suboptimal arm |

@@ -75,7 +75,7 @@ impl From<WorldToml> for EnvironmentToml {
     }
 }
 
-/// Circumstances are the same key in every environment, so they are taken out first: each environment can then refuse keys it does not know.
+/// `circumstances` is the same key in every environment, so it is taken out first: each environment can then refuse keys it does not know.
 impl<'de> Deserialize<'de> for EnvironmentToml {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
         let mut table = toml::Table::deserialize(deserializer)?;
@@ -455,7 +455,7 @@ impl Setting {
             (Some((unit, people)), Some(most)) => Some(format!(
                 "one {unit} is one person, {rounds} rounds for {people} here: in {most} of their rounds what they tell is learnt from, in later ones they are answered and nothing is learnt; that and when a person comes is public"
             )),
-            (None, Some(most)) => Some(format!("nobody takes part in more than {most} rounds")),
+            (None, Some(most)) => Some(format!("no person takes part in more than {most} rounds")),
             (None, None) => None,
         }
     }

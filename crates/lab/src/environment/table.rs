@@ -420,7 +420,7 @@ mod tests {
         let lines = ColumnsToml { categories: &words, hashes: &hashes, ..lines };
         let columns = Columns::new(&rows, &path, lines, &["y"]).unwrap();
         let encoder = Encoding::Hash { buckets: 4 }.check("colour").unwrap();
-        for word in ["red", "blue", "a word that nobody listed"] {
+        for word in ["red", "blue", "a word that is not listed"] {
             let mut expected = [-0.5, 0.0, 0.0, 0.0, 0.0];
             expected[1 + encoder.encode_text(word).entry.unwrap().0] = 1.0;
             assert_eq!(columns.raw(&cells(&format!("1,{word},5,a")), 2).unwrap(), expected);
@@ -472,7 +472,7 @@ mod tests {
         let many: String = (0..200).map(|i| format!("{i},{i}.5\n")).collect();
         refuse("f.csv", &format!("x,y\n{many}"), "", linucb, &["101 different values or more"]);
         let known = "[[algorithm]]\nkind = \"local\"\nmethod = { known_gram = { reports = 100 } }\nprivacy = { epsilon = 1.0, delta = 1e-5 }";
-        refuse("g.csv", "x,y\n1,a\n2,b\n", "", known, &["method is known_gram", "nobody knows"]);
+        refuse("g.csv", "x,y\n1,a\n2,b\n", "", known, &["method is known_gram", "is not known"]);
         refuse("h.csv", "x,y\n1,a\n,b\n", "", linucb, &["line 3", "x is missing", "middle"]);
         let colours = "categories = { x = [\"red\"] }";
         refuse("i.csv", "x,y\nred,a\nblue,b\n", colours, linucb, &["line 3", "x is \"blue\""]);

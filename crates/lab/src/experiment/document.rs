@@ -336,7 +336,7 @@ fn tables(value: Option<Value>, name: &'static str) -> Result<Vec<Table>> {
     }
 }
 
-/// Why an algorithm does not take `contributions_per_person`.
+/// Reason why an algorithm does not take `contributions_per_person`.
 fn many_contributions(algorithm: &Table) -> String {
     match algorithm.get("kind").and_then(Value::as_str) {
         Some("linucb" | "online_linucb") => {

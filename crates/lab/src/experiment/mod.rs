@@ -1,6 +1,6 @@
 //! `reticent run`: environments x algorithms x trials -> a folder of results.
 //!
-//! | file | what it is |
+//! | file | contents |
 //! | --- | --- |
 //! | `document` | the file, its overrides, and the line an error is about |
 //! | `options` | which trials are run, and the outcome |

@@ -9,7 +9,7 @@
 //! because otherwise only the checksum would be tested; a state that is accepted is used for a few rounds. An error is a correct result. A
 //! panic is a finding: the input is printed, and is added to the corpus when the fault is fixed.
 //!
-//! | file | what it is |
+//! | file | contents |
 //! | --- | --- |
 //! | `mutate` | how inputs are changed |
 //! | `targets` | all readers of external bytes |

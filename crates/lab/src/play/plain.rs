@@ -78,7 +78,7 @@ pub trait Player {
         }
     }
 
-    /// This round's person was answered and is not learnt from: they have contributed as often as anybody may.
+    /// This round's person was answered and is not learnt from: they have made all permitted contributions.
     fn turn_away(&mut self, round: u64) -> Result<()> {
         match self.inner_mut() {
             Some(inner) => inner.turn_away(round),
@@ -214,7 +214,7 @@ mod tests {
         }
     }
 
-    /// Answers every question in a way of its own, and counts those that it was asked.
+    /// Answers every request in a way of its own, and counts the requests.
     struct Asked(u64);
 
     impl Player for Asked {

@@ -116,7 +116,7 @@ impl Report {
         self.push(format_args!("<p class=\"caption\">{}</p>\n</section>\n", escape(&map.caption)));
     }
 
-    /// Answers to a reader's first questions: names and sentences.
+    /// Summary for the reader: names and sentences.
     pub fn answers(&mut self, answers: &[(String, String)]) {
         self.body.push_str("<dl class=\"answers\">\n");
         for (name, sentence) in answers {
@@ -125,7 +125,7 @@ impl Report {
         self.body.push_str("</dl>\n");
     }
 
-    /// A drawing, inlined, with its values for whoever points at it.
+    /// A drawing, inlined, with its values for a reader who points at it.
     pub fn figure(&mut self, figure: &Figure) -> Result<()> {
         let (svg, values) = figure.with_values()?;
         // Nothing in it can end the element.
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn pictures_of_an_earlier_call_are_removed_and_nobody_elses() {
+    fn only_pictures_of_an_earlier_call_are_removed() {
         let folder = std::env::temp_dir().join(format!("reticent-pictures-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);
         let line = crate::report::figure::Series {

@@ -330,15 +330,15 @@ impl Summary {
             for bound in &summary.bounds {
                 let side = if bound.side == Side::Upper { "at most" } else { "at least" };
                 let vacuous = if bound.is_vacuous() {
-                    format!(" (vacuous: nobody can lose more than {})", rounded(bound.trivial))
+                    format!(" (vacuous: no learner can lose more than {})", rounded(bound.trivial))
                 } else {
                     String::new()
                 };
                 let value = format!("{side} {}{vacuous}", rounded(bound.value));
                 rows.push(vec![summary.name.clone(), bound.theorem.clone(), value]);
             }
-            let told = self.headline();
-            for (what, estimate) in summary.measures.iter().filter(|m| Some(m.0) != told) {
+            let headline = self.headline();
+            for (what, estimate) in summary.measures.iter().filter(|m| Some(m.0) != headline) {
                 let own = summary.trials.iter().flat_map(|trial| &trial.measures);
                 let own = own.filter(|measure| measure.what.strip_suffix(LOW) == Some(*what));
                 let value = match (own.count() > 0, estimate.interval_95) {

@@ -207,7 +207,7 @@ impl RunnableAlgorithm for BlockPlayed {
     }
 
     fn player_attacks(&self) -> Result<Vec<Attack>> {
-        Ok(self.guarantee().into_iter().flat_map(|guarantee| questions(self, guarantee)).collect())
+        Ok(self.guarantee().into_iter().flat_map(|guarantee| queries(self, guarantee)).collect())
     }
 
     fn outlook(&self) -> Option<Outlook> {
@@ -318,12 +318,12 @@ impl BlockPlayed {
     }
 }
 
-/// Releases whose policy is questioned, at most.
+/// Releases whose policy is queried, at most.
 const MOST_RELEASES: usize = 16;
 
-/// The attack by questions on the learner as it is simulated, noise and all: the person comes first, no other person brings data, and each
+/// The attack by queries on the learner as it is simulated, noise and all: the person comes first, no other person brings data, and each
 /// policy is asked for `theta_1` over its width.
-fn questions(played: &BlockPlayed, guarantee: &Guarantee) -> Option<Attack> {
+fn queries(played: &BlockPlayed, guarantee: &Guarantee) -> Option<Attack> {
     let last = played.setting.rounds;
     let schedule = played.learner.schedule();
     let times = schedule.times().take(MOST_RELEASES).take_while(|time| *time <= last);
@@ -340,8 +340,7 @@ fn questions(played: &BlockPlayed, guarantee: &Guarantee) -> Option<Attack> {
             let bounds = &played.setting.bounds;
             let reward = *world.pick((&1.0, &-1.0)) * bounds.half_range();
             let (x, d) = (bounds.feature_bound, bounds.dimension);
-            let mut room =
-                Questioned { person: Some((x, reward)), arm: axis(d, x), seen: Vec::new() };
+            let mut room = Queried { person: Some((x, reward)), arm: axis(d, x), seen: Vec::new() };
             played.play(&mut room, FastNoise::seeded(noise.bits()), &[rounds])?;
             // The policy before the first release depends on no data.
             Ok(room.seen.split_off(1))
@@ -351,22 +350,22 @@ fn questions(played: &BlockPlayed, guarantee: &Guarantee) -> Option<Attack> {
     Some(attack.between(250, 40_000))
 }
 
-/// An environment in which one person comes and no other, and policies are questioned.
-struct Questioned {
-    /// Feature and reward of whoever comes first.
+/// An environment in which one person comes and no other, and policies are queried.
+struct Queried {
+    /// Feature and reward of the person who comes first.
     person: Option<(f64, f64)>,
     arm: Vec<f64>,
     seen: Vec<f64>,
 }
 
-impl Blocks for Questioned {
+impl Blocks for Queried {
     fn clip_rewards(&mut self, _: f64) {}
 
     fn follow(&mut self, policy: &Policy) -> reticent::Result<()> {
         let against: Vec<f64> = self.arm.iter().map(|x| -x).collect();
         let (one, two) = (policy.bound(&self.arm), policy.bound(&against));
         // The upper bounds of opposite arms differ by 2 <x, theta> and add up to twice the bonus: choices against shortened arms find
-        // the ratio to as many digits as there are questions.
+        // the ratio to as many digits as there are queries.
         let bonus = (one + two).abs().max(f64::MIN_POSITIVE);
         self.seen.push(((one - two) / bonus).clamp(-1e6, 1e6));
         Ok(())

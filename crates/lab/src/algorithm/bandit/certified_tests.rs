@@ -150,7 +150,7 @@ fn a_planted_leak_is_not_certified_and_violated() {
     );
 }
 
-/// Leaks of features, of a reward long ago, without noise, by a stop in `observe` and in `choose`: each is violated by questions.
+/// Leaks of features, of a reward long ago, without noise, by a stop in `observe` and in `choose`: each is violated by queries.
 #[test]
 fn every_way_to_show_data_is_violated() {
     let quiet = |_: f64| Ok(());
@@ -207,7 +207,7 @@ fn every_way_to_show_data_is_violated() {
     ];
     let found = findings(algorithms);
     for audits in found.chunks(2) {
-        // By questions, and in the environment.
+        // By queries, and in the environment.
         let violated = audits.iter().any(|audit| audit.verdict == Verdict::Violated);
         assert!(violated, "{audits:#?}");
         assert!(audits.iter().all(|audit| audit.provenance == Provenance::Stated));

@@ -7,8 +7,8 @@
 //! With blocks of parameters an arm's features have zeros for the blocks of others. The propensity is the exact probability of the action under the `thompson` rule, and 1 under rules that draw nothing. A decision whose
 //! reward never came has no line. Beside the log stands an experiment that reads it.
 //!
-//! **A log is outside every certificate.** It holds people's features, actions and rewards as they are, under every trust model: whoever has
-//! it has the data. What is learnt from it by `kind = "logged"` has a certificate of its own; estimates made from it have none.
+//! **A log is outside every certificate.** It holds people's features, actions and rewards as they are, under every trust model: the owner of
+//! the log has the data. What is learnt from it by `kind = "logged"` has a certificate of its own; estimates made from it have none.
 
 use std::{
     collections::BTreeMap,

@@ -61,7 +61,7 @@ pub struct JointToml {
     /// Wishart only: dummy nodes drawn anew at every release, not kept as long as real ones would be.
     #[serde(default)]
     pub fresh_dummies: bool,
-    /// When sums are released and the policy learns; by default what suits the budget.
+    /// Schedule on which sums are released and the policy learns; by default the one that suits the budget.
     pub schedule: Option<Schedule>,
     /// The last feature of all arms, with which rewards are centred, or `false`: by default the environment's, where there is one, in `exact`
     /// mode.
@@ -117,7 +117,7 @@ impl JointToml {
             ("window", self.window == Some(RewardWindow::Clock), why),
         ])?;
         if self.window.is_some() && setting.world.asks_for_comparison() {
-            let remedy = "each line of a log is asked about twice, and every question would be a decision that contributes: leave it out";
+            let remedy = "each line of a log is asked about twice, and every request would be a decision that contributes: leave it out";
             return Err(reticent::Error::invalid("window", "given", remedy).into());
         }
         let why = "it belongs to a `window`, which is not asked for";

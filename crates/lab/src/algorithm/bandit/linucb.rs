@@ -45,7 +45,7 @@ pub struct LinUcbToml {
     pub regularizer: Option<f64>,
     /// The last feature of all arms, with which rewards are centred, or `false`: by default the environment's, where there is one.
     pub intercept: Option<Intercept>,
-    /// When the policy learns: by default every round. Where whole blocks are played, the certified rule, whose widths shrink slowly, and runs of
+    /// Schedule on which the policy learns: by default every round. Where whole blocks are played, the certified rule, whose widths shrink slowly, and runs of
     /// more than a million rounds have the schedule of private learners, which is far faster to simulate. Elsewhere it loses where arms stay
     /// the same: an arm that is tried once is played until the policy learns (`docs/reference/defaults.md`).
     pub schedule: Option<Schedule>,
@@ -191,7 +191,7 @@ fn start(params: &LinUcbParams, saved: Option<&SavedLearner>) -> Result<LinUcb> 
                 return Ok(learner);
             }
             refuse(
-                "it was told other things: use the environment, the rounds and the keys it was trained with",
+                "it was trained on other data: use the environment, the rounds and the keys it was trained with",
             )
         }
         Knowledge::Server(_) => {

@@ -139,7 +139,7 @@ impl LocalToml {
         match (&self.method, &setting.uniform_gram) {
             (Some(Method::KnownGram { gram, reports }), known) if gram.is_empty() => {
                 let Some(gram) = known else {
-                    let remedy = "nobody knows the Gram matrix of these arms in advance: give its `gram`, or another method";
+                    let remedy = "the Gram matrix of these arms is not known in advance: give its `gram`, or another method";
                     return Err(reticent::Error::invalid("method", "known_gram", remedy).into());
                 };
                 Ok(Some(Method::KnownGram { gram: gram.clone(), reports: *reports }))

@@ -1,6 +1,6 @@
-//! The family of linear bandits: arms with features, one chosen a round, a reward for it; every trust model in every world.
+//! The family of linear bandits: arms with features, one chosen a round, a reward for it; every trust model in every environment.
 //!
-//! | file | what it is |
+//! | file | contents |
 //! | --- | --- |
 //! | `setting` | the `[environment]` table, and the algorithms' knowledge of it |
 //! | `circumstances` | rewards that come late, a theta* that moves, arms that come and go |
@@ -8,23 +8,23 @@
 //! | `items` | `kind = "items"`: items with features, and people's ratings of them |
 //! | `logged` | `kind = "logged"`: a log of decisions with propensities, for training and judging offline |
 //! | `decision_log` | `log = "folder"`: a run's own decisions, in the form that `logged` reads |
-//! | `reward_model` | what the doubly robust estimate expects of an action |
+//! | `reward_model` | expectation of the doubly robust estimate for an action |
 //! | `columns` | from the cells of a line to features |
-//! | `declared` | what a file declares of its arms, in place of what the environment knows |
-//! | `parameters` | which parameters arms touch, and blocks for players that know of none |
-//! | `contributions` | people who return, and how often what they tell is learnt from |
+//! | `declared` | declarations of a file about its arms, in place of the environment's knowledge |
+//! | `parameters` | parameters that arms touch, and blocks for players that know of none |
+//! | `contributions` | people who return, and the number of their contributions |
 //! | `linucb` | `kind = "linucb"`: no privacy |
 //! | `joint` | `kind = "joint"`: a trusted curator |
 //! | `blocks`, `joint_blocks` | both of them, played in whole blocks between releases, where the environment allows it |
 //! | `in_blocks` | learners that play one arm for many people, where arms are fixed |
 //! | `public_code` | the public code of a publication, for comparison |
-//! | `local` | `kind = "local"` and `kind = "ldp_linucb"`: the protocol in two halves |
+//! | `local` | `kind = "local"` and `kind = "ldp_linucb"`: the protocol of device and report server |
 //! | `shuffle` | `kind = "shuffle"`: the same behind a shuffler |
 //! | `online` | `kind = "online_ucb"`, `"anytime"`, `"combiner"` and `"online_linucb"` |
 //! | `ticketed` | `window` of `kind = "joint"`: the bandit with tickets |
 //! | `saved` | learners on disk |
 //! | `own` | environments of your own |
-//! | `stepped` | what makes an algorithm of a player |
+//! | `stepped` | an algorithm made of a player |
 //!
 //! All run the learners of core, person by person and message by message, on simulation noise; `blocks` hands them the sums of many people
 //! at once. A new algorithm is one file beside these and one entry of `algorithms!`; a new environment is one file and one variant of [`WorldToml`].
@@ -174,9 +174,9 @@ fn rule_remarks(rule: &Rule) -> Vec<String> {
         }
         _ => None,
     };
-    let told =
+    let stated =
         matches!(rule, Rule::Certified { .. }).then(|| format!("{RULE_AS_TOLD}{}", as_json(rule)));
-    width.map(String::from).into_iter().chain(told).collect()
+    width.map(String::from).into_iter().chain(stated).collect()
 }
 
 /// Words before a rule with the environment's knowledge in it.

@@ -80,7 +80,7 @@ impl PublicCode {
         (0..count).map(|_| node()).collect()
     }
 
-    /// The code's claim, attacked by whoever sees the sums that its policy is made from. After 3 to 6 rewards the same two nodes are
+    /// The code's claim, attacked by an adversary who sees the sums that its policy is made from. After 3 to 6 rewards the same two nodes are
     /// in the sums, so that what the fourth person adds shows as it is.
     pub(super) fn attack(&self, claimed: &Guarantee) -> Attack {
         const BEFORE: usize = 3;

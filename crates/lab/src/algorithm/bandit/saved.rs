@@ -1,7 +1,7 @@
 //! Learners on disk: `save = "folder"` writes one file a trial, `warm_start` begins with one.
 //!
-//! A file holds what was released, or what a local server has, never anybody's data as they are; LinUCB without privacy has no such distinction,
-//! and its file says so. The certificate of the run that made it travels with it: **whoever begins with it promises nothing to the people
+//! A file holds what was released, or what a local server has, never a person's data as they are; LinUCB without privacy has no such distinction,
+//! and its file says so. The certificate of the run that made it travels with it: **a learner that begins with it promises nothing to the people
 //! in it beyond that certificate**.
 
 use std::path::{Path, PathBuf};
@@ -184,7 +184,7 @@ impl WarmStart {
         let certificates: Vec<&str> =
             self.first.people.iter().filter_map(|people| people.certificate.as_deref()).collect();
         format!(
-            "it covers the people of this run; those whom {} learnt from before are covered by the certificates they were saved with, and whoever is in several by all together: {}",
+            "it covers the people of this run; those whom {} learnt from before are covered by the certificates they were saved with, and people in several by all together: {}",
             names(true),
             certificates.join(" ")
         )

@@ -55,7 +55,7 @@ pub struct Stepped {
     pub(super) public_arms: bool,
     /// State that it begins with.
     pub(super) warm_start: Option<WarmStart>,
-    /// Why it can be certified but not run.
+    /// Reason why it can be certified but not run.
     pub(super) refusal: Option<reticent::Error>,
 }
 
@@ -84,7 +84,7 @@ impl Stepped {
     }
 
     /// A rule of your own behind an aggregator of the core: people's data go into a running sum, and the rule makes a policy of each of its
-    /// releases. The rule sees nothing else of anybody, so the certificate is that of the sum (post-processing), computed.
+    /// releases. The rule sees nothing else of a person, so the certificate is that of the sum (post-processing), computed.
     ///
     /// `sums` is what people's features and rewards are clipped to and how the sum is released, with the horizon of the setting or none.
     /// Before the first release the choice is the same for everybody.

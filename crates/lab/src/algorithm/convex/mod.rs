@@ -1,9 +1,9 @@
-//! The family of losses: a point of a convex set is played, and the value of a loss there is all that is seen.
+//! The family of losses: a point of a convex set is played, and only the value of a loss there is seen.
 //!
-//! | file | what it is |
+//! | file | contents |
 //! | --- | --- |
 //! | `sets` | the sets by the names experiments use |
-//! | `world` | `kind = "losses"`: where losses come from |
+//! | `world` | `kind = "losses"`: the source of losses |
 //! | `player` | the algorithms: the private bandit as it is, as printed, and the two it descends from |
 
 mod player;

@@ -91,7 +91,7 @@ pub enum Trust {
     /// A curator.
     #[default]
     Joint,
-    /// Nobody.
+    /// No trusted party.
     Local,
 }
 
@@ -116,7 +116,7 @@ pub struct BaselineToml {
     pub privacy: Option<Budget>,
 }
 
-/// Settings asked for; those without effect are refused.
+/// Keys that were given; those without effect are refused.
 fn protection(
     privacy: Option<Budget>,
     trust: Trust,

@@ -275,7 +275,7 @@ impl LearnFile {
         let mut conditions = records.conditions();
         conditions.extend(CONDITIONS.map(String::from));
         if self.test.is_some() {
-            conditions.push("nobody in the file `test` is among these people".into());
+            conditions.push("no person in the file `test` is among these people".into());
         }
         if in_the_clear > 0 && self.lines_per_person > 1 {
             let clear = "no line of such a person asks for no privacy (epsilon = inf): such a line is sent without noise";

@@ -1,7 +1,7 @@
 //! The family of online learning from gradients: in each round a person sends the gradient of their loss at the current linear model, with
 //! noise of their choice.
 //!
-//! | file | what it is |
+//! | file | contents |
 //! | --- | --- |
 //! | `world` | `kind = "gradients"`: people drawn from a law, both scenarios of section 3.4 of van der Hoeven (2019) |
 //! | `records` | `kind = "records"`: people read from a file of numbers, one pass or several |

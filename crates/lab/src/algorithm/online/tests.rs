@@ -245,7 +245,7 @@ fn a_model_is_learnt_in_one_pass_and_everybody_has_their_own_level() {
             learnt.certificates.iter().map(|c| c.guarantee.epsilon()).collect();
         assert!((epsilons[0] - 8.0).abs() < 1e-6 && (epsilons[1] - 16.0).abs() < 1e-6);
         let conditions = learnt.certificates[0].guarantee.conditions().join("; ");
-        assert!(conditions.contains("nobody in the file `test` is among these people"));
+        assert!(conditions.contains("no person in the file `test` is among these people"));
         let trusted = learnt.certificates[0].guarantee.model();
         assert_eq!(
             trusted,

@@ -1,6 +1,6 @@
 //! The family of safe bandits with many agents: `environment.kind = "agents"`.
 //!
-//! | file | what it is |
+//! | file | contents |
 //! | --- | --- |
 //! | `polytope` | safe sets as they are written: rows, a file, the paper's simplex |
 //! | `setting` | the `[environment]`: safe set, objective, true parameters; the setups of paper 3, Appendix E |

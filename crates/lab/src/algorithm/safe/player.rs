@@ -398,7 +398,7 @@ impl RunnableAlgorithm for SafePlayer {
 
     fn trial(&self, seed: u64, trial: u64, checkpoints: &[u64]) -> Result<Trial> {
         let base = mix(mix(seed, trial), name_hash(self.name()));
-        // Everybody's responses vary alike in trial t, whoever coordinates.
+        // All responses vary alike in trial t, with any coordinator.
         let mut world = FastNoise::seeded(mix(seed, trial));
         let mut agents: Vec<_> = self
             .plan

@@ -1,6 +1,6 @@
 //! From the scores of two samples to a bound on epsilon and a verdict on a guarantee.
 //!
-//! An adversary who must tell two neighbouring worlds apart says "second" when a score exceeds a threshold. Whatever the
+//! An adversary who must distinguish two neighbouring data sets says "second" when a score exceeds a threshold. Whatever the
 //! score, the two error rates of that rule
 //!
 //! ```text
@@ -29,14 +29,14 @@ use reticent::{
 
 use crate::Result;
 
-/// The numbers of classification errors in the two worlds.
+/// The numbers of classification errors on the two data sets.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Errors {
-    /// Runs of each world.
+    /// Runs on each data set.
     pub runs: u64,
-    /// Runs of the first world called second.
+    /// Runs on the first data set called second.
     pub first: u64,
-    /// Runs of the second world called first.
+    /// Runs on the second data set called first.
     pub second: u64,
 }
 
@@ -137,7 +137,7 @@ impl Aim {
     }
 }
 
-/// The best threshold for the aim if the scores of both worlds are normal with the means and deviations found here; the tails of a small
+/// The best threshold for the aim if the scores of both data sets are normal with the means and deviations found here; the tails of a small
 /// sample are too short to choose it directly.
 pub fn choose_normal(
     first: &[f64],

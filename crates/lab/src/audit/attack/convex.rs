@@ -2,8 +2,8 @@
 //!
 //! Under a curator the releases of the learner's running sum are attacked by `sums`, on a stream built from the plan's own public numbers
 //! (sensitivity, batch, horizon, mechanism); the attack is made only if the accountant gives that stream the same curve as the plan. The
-//! second adversary runs the learner of a trial and sees only the points that it plays; the first loss is the highest in one world and the
-//! lowest in the other.
+//! second adversary runs the learner of a trial and sees only the points that it plays; the first loss is the highest on one data set and the
+//! lowest on the other.
 
 use reticent::{
     convex::{AnySet, DecisionSet, LinearOracle, PrivateBanditParams, Protection},
@@ -16,7 +16,7 @@ use reticent::{
 use super::{Attack, AuditNoise, Test, View, World, sums};
 use crate::Result;
 
-/// Runs of each world.
+/// Runs on each data set.
 const SAMPLES: u64 = 100_000;
 
 /// Attacks on the guarantee of a bandit on a set.

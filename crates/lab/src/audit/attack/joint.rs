@@ -1,7 +1,7 @@
 //! Attacks on the joint learner by an adversary who sees only actions.
 //!
 //! Between two releases the policy is constant, and an adversary may request many decisions: a decision without a reward changes nothing.
-//! With arms `e_1` and `-c e_1` the learner shows whether `theta_1 + w > c (w - theta_1)`, and a dozen such questions find `theta_1 / w` to
+//! With arms `e_1` and `-c e_1` the learner shows whether `theta_1 + w > c (w - theta_1)`, and a dozen such queries find `theta_1 / w` to
 //! three digits. So an adversary who sees only actions learns almost what the release contains of `x y` in the direction of the attacked
 //! person; rewards of B and -B differ most.
 
@@ -19,8 +19,8 @@ use crate::Result;
 const MOST_RELEASES: usize = 16;
 const MOST_ROUNDS: u64 = 1024;
 /// Queries to one policy.
-const QUESTIONS: u32 = 12;
-/// Runs of each world.
+const QUERIES: u32 = 12;
+/// Runs on each data set.
 const SAMPLES: u64 = 20_000;
 
 /// The attack by queries on the deployed learner.
@@ -31,7 +31,7 @@ pub fn attacks(params: &JointParams, guarantee: &Guarantee) -> Vec<Attack> {
     let times: Vec<u64> = times.collect();
     let Some(&rounds) = times.last() else { return Vec::new() };
     let adversary = format!(
-        "sees actions only: {QUESTIONS} decisions without a reward after each of the first {} releases, arms e_1 against -c e_1; learned linear test",
+        "sees actions only: {QUERIES} decisions without a reward after each of the first {} releases, arms e_1 against -c e_1; learned linear test",
         times.len()
     );
     let samples = (SAMPLES * 64 / rounds).clamp(8000, SAMPLES);
@@ -55,20 +55,20 @@ fn actions<N: Noise>(
 ) -> Result<Vec<f64>> {
     let (d, bound) = (bounds.dimension, bounds.feature_bound);
     let person = Arms::from_rows(d, &[axis(d, bound)])?;
-    let nobody = Arms::from_rows(d, &[axis(d, 0.0)])?;
+    let others = Arms::from_rows(d, &[axis(d, 0.0)])?;
     let mut seen = Vec::new();
     for round in 1..=rounds {
-        let (arms, reward) = if round == 1 { (&person, reward) } else { (&nobody, 0.0) };
+        let (arms, reward) = if round == 1 { (&person, reward) } else { (&others, 0.0) };
         let decision = learner.decide(arms)?;
         if learner.observe(decision.ticket, reward)?.released {
-            seen.push(question(&mut learner, d, bound)?);
+            seen.push(query(&mut learner, d, bound)?);
         }
     }
     Ok(seen)
 }
 
 /// `theta_1 / w`, by bisection over arms.
-fn question<N: Noise>(learner: &mut JointLinUcb<N>, d: usize, bound: f64) -> Result<f64> {
+fn query<N: Noise>(learner: &mut JointLinUcb<N>, d: usize, bound: f64) -> Result<f64> {
     let mut prefers = |one: f64, two: f64| -> Result<bool> {
         let arms = Arms::from_rows(d, &[axis(d, one * bound), axis(d, two * bound)])?;
         let decision = learner.decide(&arms)?;
@@ -77,7 +77,7 @@ fn question<N: Noise>(learner: &mut JointLinUcb<N>, d: usize, bound: f64) -> Res
     };
     let sign = if prefers(1.0, -1.0)? { 1.0 } else { -1.0 };
     let (mut low, mut high) = (0.0, 1.0);
-    for _ in 1..QUESTIONS {
+    for _ in 1..QUERIES {
         let middle = 0.5 * (low + high);
         // The losing arm against a fraction of the winning one.
         if prefers(-sign, sign * middle)? { low = middle } else { high = middle }

@@ -20,7 +20,7 @@ pub enum Test {
     Scores,
     /// A direction learned from separate runs; the difference of means may be known.
     Linear {
-        /// Delta, the mean of the second world minus that of the first.
+        /// Delta, the mean of the second data set minus that of the first.
         difference: Option<Vec<f64>>,
     },
     /// Likelihood ratios of choices, learned from counts, and a learned direction in the numbers that follow them in the view.
@@ -38,7 +38,7 @@ pub struct Learned {
     transcript: Option<Transcript>,
 }
 
-/// Log-likelihood ratios of choices, the second world's over the first's.
+/// Log-likelihood ratios of choices, the second data set's over the first's.
 #[derive(Debug, Clone, PartialEq)]
 struct Transcript {
     choices: usize,
@@ -54,7 +54,7 @@ impl Test {
         *self != Test::Scores
     }
 
-    /// Learns from views of both worlds.
+    /// Learns from views of both data sets.
     pub fn learn(&self, first: &[Vec<f64>], second: &[Vec<f64>]) -> Learned {
         let difference = match self {
             Test::Scores => return Learned { directions: None, transcript: None },
@@ -70,7 +70,7 @@ impl Test {
             directions.push(direction);
         }
         if difference.is_none() {
-            // If noise is a cap of the sphere, the distance to each of the two means separates the worlds.
+            // If noise is a cap of the sphere, the distance to each of the two means separates the data sets.
             directions.push(found);
             directions.push(two);
             directions.push(one.iter().map(|x| -x).collect());
@@ -81,7 +81,7 @@ impl Test {
         Learned { directions: Some(directions), transcript: None }
     }
 
-    /// The number of training runs of each world, for a view of `numbers` numbers and a bound from `samples` runs.
+    /// The number of training runs on each data set, for a view of `numbers` numbers and a bound from `samples` runs.
     pub fn training(&self, samples: u64, numbers: usize) -> u64 {
         match self {
             Test::Scores => 0,
@@ -228,7 +228,7 @@ mod tests {
     #[test]
     fn the_learned_direction_is_that_of_the_likelihood_ratio() {
         let mut noise = FastNoise::seeded(3);
-        // Correlated noise: v = (a, a + b/10), means (0, 0) and (0, 0.1): only the difference of the two separates the worlds.
+        // Correlated noise: v = (a, a + b/10), means (0, 0) and (0, 0.1): only the difference of the two separates the data sets.
         let mut draw = |shift: f64| -> Vec<Vec<f64>> {
             (0..20_000)
                 .map(|_| {
@@ -247,7 +247,7 @@ mod tests {
         }
     }
 
-    /// Each choice alone is a fair coin in both worlds; only their combination differs.
+    /// Each choice alone is a fair coin on both data sets; only their combination differs.
     #[test]
     fn whole_sequences_separate_worlds_that_single_choices_do_not() {
         let mut noise = FastNoise::seeded(4);

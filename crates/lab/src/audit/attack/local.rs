@@ -14,9 +14,9 @@ use super::{
 };
 use crate::{Result, play::trial::mix};
 
-/// Runs of each world.
+/// Runs on each data set.
 const SAMPLES: u64 = 200_000;
-/// Reports of each world in the pilot.
+/// Reports on each data set in the pilot.
 const PILOT: u64 = 1000;
 
 /// Attacks on one person's reports at this level; `people` restricts who may take part, if that is less than the randomiser accepts.

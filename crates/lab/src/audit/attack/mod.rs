@@ -1,10 +1,10 @@
 //! Attacks on privacy guarantees: the deployed code is run many times, and a verdict says what the runs prove.
 //!
-//! An [`Attack`] consists of two neighbouring worlds, the adversary's view of a run in each, and a test that distinguishes them. The
-//! mechanism is run many times in both worlds; the error rates of the best test give a lower confidence bound on epsilon, or refute the
+//! An [`Attack`] consists of two neighbouring data sets, the adversary's view of a run in each, and a test that distinguishes them. The
+//! mechanism is run many times on both data sets; the error rates of the best test give a lower confidence bound on epsilon, or refute the
 //! guarantee. [`audit`](crate::audit) runs all attacks on an experiment.
 //!
-//! | file | what it is |
+//! | file | contents |
 //! | --- | --- |
 //! | `bound` | from error rates to a bound: Clopper-Pearson or Gaussian trade-off |
 //! | `learned` | from a view to a score: the likelihood-ratio direction, learned |
@@ -62,7 +62,7 @@ const CONFIRMED_FALSE_ALARM: f64 = 1e-6;
 /// Runs per job.
 const CHUNK: u64 = 256;
 
-/// One of two neighbouring worlds.
+/// One of two neighbouring data sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum World {
     /// The attacked person has the first data.
@@ -72,7 +72,7 @@ pub enum World {
 }
 
 impl World {
-    /// The one of the two values that belongs to this world.
+    /// The one of the two values that belongs to this data set.
     pub fn pick<'a, T: ?Sized>(self, pair: (&'a T, &'a T)) -> &'a T {
         match self {
             World::First => pair.0,
@@ -81,10 +81,10 @@ impl World {
     }
 }
 
-/// One run of the mechanism in a world, as the adversary sees it.
+/// One run of the mechanism on a data set, as the adversary sees it.
 pub type View = Box<dyn Fn(World, AuditNoise) -> Result<Vec<f64>> + Send + Sync>;
 
-/// A mechanism that is ready to be run, and the test that distinguishes the two worlds.
+/// A mechanism that is ready to be run, and the test that distinguishes the two data sets.
 pub struct Prepared {
     /// One run.
     pub view: View,
@@ -92,7 +92,7 @@ pub struct Prepared {
     pub test: Test,
     /// The people who were attacked, if the adversary chose among the people of a script.
     pub positions: Option<Positions>,
-    /// Runs with the same seed were the same in both worlds, whoever was attacked.
+    /// Runs with the same seed were the same on both data sets, for every attacked person.
     pub unmoved: bool,
 }
 
@@ -108,9 +108,9 @@ pub struct Attack {
     pub adversary: String,
     /// The guarantee attacked.
     pub guarantee: Guarantee,
-    /// Default number of runs of each world that the bound is computed from.
+    /// Default number of runs on each data set that the bound is computed from.
     pub samples: u64,
-    /// Smallest and largest number of runs of each world, for any option.
+    /// Smallest and largest number of runs on each data set, for any option.
     range: (u64, u64),
     /// Set if the mechanism has no certificate; `guarantee` then carries the claim of a publication.
     claim_only: bool,
@@ -172,7 +172,7 @@ impl Attack {
         Attack { adversary, guarantee, samples, range, claim_only, noise: None, prepare }
     }
 
-    /// The same with limits on the number of runs of each world, if one run is long.
+    /// The same with limits on the number of runs on each data set, if one run is long.
     pub fn between(mut self, least: u64, most: u64) -> Self {
         self.range = (least, most);
         self
@@ -194,7 +194,7 @@ impl Attack {
 /// Options of audits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AuditOptions {
-    /// Runs of each world, in place of each attack's own number.
+    /// Runs on each data set, in place of each attack's own number.
     pub samples: Option<u64>,
     /// Multiplies each attack's own number.
     pub scale: f64,
@@ -226,7 +226,7 @@ impl AuditOptions {
         reticent::refuse_if(refused, "confidence", self.confidence, remedy)?;
         match self.samples {
             Some(samples) if !(1000..=10_000_000).contains(&samples) => {
-                let remedy = "give 1000 to 10000000 runs of each world";
+                let remedy = "give 1000 to 10000000 runs on each data set";
                 Err(reticent::Error::invalid("samples", samples, remedy).into())
             }
             _ => Ok(()),
@@ -299,7 +299,7 @@ pub struct Audit {
     pub attack: String,
     /// The people who were attacked one at a time, if the adversary chose among the people of a script.
     pub positions: Option<Positions>,
-    /// Runs of each world that the bound was computed from.
+    /// Runs on each data set that the bound was computed from.
     pub samples: u64,
     /// Time, for all runs.
     pub seconds: f64,
@@ -485,5 +485,5 @@ fn rates(
     choices.into_iter().map(choose).collect()
 }
 
-/// A choice of threshold: scores of both worlds, aim, runs and confidence of the bound -> threshold and the value of the aim.
+/// A choice of threshold: scores of both data sets, aim, runs and confidence of the bound -> threshold and the value of the aim.
 type Chooser = fn(&[f64], &[f64], Aim, u64, f64) -> (f64, f64);

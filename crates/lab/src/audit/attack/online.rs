@@ -12,7 +12,7 @@ use reticent::{
 
 use super::{Attack, AuditNoise, Test, View};
 
-/// Runs of each world.
+/// Runs on each data set.
 const SAMPLES: u64 = 100_000;
 
 /// The report of a device for a gradient.

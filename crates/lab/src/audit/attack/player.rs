@@ -1,18 +1,18 @@
-//! Attacks on a player: the object that a trial would run is played in two neighbouring worlds, whatever its certificate.
+//! Attacks on a player: the object that a trial would run is played on two neighbouring data sets, whatever its certificate.
 //!
 //! The other attacks of this module run a mechanism built from its parameters. They do not test code that has a certificate but does
-//! something else with people's data. Here one person's features and reward are replaced, everybody else is the same in both worlds, and
+//! something else with people's data. Here one person's features and reward are replaced, every other person is the same on both data sets, and
 //! the adversary sees what joint privacy protects: the choices made for everybody after that person, that the player stopped if it did, and
 //! what devices or a shuffler [`sent`](Player::sent) where the trust model distrusts those who receive it.
 //!
-//! | script | others | what it is for |
+//! | script | others | purpose |
 //! | --- | --- | --- |
-//! | questions | bring features that are orthogonal to the person's and rewards in the middle of their range, so that the person alone decides the sign of `theta_1`; between them a person chooses between opposite arms and never answers | noise that is missing or too small, data that are shown, stops |
+//! | queries | bring features that are orthogonal to the person's and rewards in the middle of their range, so that the person alone decides the sign of `theta_1`; between them a person chooses between opposite arms and never answers | noise that is missing or too small, data that are shown, stops |
 //! | its environment | decision sets and rewards that the environment drew once | players that understand the arms of their own environment only, and leaks about single people |
 //!
 //! The attacked people are the first, some drawn at random over the whole script and, in an environment, those whom a screening suspects
 //! (`positions`). The person and the pair of data are chosen in a separate pilot, because leaks of rewards, of features and after a delay
-//! need different pairs. A stop is an output, and so are the words of its error. Runs of the pilot have the same seed in both worlds: if all
+//! need different pairs. A stop is an output, and so are the words of its error. Runs of the pilot have the same seed on both data sets: if all
 //! are the same, nothing that was attacked ever changed a choice, and the verdict is `vacuous`. Correct noise hides the person, so that the
 //! bound stays below the guarantee; an attack through actions is weak if the noise is right, and strong if it is missing.
 
@@ -41,17 +41,17 @@ use crate::{
 /// Makes the player of one run from the seed of its noise.
 pub type Maker = Arc<dyn Fn(u64) -> Result<Box<dyn Player>> + Send + Sync>;
 
-/// The largest number of rounds of a script, questions included: the default schedule releases after 64 rewards, and then every 16.
+/// The largest number of rounds of a script, queries included: the default schedule releases after 64 rewards, and then every 16.
 pub const MOST_STEPS: u64 = 160;
 /// The same for players whose mechanism is also attacked from its parameters: slightly more than one release.
 const FEW_STEPS: u64 = 84;
-/// A question follows each of the first people after the attacked one, and later every few people.
+/// A query follows each of the first people after the attacked one, and later every few people.
 const EAGER: usize = 4;
 const EVERY: usize = 12;
-/// Runs of each world for the bound.
+/// Runs on each data set for the bound.
 const FEW_SAMPLES: u64 = 2000;
 const MOST_SAMPLES: u64 = 100_000;
-/// Runs of each world in the pilot: this many to learn from, and as many to compare.
+/// Runs on each data set in the pilot: this many to learn from, and as many to compare.
 const PILOT: u64 = 12;
 /// Runs of the screening, and pairs of runs before a verdict is called vacuous.
 const SCREENING: u64 = 128;
@@ -72,14 +72,14 @@ pub struct Step {
     pub reward: Option<f64>,
 }
 
-/// The people of both worlds.
+/// The people of both data sets.
 #[derive(Debug, Clone)]
 pub struct Script {
     /// Everybody, in order; the entry at `person` is replaced.
     pub steps: Vec<Step>,
     /// The index of the attacked person.
     pub person: usize,
-    /// The attacked person's data in the first and in the second world.
+    /// The attacked person's data in the first and in the second data set.
     pub pair: (Step, Step),
 }
 
@@ -105,7 +105,7 @@ pub struct Stage {
     pub public_arms: bool,
 }
 
-/// Attacks on the player: by questions, and among the people of its environment.
+/// Attacks on the player: by queries, and among the people of its environment.
 pub fn attacks(
     stage: &Stage,
     environment: Option<Recorded>,
@@ -120,7 +120,7 @@ pub fn attacks(
         let stage = stage.clone();
         let scripts = move |seed, _: &Maker| {
             let length = stage.rounds.min(if stated { MOST_STEPS } else { FEW_STEPS }) as usize;
-            questions(&stage, stated, length, &drawn(count, length, seed))
+            queries(&stage, stated, length, &drawn(count, length, seed))
         };
         all.push(attack(adversary, guarantee, make, scripts));
     }
@@ -172,7 +172,7 @@ struct Seen {
     choices: Vec<f64>,
     /// The first messages sent, from the person's round on.
     sent: Vec<f64>,
-    /// Why the player stopped, if it did.
+    /// Reason why the player stopped, if it did.
     stopped: Option<crate::Error>,
 }
 
@@ -318,13 +318,13 @@ fn observe(
     player.observe_in_block(round, step.arms.block(arm), &step.arms.arm(arm), reward)
 }
 
-/// The script whose worlds a pilot separates best.
+/// The script whose data sets a pilot separates best.
 struct Pilot {
     script: Script,
     /// The count of numbers sent in it.
     numbers: usize,
     positions: Positions,
-    /// Runs with the same seed were the same in both worlds, in every script.
+    /// Runs with the same seed were the same on both data sets, in every script.
     unmoved: bool,
 }
 
@@ -380,7 +380,7 @@ impl Pilot {
     }
 }
 
-/// The largest difference of the two worlds' rates above a threshold at zero, over all scores.
+/// The largest difference of the two data sets' rates above a threshold at zero, over all scores.
 fn advantage(learned: &Learned, one: &[Vec<f64>], two: &[Vec<f64>]) -> f64 {
     let scores = |views: &[Vec<f64>]| -> Vec<Vec<f64>> {
         views.iter().map(|view| learned.scores(view.clone())).collect()
@@ -401,9 +401,9 @@ fn advantage(learned: &Learned, one: &[Vec<f64>], two: &[Vec<f64>]) -> f64 {
     best
 }
 
-/// Everybody's features are orthogonal to the person's, if the dimension permits; questions in between. More pairs for code without a
+/// Everybody's features are orthogonal to the person's, if the dimension permits; queries in between. More pairs for code without a
 /// computed certificate.
-fn questions(stage: &Stage, stated: bool, length: usize, places: &[usize]) -> Result<Vec<Script>> {
+fn queries(stage: &Stage, stated: bool, length: usize, places: &[usize]) -> Result<Vec<Script>> {
     let Bounds { dimension: d, rewards: (low, high), .. } = stage.bounds;
     let corners = Corners(&stage.bounds);
     let set = |one: Vec<f64>, two: Vec<f64>| {
@@ -417,7 +417,7 @@ fn questions(stage: &Stage, stated: bool, length: usize, places: &[usize]) -> Re
     let across = if corners.free() > 1 { corners.at(0.0, 1.0) } else { against.clone() };
     let other =
         Step { arms: set(across.clone(), across.clone())?, reward: Some(0.5 * (low + high)) };
-    let question = Step { arms: set(along.clone(), against.clone())?, reward: None };
+    let query = Step { arms: set(along.clone(), against.clone())?, reward: None };
     let person = |features: &[f64], reward: f64| -> Result<Step> {
         Ok(Step { arms: set(features.to_vec(), features.to_vec())?, reward: Some(reward) })
     };
@@ -434,7 +434,7 @@ fn questions(stage: &Stage, stated: bool, length: usize, places: &[usize]) -> Re
         let mut steps = vec![other.clone(); place + 1];
         for after in 1.. {
             if after <= EAGER || after % EVERY == 0 {
-                steps.push(question.clone());
+                steps.push(query.clone());
             }
             steps.push(other.clone());
             if steps.len() >= length {

@@ -22,7 +22,7 @@ pub struct Positions {
     pub attacked: Vec<u64>,
     /// The rounds of the script.
     pub of: u64,
-    /// The round that the bound and the verdict are about: the one whose worlds a pilot separated best.
+    /// The round that the bound and the verdict are about: the one whose data sets a pilot separated best.
     pub worst: u64,
 }
 

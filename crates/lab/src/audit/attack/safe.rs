@@ -1,6 +1,6 @@
 //! Answers of an agent (paper 3): the coordinator is the adversary and sees the report.
 //!
-//! The worlds have responses at opposite ends of the range; an agent that answers often is attacked through the sum of its answers.
+//! The neighbouring data sets have responses at opposite ends of the range; an agent that answers often is attacked through the sum of its answers.
 
 use reticent::{
     privacy::Guarantee,
@@ -10,7 +10,7 @@ use reticent::{
 use super::{Attack, Test, View};
 use crate::Result;
 
-/// Runs of each world.
+/// Runs on each data set.
 const SAMPLES: u64 = 100_000;
 /// The largest number of answers examined.
 const MOST_ANSWERS: u64 = 64;

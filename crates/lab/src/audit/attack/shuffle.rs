@@ -6,7 +6,7 @@
 //! | of permuted reports | all reports in their output order; statistics of the whole batch, and of its first and last slot | the amplified one |
 //! | in control of the shuffler | the report itself | the local one, by `local` |
 //!
-//! Everybody else in the batch holds the data of the first world.
+//! Every other person in the batch holds the data of the first data set.
 
 use reticent::{
     bandit::{Aggregation, Batch, Model, ShufflePlan},
@@ -18,7 +18,7 @@ use reticent::{
 use super::{Attack, AuditNoise, NoiseKind, Test, View, World, local, neighbours::Datum};
 use crate::{Result, play::trial::mix};
 
-/// The largest number of reports in all runs of one world.
+/// The largest number of reports in all runs on one data set.
 const REPORTS: u64 = 1_000_000;
 
 /// Attacks on the batches of a plan, and on its reports in case the shuffler is not trusted.
@@ -66,7 +66,7 @@ pub fn attacks(
     Ok(all)
 }
 
-/// A batch in two worlds.
+/// A batch on two data sets.
 struct Worlds {
     plan: ShufflePlan,
     model: Model,

@@ -23,7 +23,7 @@ use crate::Result;
 /// The largest numbers of releases examined and of rounds played.
 const MOST_RELEASES: usize = 64;
 const MOST_ROUNDS: u64 = 1024;
-/// The largest numbers of runs of each world, and of rounds in all of them.
+/// The largest numbers of runs on each data set, and of rounds in all of them.
 const SAMPLES: u64 = 30_000;
 const ROUNDS: u64 = 16_000_000;
 
@@ -104,7 +104,7 @@ fn gaussian_attack(
     })
 }
 
-/// A stream in two worlds, projected on their difference.
+/// A stream on two data sets, projected on their difference.
 pub struct Stream {
     plan: PrivateSumPlan,
     rounds: u64,

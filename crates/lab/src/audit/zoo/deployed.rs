@@ -14,7 +14,7 @@ use crate::{
     audit::attack::{Attack, NoiseKind, local, sums},
 };
 
-/// Runs of each world: a halved sampler doubles mu.
+/// Runs on each data set: a halved sampler doubles mu.
 const SAMPLES: u64 = 8000;
 
 pub(super) fn entries() -> Result<Vec<Entry>> {

@@ -123,7 +123,7 @@ fn last_digits(number: f64) -> Vec<f64> {
     vec![place, -place, f64::from(mantissa.trailing_zeros())]
 }
 
-/// A generator that every process starts from the same seed: anybody who has the program can reproduce the noise.
+/// A generator that every process starts from the same seed: an attacker who has the program can reproduce the noise.
 fn unseeded() -> Result<Entry> {
     let params = PrivateSumParams {
         schedule: Schedule::EveryRound,

@@ -1,6 +1,6 @@
 //! Running a policy against an environment.
 //!
-//! | file | what it is |
+//! | file | contents |
 //! | --- | --- |
 //! | `plain` | round by round, any environment and any learner: the reference |
 //! | `feedback` | rewards that come late, in batches, or never |

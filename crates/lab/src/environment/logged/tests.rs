@@ -94,7 +94,7 @@ fn private_learners_are_trained_and_judged_offline() {
     let algorithms = experiment.algorithms();
     let run = |algorithm: &dyn RunnableAlgorithm| algorithm.trial(1, 0, &[10, 20_000]).unwrap();
     let all: Vec<Trial> = algorithms.iter().map(|algorithm| run(*algorithm)).collect();
-    // Whoever plays at random earns 1/2; the best earns 0.733.
+    // A random policy earns 1/2; the best earns 0.733.
     assert!(measure(&all[0], "IPS value, 95 % low") > 0.62, "{:?}", all[0].measures);
     assert!(measure(&all[1], "IPS value, 95 % low") > 0.5, "{:?}", all[1].measures);
     for (trial, algorithm) in all.iter().zip(&algorithms) {

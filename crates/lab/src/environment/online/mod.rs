@@ -33,11 +33,11 @@ pub(crate) trait Source: Send + Sync {
     fn dimension(&self) -> usize;
     /// The loss.
     fn loss(&self) -> reticent::online::Loss;
-    /// The largest Euclidean norm of anybody's gradient.
+    /// The largest Euclidean norm of any person's gradient.
     fn gradient_bound(&self) -> f64;
-    /// The largest l1 norm of anybody's gradient.
+    /// The largest l1 norm of any person's gradient.
     fn l1_bound(&self) -> f64;
-    /// The largest size of any entry of anybody's gradient.
+    /// The largest size of any entry of any person's gradient.
     fn coordinate_bound(&self) -> f64;
     /// Number of different people who take part.
     fn population(&self, rounds: u64) -> u64;

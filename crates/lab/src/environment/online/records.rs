@@ -126,7 +126,7 @@ impl RecordToml {
     }
 }
 
-/// A model learnt from everybody without privacy.
+/// A model learnt from all people without privacy.
 fn hindsight(people: &[Person], loss: Loss, dimension: usize) -> Result<Vec<f64>> {
     let mut model = LinearModel::new(OnlineParams::new(dimension, 1.0).check()?.start(), loss);
     let mut order: Vec<&Person> = people.iter().collect();

@@ -12,7 +12,7 @@
 //! | its degrees of freedom | rounded down | rounded up |
 //! | gamma of the shifted Wishart | the unshifted one, by the shift | its simplification in Proposition 9 |
 //!
-//! | file | what it is |
+//! | file | contents |
 //! | --- | --- |
 //! | `mechanism` | `mechanism` and `mode` of files and of Python |
 //! | `regularizers` | rho_min, rho_max, gamma and the shift of each mechanism |

@@ -4,7 +4,7 @@
 //! compared with as parameters; `paper` mode is these numbers handed to them, and the guarantee is the accountant's as always. What a
 //! publication says nothing about is refused here.
 //!
-//! | file | whose |
+//! | file | source |
 //! | --- | --- |
 //! | [`joint`] | Shariff and Sheffet (2018), paper 1: the Gaussian and the Wishart tree |
 //! | [`local`] | Zheng et al. (2020), the public code of Chowdhury and Zhou (2022), and paper 0's message |

@@ -233,9 +233,9 @@ mod tests {
             assert!(guarantee.claimed().unwrap().holds() && guarantee.epsilon() < 0.1);
             assert!(relative(&mut start(&exact, set())) < 0.95);
         }
-        let nobody = algorithm_1(&set(), 1.0, 1000, Protection::None).unwrap();
-        assert_eq!(with_printed_noise(nobody.clone(), set().shape()).unwrap(), nobody);
-        let bad = PrivateBanditParams { protection: Protection::central(1.0, 2.0), ..nobody };
+        let public = algorithm_1(&set(), 1.0, 1000, Protection::None).unwrap();
+        assert_eq!(with_printed_noise(public.clone(), set().shape()).unwrap(), public);
+        let bad = PrivateBanditParams { protection: Protection::central(1.0, 2.0), ..public };
         assert!(with_printed_noise(bad, set().shape()).is_err());
     }
 

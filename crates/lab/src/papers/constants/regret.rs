@@ -1,6 +1,6 @@
 //! Theoretical bounds on regret, as numbers beside measured ones.
 //!
-//! | file | whose |
+//! | file | source |
 //! | --- | --- |
 //! | this one | Shariff and Sheffet (2018), paper 1 |
 //! | [`online_ucb`] | paper 0 |

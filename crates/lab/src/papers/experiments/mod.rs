@@ -96,7 +96,7 @@ pub const EXPERIMENTS: &[PaperExperiment] = &[
     },
     PaperExperiment {
         id: "paper2/scenario1",
-        title: "many people without privacy, few with: regret with nobody, ten and everybody private",
+        title: "many people without privacy, few with: regret with none, ten and all of them private",
         seconds: (14, 45),
         run: paper2::scenario1,
     },

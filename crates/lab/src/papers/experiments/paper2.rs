@@ -132,10 +132,10 @@ pub fn scenario1(stage: &Stage) -> Result<Vec<Claim>> {
         columns.push(stage.gradients(name, lines, (10, 40), scenario_1(privacy))?);
     }
     let mut claims = Vec::new();
-    let [nobody, few, all] = &columns[..] else { return Ok(claims) };
+    let [none, few, all] = &columns[..] else { return Ok(claims) };
     for name in [SCENARIO_1[0], SCENARIO_1[1], SUM] {
-        let found = [nobody, few, all].map(|column| regret(column, name));
-        let [nobody, few, all] = found.map(|estimate| estimate.mean);
+        let found = [none, few, all].map(|column| regret(column, name));
+        let [none, few, all] = found.map(|estimate| estimate.mean);
         // Positive if the ten people cost less than a twentieth of what all cost.
         let weights = [0.95, -1.0, 0.05];
         let weighted =
@@ -149,7 +149,7 @@ pub fn scenario1(stage: &Stage) -> Result<Vec<Claim>> {
             ),
             judgement: Judgement::positive(means.iter().sum(), error, found[1].trials),
             measured: format!(
-                "{nobody:.0} without them, {few:.0} with them, {all:.0} if all were private"
+                "{none:.0} without them, {few:.0} with them, {all:.0} if all were private"
             ),
             expected: "less than a twentieth of what privacy for all costs".into(),
         });

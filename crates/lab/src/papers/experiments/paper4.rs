@@ -355,9 +355,9 @@ pub fn horizon(stage: &Stage) -> Result<Vec<Claim>> {
             judgement: Judgement::all(
                 pairs
                     .iter()
-                    .map(|[told, not_told]| Judgement::times_below(1.0 / 2.47, *not_told, *told)),
+                    .map(|[known, unknown]| Judgement::times_below(1.0 / 2.47, *unknown, *known)),
             ),
-            measured: format!("at most {worst:.2} times the regret of being told, T = 1e6"),
+            measured: format!("at most {worst:.2} times the regret with a known horizon, T = 1e6"),
             expected: "at most 1 / (1 - 2^(-3/4)) = 2.47 times".into(),
         },
     ])

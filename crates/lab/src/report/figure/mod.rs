@@ -1,6 +1,6 @@
 //! Figures: panels of lines with bands on linear or logarithmic axes, or values with intervals in named rows, as self-contained SVG and PNG.
 //!
-//! | file | what it is |
+//! | file | contents |
 //! | --- | --- |
 //! | `scale`, `range` | scales of axes, where their labels stand, and how far they reach |
 //! | `draw`, `line`, `below` | panels with their axes; lines; legend and caption |

@@ -75,7 +75,7 @@ impl Summary {
         Ok(page)
     }
 
-    /// Answers to a reader's first questions: the best learner, its regret, its guarantee, and failures. Learners are compared within an environment.
+    /// Summary for the reader: the best learner, its regret, its guarantee, and failures. Learners are compared within an environment.
     fn answers(&self) -> Vec<(String, String)> {
         let environments =
             sweep::distinct(self.algorithms.iter().map(|one| one.environment.as_slice()));

@@ -43,8 +43,8 @@ fn the_guarantee_is_the_composition_of_m_nodes_and_the_claim_holds() {
         assert!(guarantee.epsilon() < 1.0, "{guarantee}");
         assert!(guarantee.conditions().iter().any(|condition| condition.contains("Theorem 4.1")));
         let node_epsilon = 1.0 / (8.0 * 27.0 * (2.0 / delta).ln()).sqrt();
-        let told = plan.sums().check().unwrap().event();
-        let Event::Repeated { event, times: 27 } = told else { panic!("{told:?}") };
+        let event_found = plan.sums().check().unwrap().event();
+        let Event::Repeated { event, times: 27 } = event_found else { panic!("{event_found:?}") };
         let Event::Approximate { epsilon, delta: node_delta } = *event else { panic!("{event:?}") };
         assert!((epsilon / node_epsilon - 1.0).abs() < 1e-12);
         assert!((node_delta / (delta / 54.0) - 1.0).abs() < 1e-12);

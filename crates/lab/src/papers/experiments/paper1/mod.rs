@@ -3,7 +3,7 @@
 //! Experiments have the constants of the authors' program ([`crate::papers::constants::joint`]), and each claim states the authors' figure, read off their
 //! plots, beside ours. They made about 100, 35 and 30 runs of Experiments 1, 2 and 3; ours are fewer, as [`Extent`] says.
 //!
-//! | file | what it is |
+//! | file | contents |
 //! | --- | --- |
 //! | `dimension` | Experiment 1: a decision set (Figure 1), regret over time and against the dimension (Figures 2 and 3) |
 //! | `variants` | Experiment 2: regret over time of the private variants (Figure 4) |

@@ -35,19 +35,19 @@ fn trials(extent: Extent) -> u64 {
 pub fn figure4(stage: &Stage) -> Result<Vec<Claim>> {
     let [without, with] = [run(stage, GAPS[0])?, run(stage, GAPS[1])?];
     draw(stage, &[&without, &with])?;
-    let [nobody, gaussian, wishart, unshifted] =
+    let [public, gaussian, wishart, unshifted] =
         [NOT_PRIVATE, "Gaussian", "Wishart", "WishartUnshifted"]
             .map(|name| (regret(&without, name), regret(&with, name)));
     let error = unshifted.1.standard_error.hypot(wishart.1.standard_error);
     let apart = (wishart.1.mean - unshifted.1.mean).abs() / error;
     Ok(vec![
         Claim {
-            claim: "NonPrivate cannot be told from the x-axis".into(),
+            claim: "NonPrivate cannot be distinguished from the x-axis".into(),
             judgement: Judgement::all([
-                Judgement::times_below(20.0, nobody.0, gaussian.0),
-                Judgement::times_below(20.0, nobody.1, gaussian.1),
+                Judgement::times_below(20.0, public.0, gaussian.0),
+                Judgement::times_below(20.0, public.1, gaussian.1),
             ]),
-            measured: format!("{} without a gap, {} with", text(nobody.0), text(nobody.1)),
+            measured: format!("{} without a gap, {} with", text(public.0), text(public.1)),
             expected: "below a twentieth of the Gaussian variant; authors: \"too small to be distinguished from the x-axis\"".into(),
         },
         Claim {

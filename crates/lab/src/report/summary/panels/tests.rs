@@ -134,7 +134,7 @@ fn a_percentile_is_of_twenty_trials_at_least() {
 }
 
 #[test]
-fn the_best_learner_is_named_for_each_epsilon_and_every_warning_is_told() {
+fn the_best_learner_is_named_for_each_epsilon_and_every_warning_is_shown() {
     let mut all = of_algorithms(3, TWO_KEYS);
     for one in &mut all.algorithms {
         (one.remarks, one.final_regret.stuck_trials) = (Vec::new(), Some(0));
