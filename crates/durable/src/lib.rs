@@ -8,7 +8,7 @@
 //! release made (held) -> state written, synced, renamed -> log appended, synced -> release used
 //! ```
 //!
-//! | file | what it is |
+//! | file | contents |
 //! | --- | --- |
 //! | `log` | the log of releases made: one line each, with a checksum |
 //! | `journal` | the state file beside the log, in the order above |

@@ -2,7 +2,7 @@
 //!
 //! The compiled part of the Python package `reticent`: it converts types and contains no algorithm.
 //!
-//! | file | what it is |
+//! | file | contents |
 //! | --- | --- |
 //! | `error` | exceptions, with the core's messages |
 //! | `convert`, `integers` | numpy arrays as slices; dictionaries as the core's parameters; whole numbers by the names of their arguments |

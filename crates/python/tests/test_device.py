@@ -1,4 +1,4 @@
-"""A person's half from a loop's protocol: the golden visit of `vectors/device`, which Rust and JavaScript make too, and the count of reports."""
+"""A device from a loop's protocol: the golden visit of `vectors/device`, which Rust and JavaScript make too, and the count of reports."""
 
 import json
 import os

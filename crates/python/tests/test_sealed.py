@@ -1,4 +1,4 @@
-"""A person's half of a loop with a shuffler: the golden visits of `vectors/sealed`, whose sealed bytes Rust and JavaScript make, and the count of reports."""
+"""A device of a loop with a shuffler: the golden visits of `vectors/sealed`, whose sealed bytes Rust and JavaScript make, and the count of reports."""
 
 import json
 import os

@@ -14,7 +14,7 @@
 //! until [`JointLinUcb::commit`]. In between the caller stores the state and notes the release in a log, so that no release is ever used
 //! that a restart would not know of. The package `reticent-durable` does that with files.
 //!
-//! | file | what it is |
+//! | file | contents |
 //! | --- | --- |
 //! | `joint` | a curator with tickets beside it |
 //! | `joint/curator` | the learner: private sums x rule x bounds |

@@ -5,7 +5,7 @@
 //! arms -> policy -> choice -> reward -> contribution -> release -> policy
 //! ```
 //!
-//! | file | what it is |
+//! | file | contents |
 //! | --- | --- |
 //! | `arms` | a decision set, stored by coordinate |
 //! | `policy` | the upper confidence bound and the choice; all it knows came out of a release |

@@ -13,7 +13,7 @@ use crate::{
     release::Structure,
 };
 
-/// Sums, and the policy made from them; whoever owns it keeps the policy's width.
+/// Sums, and the policy made from them; its owner keeps the policy's width.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Regression {
     sums: Sums,

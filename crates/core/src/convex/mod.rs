@@ -4,7 +4,7 @@
 //! point -> play -> loss's value -> clip -> batch gradient -> private running sum -> mirror map -> point
 //! ```
 //!
-//! | file | what it is |
+//! | file | contents |
 //! | --- | --- |
 //! | `set`, `hull` | a set, its oracle and its shape; a new set implements one method |
 //! | [`oracle`] | the sets: balls, boxes, matroids, flows, assignments, low-rank matrices, any polytope |

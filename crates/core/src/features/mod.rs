@@ -1,6 +1,6 @@
 //! One public rule from records to vectors of norm at most 1.
 //!
-//! | file | what it is |
+//! | file | contents |
 //! | --- | --- |
 //! | `value` | what a record holds: JSON, CSV cells, nested objects by path |
 //! | `map` | values by name in a sorted list, for device code that a page downloads |

@@ -1,6 +1,6 @@
 //! Bounded polytopes `{y : A y <= b}`: the safe sets of [`safe`](crate::safe) and the decision sets of [`convex`](crate::convex).
 //!
-//! | file | what it is |
+//! | file | contents |
 //! | --- | --- |
 //! | `linear_program` | small dense linear programs by the simplex method, with certificates |
 //! | `polytope` | feasibility, extent, redundancy; a set that is empty or unbounded is refused with the reason |

@@ -1,6 +1,6 @@
 //! Small dense linear algebra, for the bandits.
 //!
-//! | file | what it is |
+//! | file | contents |
 //! | --- | --- |
 //! | `cholesky` | `V = L L^T` of a small matrix: solves, determinant, `L^-1`, and `V + x x^T` |
 //! | `eigen` | eigenvalues and vectors of a small symmetric matrix |

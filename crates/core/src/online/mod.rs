@@ -7,7 +7,7 @@
 //! Van der Hoeven, "User-Specified Local Differential Privacy in Unconstrained Adaptive Online Learning" (2019): every person chooses their
 //! own noise level and does not disclose it; the learner needs no tuning and no bound on the competitor.
 //!
-//! | file | what it is |
+//! | file | contents |
 //! | --- | --- |
 //! | `potential` | Algorithm 1: one dimension, four priors |
 //! | `quadrature`, `closed_form`, `signed_log` | its stable evaluation |

@@ -4,7 +4,7 @@
 //! Event -> Accountant -> Curve -> Guarantee
 //! ```
 //!
-//! | file | what it is |
+//! | file | contents |
 //! | --- | --- |
 //! | `event` | the description of a release that a mechanism gives to the accountant |
 //! | [`gaussian`] | the Gaussian mechanism, exactly |

@@ -3,7 +3,7 @@
 //! A trusted curator absorbs one clipped contribution per round and, at scheduled rounds, releases a noisy
 //! sum of all of them. `A = B C`: noise is added once, to the integers `C x`; the prefix sums are `B (C x + z)`.
 //!
-//! | file | what it is |
+//! | file | contents |
 //! | --- | --- |
 //! | `domain` | the kinds of contribution, with proofs of their sensitivity |
 //! | `clip` | numbers to integers that provably keep their bound |

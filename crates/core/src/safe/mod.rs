@@ -4,7 +4,7 @@
 //! action x_m with a response of mean `<theta_m, x_m>`, and tells the coordinator only a randomised version of it. The coordinator
 //! wants f of the mean responses large and must keep them in `Y = {y : A y <= b}` (a [`Polytope`](crate::geometry::Polytope)) in every round.
 //!
-//! | file | what it is |
+//! | file | contents |
 //! | --- | --- |
 //! | `sharpness`, `projection`, [`Simplex`] | how much of Y uncertainty takes away, with closed forms for the paper's simplex |
 //! | `agent` | the agent's part: a randomiser, a count of answers, reports |

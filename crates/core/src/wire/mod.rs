@@ -1,7 +1,7 @@
 //! Messages and saved states: each begins with its kind and the version of that kind, and is refused by
 //! them before it is decoded.
 //!
-//! | file | what it is |
+//! | file | contents |
 //! | --- | --- |
 //! | `kinds` | the list of all kinds, with their versions |
 //! | `message` | messages: JSON whose first fields are kind and version |

@@ -4,7 +4,7 @@
 //! server: publish -> Model -> person: choose an arm, clip, randomise -> Report -> server: absorb -> publish ...
 //! ```
 //!
-//! | file | what it is |
+//! | file | contents |
 //! | --- | --- |
 //! | `params` | what device and report server agree on |
 //! | `model` | what the server publishes |

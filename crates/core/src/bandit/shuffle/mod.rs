@@ -4,7 +4,7 @@
 //! person -> Report -> Shuffler: strip names, wait for a batch, permute (or sum) -> Batch -> server -> Model -> person
 //! ```
 //!
-//! | file | what it is |
+//! | file | contents |
 //! | --- | --- |
 //! | `params` | calibration through the shuffler, and the guarantee with the trust it needs |
 //! | `confirm` | what reports by another party's plan tell, for the accountant of the person who makes them |

@@ -12,7 +12,7 @@
 >>> results.guarantees[results.names[1]]["epsilon"] <= 1.0
 True
 
-| file | what it is |
+| file | contents |
 | --- | --- |
 | `experiment` | an experiment from a file, a text or a dictionary: run, certify, reproduce, plan |
 | `engines` | its shards on this machine, on Ray or on Dask |

@@ -1,6 +1,6 @@
 //! Two levels of effects from one release: main effects first, then each cross from what they leave.
 //!
-//! | file | what it is |
+//! | file | contents |
 //! | --- | --- |
 //! | `sums` | G of the release with the noise of each monomial averaged and shrunk, and the variance that is left |
 //! | `mains` | main effects and the constant: one regression with errors in its matrix |

@@ -91,7 +91,7 @@ fn reports_reach_only_learners_that_take_them() {
     assert_eq!(bandit.save(), before);
     assert!(bandit.absorb(ticket, report).is_ok());
     assert!(bandit.absorb(ticket, report).is_err());
-    // The device's half is not saved: it follows from the parameters.
+    // The device is not saved: it follows from the parameters.
     let resumed =
         PrivateBandit::<_, Seeded>::resume(&bandit.save(), 1, 1, Simplex::set(3).unwrap());
     assert_eq!(resumed.unwrap().local_value(), Some(&device));
