@@ -158,7 +158,7 @@ fn help_shows_an_example_everywhere() {
     }
 }
 
-/// Both may run on one machine without being told where to listen.
+/// Both may run on one machine without being given an address.
 #[test]
 fn a_service_and_a_shuffler_listen_on_ports_of_their_own() {
     for (command, port) in [("serve", "127.0.0.1:8080"), ("shuffle", "127.0.0.1:8090")] {
@@ -223,7 +223,7 @@ fn what_is_probably_not_meant_is_warned_of() {
     );
 }
 
-/// What is printed is never better than the truth, and the same everywhere.
+/// Printed figures are never better than the truth, and the same everywhere.
 #[test]
 fn a_check_rounds_as_the_certificate_does() {
     let config = file("round.toml", LOOPS);
@@ -269,7 +269,7 @@ impl Running {
             line.clear();
             assert!(errors.read_line(&mut line).unwrap() > 0, "it ended before it served");
         }
-        // What is written later must have a reader.
+        // A later writer must have a reader.
         std::thread::spawn(move || std::io::copy(&mut errors, &mut std::io::sink()));
         Running(child)
     }
@@ -289,7 +289,7 @@ impl Drop for Running {
     }
 }
 
-/// What a file will do to the store of a service that runs, and to that of one that does not: nothing is changed by the question.
+/// Effect of a file on the store of a service that runs, and on that of one that does not: the check changes nothing.
 #[test]
 #[cfg(unix)]
 fn a_check_with_data_says_what_begins_anew() {
@@ -371,7 +371,7 @@ fn an_operator_looks_after_a_service_while_it_runs_and_while_it_does_not() {
     refused(&device, &["role = device", "give some of decide"]);
     assert_eq!(service.stop(), Some(0));
     text(&["store", "backup", "--data", &data, "--to", &second]);
-    // What the store knows is told without a service; for the rest the reason is that none runs.
+    // The stored model is written without a service; for the rest the reason is that none runs.
     let stopped = place("stopped.json");
     text(&["store", "model", "--data", &data, "--loop", "home", "--to", &stopped]);
     assert!(std::fs::read_to_string(&stopped).unwrap().contains("reticent model 1"));

@@ -1,4 +1,4 @@
-//! A person's half over HTTP: fetch, choose, report once.
+//! A device over HTTP: fetch, choose, report once.
 //!
 //! A report is counted and its bytes are stored before they are first sent; what could not be sent is sent again as the same bytes. Where they are stored is
 //! the caller's business: [`Pending`] holds everything that has to be.
@@ -12,7 +12,7 @@ use reticent_device::{Choice, Ledger, Limits, ProtocolPlan, sealed::SealedDevice
 use super::{Body, Endpoint};
 use crate::{Error, Result};
 
-/// A person's half that takes part in a loop.
+/// A device that takes part in a loop.
 pub struct Device {
     server: Endpoint,
     name: String,
@@ -30,14 +30,14 @@ enum Half {
 /// A report that is counted and not acknowledged yet.
 #[derive(Debug, Clone)]
 pub struct Pending {
-    /// What the installation has reported, this report included: to be stored before it is sent, and given to the next half.
+    /// Ledger of the installation's reports, this report included: to be stored before it is sent, and given to the next device.
     pub ledger: Vec<u8>,
     /// The bytes, which are sent again as they are.
     pub body: Body,
 }
 
 impl Device {
-    /// Takes part in a loop whose reports go to the server, within the limits that [`Limits::of`] gives. `ledger` is what the last half of this
+    /// Takes part in a loop whose reports go to the server, within the limits that [`Limits::of`] gives. `ledger` is what the last device of this
     /// installation stored for this service and loop.
     pub async fn join(
         server: Endpoint,
@@ -73,7 +73,7 @@ impl Device {
         Device::join_through_within(server, shuffler, Limits::of(name), ledger).await
     }
 
-    /// The same within the person's own limits, which name the loop. They hold for those who see batches only, of whose people half are honest: the
+    /// The same within the person's own limits, which name the loop. They hold for parties that see batches only, of whose people half are honest: the
     /// noise must be what this device's own accountant asks for, whatever the server claims.
     pub async fn join_through_within(
         server: Endpoint,
@@ -122,7 +122,7 @@ impl Device {
         Ok(number)
     }
 
-    /// Which of the actions to take. Nothing leaves the device.
+    /// Chooses one of the actions. Nothing leaves the device.
     pub fn choose(&mut self, context: &Value, actions: &[Value]) -> Result<Choice> {
         Ok(match &mut self.half {
             Half::Local(device) => device.choose(context, actions)?,

@@ -26,7 +26,7 @@ const MOST_ANSWER: usize = 64 << 20;
 /// Time for one call.
 const CALL_TIME: Duration = Duration::from_secs(30);
 
-/// What is sent.
+/// Body of a request.
 #[derive(Debug, Clone)]
 pub enum Body {
     /// JSON.
@@ -45,7 +45,7 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Whether this is the same host and port.
+    /// True if this is the same host and port.
     pub fn is_at(&self, other: &Endpoint) -> bool {
         (&self.host, self.port) == (&other.host, other.port)
     }
@@ -81,7 +81,7 @@ impl Endpoint {
         Ok(Endpoint { host, port, key, tls })
     }
 
-    /// What stands at a path.
+    /// Body of the answer at a path.
     pub async fn get(&self, path: &str) -> Result<Vec<u8>> {
         self.call(Method::GET, path, None, CALL_TIME).await
     }

@@ -1,4 +1,4 @@
-//! What systemd is told about a process that it started with `Type=notify`: that it answers, and that it stops.
+//! Notifications to systemd about a process that it started with `Type=notify`: that it answers, and that it stops.
 
 /// Tells systemd, if it started this process. That it does not listen is no reason to stop.
 #[cfg(unix)]

@@ -40,7 +40,7 @@ enum Action {
         /// The head that the service named when it stopped releasing.
         #[arg(long, value_name = "NUMBER.HASH")]
         head: String,
-        /// Accepts the new epsilon without a question: for scripts.
+        /// Accepts the new epsilon without asking: for scripts.
         #[arg(long)]
         yes: bool,
     },
@@ -198,7 +198,7 @@ fn location(option: &'static str, text: &str) -> Result<Location, Error> {
         _ => {
             let remedy = "this variable of the environment holds no address of a database: set it to postgres://user@host/database";
             let is_name = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-            // What is no name may be an address with a password.
+            // Text that is no name may be an address with a password.
             let shown = if is_name { text } else { "env:..." };
             Err(crate::Error::invalid(option, shown, remedy).into())
         }
@@ -241,7 +241,7 @@ fn ask(place: Place, question: Command) -> Result<Reply, Error> {
     Ok(runtime()?.block_on(command(&place.data()?, question, SystemClock::default().now()))?)
 }
 
-/// What is said when a service answers something else.
+/// Error for an unexpected reply of a service.
 pub(super) fn unexpected(reply: Reply) -> Error {
     let why = match reply {
         Reply::Refused(why) => why,

@@ -27,10 +27,10 @@ const LONGEST_REPLY: u64 = 1 << 28;
 /// Time for a command to come.
 const TIME: Duration = Duration::from_secs(10);
 
-/// Time for a reply to come: a large store is copied meanwhile.
+/// Time for a reply to come: a command may copy a large store.
 const REPLY_TIME: Duration = Duration::from_secs(600);
 
-/// Where the socket of a folder of data is.
+/// Path of the socket of a folder of data.
 fn place(folder: &Path) -> PathBuf {
     folder.join("control.sock")
 }

@@ -42,7 +42,7 @@ struct Ticking {
     name: String,
     /// Milliseconds between two releases.
     tick: Time,
-    /// When the last release was made.
+    /// Time of the last release.
     released: Time,
     halted: bool,
     failing: bool,

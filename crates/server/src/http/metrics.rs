@@ -40,7 +40,7 @@ use crate::{
 pub(super) struct Metrics {
     times: BTreeMap<String, Times>,
     requests: Family<RequestLabels, Counter>,
-    /// When the service was started.
+    /// Time of the service's start.
     started: Time,
 }
 

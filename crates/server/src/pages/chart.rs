@@ -18,7 +18,7 @@ pub(super) struct Series {
 
 /// Content of a chart.
 pub(super) struct Chart<'a> {
-    /// For people who do not see it, and above the axis: what is measured, in which unit.
+    /// Measured quantity and its unit, above the axis and for people who do not see the chart.
     pub title: &'a str,
     /// The lines.
     pub series: Vec<Series>,

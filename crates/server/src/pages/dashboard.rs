@@ -179,7 +179,7 @@ pub(super) fn unit(plan: &LoopPlan) -> String {
     }
 }
 
-/// When the clock begins a new slot: only the time, where that is within a day.
+/// Time at which the clock begins a new slot: without the date, where that is within a day.
 fn next_tick(now: u64, tick: u64) -> String {
     let at = date_time(now.saturating_add(tick - now % tick));
     match tick < 86_400_000 {

@@ -56,7 +56,7 @@ pub struct Call {
     pub requests: u64,
     /// Number of calls that were refused or failed.
     pub errors: Option<u64>,
-    /// Milliseconds within which half of them were answered.
+    /// Milliseconds within which 50 % of them were answered.
     pub median: Option<f64>,
     /// All but one in a hundred were.
     pub p99: Option<f64>,

@@ -109,7 +109,7 @@ impl World {
         (status, text)
     }
 
-    /// So many seconds of the demonstration's visitors.
+    /// Simulates this number of seconds of the demonstration's visitors.
     async fn let_pass(&self, seconds: u64) {
         let mut visitors = demo::Visitors::new(1);
         for _ in 0..seconds {

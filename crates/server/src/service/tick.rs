@@ -185,7 +185,7 @@ impl Service {
                 self.publish(loop_, &next, Some(time)).await?;
                 Ok(Ticked::Released(number))
             }
-            // What was drawn here is dropped unseen. Under this epoch it may have been the last step of this process, whose commit took longer than its connection lasted.
+            // The drawn noise is dropped unseen. Under this epoch it may have been the last step of this process, whose commit took longer than its connection lasted.
             Committed::No(_) if self.store.is_shared() => Ok(Ticked::Nothing),
             Committed::No(found) => {
                 let why = format!(

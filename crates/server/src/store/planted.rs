@@ -24,7 +24,7 @@ pub enum Mistake {
     NumberIgnored,
     /// Closing an earlier slot opens later ones.
     CloseReopens,
-    /// Erasing somebody gives them new visits.
+    /// Erasing a person gives them new visits.
     ErasureRefills,
     /// An erased person's requests stay remembered.
     ErasureKeepsRequests,

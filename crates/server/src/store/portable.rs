@@ -116,7 +116,7 @@ impl Location {
         })
     }
 
-    /// Writes a store that has this identity and these entries, all or nothing. What is there must be empty.
+    /// Writes a store that has this identity and these entries, all or nothing. The target must be empty.
     async fn import(&self, id: super::StoreId, entries: mpsc::Receiver<Vec<Entry>>) -> Result<()> {
         match self {
             Location::File(path) => RedbStore::import(path.clone(), id, entries).await,

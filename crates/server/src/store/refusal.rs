@@ -49,7 +49,7 @@ pub(super) fn check_step(step: &Step, closed: u64, folded: u64) -> Result<()> {
     Ok(())
 }
 
-/// A head that replaces another was made from that one, under what is charged now, and never decreases. `charged` is the floor that it raises.
+/// A head that replaces another was made from that one, under the present charge, and never decreases. `charged` is the floor that it raises.
 pub(super) fn check_replacement(
     Replacement { from, head: new, link, charge }: &Replacement,
     old: &Head,

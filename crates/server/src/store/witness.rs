@@ -47,7 +47,7 @@ pub struct WitnessRecord {
     pub erased: BTreeSet<PersonHash>,
     /// Everything that has begun, with what it costs one unit.
     pub lives: BTreeMap<LifeId, Life>,
-    /// When this was written.
+    /// Time at which this was written.
     pub time: Time,
 }
 

@@ -4,7 +4,7 @@
 //   cd crates/server/tests/browser && npm ci && node pages.js [--screenshots FOLDER] [--seconds 60]
 //
 // RETICENT names the desk program (default: target/debug/reticent), beside which that of the service lies, CHROMIUM the browser (default: /usr/bin/chromium). With --screenshots it also leaves
-// pictures and the certificate as PDF. docs/figures/dashboard.png is its dashboard.png: the dashboard of an admin key so many seconds after the first lift.
+// pictures and the certificate as PDF. docs/figures/dashboard.png is its dashboard.png: the dashboard of an admin key --seconds after the first lift.
 import { chromium } from "playwright-core";
 import { spawn, execFileSync } from "node:child_process";
 import { createInterface } from "node:readline";

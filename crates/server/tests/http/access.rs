@@ -245,7 +245,7 @@ async fn health_needs_no_key_and_readiness_tells_troubles() {
     server.send("POST", "/v1/loops/home/rank", &headers, &question("e", "p")).await.expect(200);
 }
 
-/// What alerts look at: `packaging/prometheus`.
+/// Gauges that alerts look at: `packaging/prometheus`.
 #[tokio::test]
 async fn gauges_follow_releases_readiness_and_the_clock() {
     let (home, other) = LOOPS.split_once("[loop.other]").unwrap();
@@ -298,7 +298,7 @@ async fn gauges_follow_releases_readiness_and_the_clock() {
     assert_eq!(answers, serde_json::json!({"ready": true, "troubles": []}));
 }
 
-/// A store that refuses writes, as a full disk does: the process lives, and is not ready.
+/// A store that refuses writes, as a full disk does: the process runs, and is not ready.
 #[tokio::test]
 async fn readiness_follows_what_a_request_would_meet() {
     let store = Arc::new(MemoryStore::new([7; 16]));

@@ -57,7 +57,7 @@ pub struct Server {
     pub task: Option<JoinHandle<()>>,
 }
 
-/// What a server is made of.
+/// Parts of a server.
 pub struct Setup {
     /// The file of loops: one of them is `home`.
     pub loops: String,

@@ -56,7 +56,7 @@ async fn late_and_unknown_events_are_204_and_change_nothing() {
     assert_eq!(server.service.central("home").unwrap().open_events(), 0);
 }
 
-/// The service's own calls too: `person_from` is a promise of the loop, whatever call a question comes by.
+/// The service's own calls too: `person_from` is a promise of the loop, whatever call a rank request comes by.
 #[tokio::test]
 async fn the_person_in_the_context_is_taken_out_of_native_calls_and_batches() {
     let server = Server::start().await;

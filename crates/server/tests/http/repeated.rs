@@ -7,7 +7,7 @@ use crate::common::{Answer, LOOPS, Server, Setup, question};
 
 const RANK: &str = "/v1/loops/home/rank";
 
-/// The question of `common` with an undeclared field, and others that an attacker would try.
+/// The rank request of `common` with an undeclared field, and others that an attacker would try.
 fn guesses(id: &str) -> Vec<String> {
     let right: Value = serde_json::from_str(&question(id, "anna")).unwrap();
     let with = |pointer: &str, value: Value| {
@@ -56,7 +56,7 @@ async fn another_key_cannot_test_a_request() {
         let results = results["results"].as_array().unwrap();
         assert!(results.iter().all(|result| *result == json!({"problem": told})), "{results:?}");
     }
-    // The caller itself is answered as before, and is told of another body.
+    // The caller itself is answered as before, and learns of another body.
     assert_eq!(server.rank("e1", "anna").await.expect(200).json(), first);
     one_answer(&server, &server.app_key, &guesses("e1")[1..]).await.expect(409);
     // Rewards and activations find the event by its id, whoever asked.

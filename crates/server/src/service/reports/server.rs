@@ -1,4 +1,4 @@
-//! The report server of core's protocol, behind a shuffler or not: what is simulated is what is deployed.
+//! The report server of core's protocol, behind a shuffler or not: the simulated protocol is the deployed one.
 
 use reticent::{
     bandit::{Absorbed, Model, Server, ShuffleServer},

@@ -1,4 +1,4 @@
-//! Accidents: failures of the store, restarts, copies that are put back, foreign keys, clocks that jump, loops that end.
+//! Accidents: failures of the store, restarts, rollbacks, foreign keys, clocks that jump, loops that end.
 
 use super::*;
 
@@ -37,7 +37,7 @@ async fn a_release_is_served_when_it_is_committed_and_not_before() {
         assert_eq!(head.number, before + stored);
         let shown = world.service.releases("home", 1, 99).await.unwrap();
         assert_eq!(shown.last().map(|record| record.number), Some(before));
-        // The next tick goes on from what is stored: no number is used twice, none is left out.
+        // The next tick goes on from the store: no number is used twice, none is left out.
         world.service.tick("home").await.unwrap();
         assert_eq!(world.number(), before + 1);
     }

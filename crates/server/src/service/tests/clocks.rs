@@ -13,7 +13,7 @@ async fn a_clock_that_jumps_forward_closes_nothing() {
     assert_eq!(world.service.tick("home").await.unwrap(), Ticked::Halted);
     // The window of the event is still open.
     world.reward("one", 1.0).await.unwrap();
-    // Whoever comes meanwhile comes at the time that is known, and is not kept open until the wrong day.
+    // A person who comes now comes at the known time, and is not kept open until the wrong day.
     world.rank("two", None).await;
     // Set right, it goes on by itself.
     world.clock.jump(START + TICK);
@@ -122,7 +122,7 @@ async fn repeated_steps_of_a_clock_do_not_add_up() {
     }
 }
 
-/// A start under a clock that is some hours ahead believes it. What it has closed stays closed, which is told until the time has come.
+/// A start under a clock that is some hours ahead believes it. Slots that it has closed stay closed, which is logged until the time has come.
 #[tokio::test]
 async fn slots_that_a_start_under_a_wrong_clock_has_closed_are_told_until_they_have_passed() {
     let text = file(EXACT, "");
@@ -153,7 +153,7 @@ async fn slots_that_were_closed_under_a_wrong_clock_are_told() {
     world.again(&text).await;
     let trouble = world.service.troubles().remove(0);
     assert!(trouble.contains("accept-time --data DIR --date 2023-11-14"), "{trouble}");
-    // The clock is right now: the loop says what is left to do.
+    // The clock is right now: the loop says which slots are left to close.
     world.service.accept_time("2023-11-14").await.unwrap();
     world.ticks(1).await;
     assert!(world.service.troubles()[0].contains("future"));
@@ -237,7 +237,7 @@ async fn the_time_of_the_witness_counts_where_an_old_copy_was_put_back() {
     assert!(service.troubles()[0].contains("accept-time"));
 }
 
-/// The store is away for some ticks while the process runs: rewards that failed meanwhile can be sent again.
+/// The store is away for some ticks while the process runs: rewards that failed in that time can be sent again.
 #[tokio::test]
 async fn after_an_absence_of_the_store_slots_stay_open_for_a_while() {
     let world = World::new(&file(EXACT, "")).await;
@@ -257,7 +257,7 @@ async fn after_an_absence_of_the_store_slots_stay_open_for_a_while() {
     world.clock.pass(TICK);
     assert_eq!(world.service.tick("home").await.unwrap(), Ticked::Released(2));
     world.assert_learnt(1.0, 1.0);
-    // A short failure is none that anybody noticed.
+    // A short failure that no caller noticed counts as none.
     world.clock.pass(TICK);
     world.store.fail_next(Fault::Before);
     assert!(world.service.tick("home").await.is_err());

@@ -1,4 +1,4 @@
-//! Counts for the curator: what was taken is counted once, whoever repeats it and whoever goes away.
+//! Counts for the curator: a stored event is counted once, whichever caller repeats it or goes away.
 
 use std::time::Duration;
 
@@ -134,7 +134,7 @@ async fn probes_are_made_on_a_timetable() {
     probing.await.unwrap();
 }
 
-/// Whether the events are there is not known to the caller, and known to the store.
+/// The caller does not know if the events are there; the store does.
 #[tokio::test]
 async fn open_events_are_counted_again_after_a_commit_that_nobody_confirmed() {
     let world = World::new(&file(EXACT, "")).await;
@@ -145,7 +145,7 @@ async fn open_events_are_counted_again_after_a_commit_that_nobody_confirmed() {
         assert!(world.service.rank("home", request("lost", None)).await.is_err());
         assert_eq!(open(), open_then, "{fault:?}");
     }
-    // What is repeated is no second event.
+    // A repeated request is no second event.
     world.service.rank("home", request("lost", None)).await.unwrap();
     assert_eq!(open(), CROWD as u64 + 1);
     world.ticks(3).await;
@@ -192,7 +192,7 @@ async fn serve_by(store: &Arc<RedbStore>, clock: &Arc<ManualClock>) -> Arc<Servi
     service.await.unwrap()
 }
 
-/// Some groups fail before their commit and some after it, while others are counted.
+/// Groups of requests fail before their commit and after it, while others are counted.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn open_events_are_right_when_groups_fail_under_load() {
     let folder = tempfile::tempdir().unwrap();

@@ -5,7 +5,7 @@ use std::{io::Write, sync::Mutex};
 use super::*;
 use crate::{service::outcomes, store::contract::sample::separate_ledgers};
 
-/// What this thread logs.
+/// Log lines of this thread.
 #[derive(Clone, Default)]
 pub(super) struct Captured(Arc<Mutex<Vec<u8>>>);
 
@@ -16,12 +16,12 @@ impl Captured {
         let writer = captured.clone();
         let subscriber = format.with_writer(move || writer.clone()).finish();
         let guard = tracing::subscriber::set_default(subscriber);
-        // While there is only one, a line that another thread reaches first is taken to interest nobody.
+        // With a single subscriber, a line that another thread reaches first is cached as never enabled.
         let other = tracing::Dispatch::new(tracing_subscriber::registry());
         (captured, (other, guard))
     }
 
-    /// What was written since the last call.
+    /// Text written since the last call.
     pub(super) fn take(&self) -> String {
         String::from_utf8(std::mem::take(&mut *self.0.lock().unwrap())).unwrap()
     }
@@ -168,7 +168,7 @@ async fn generations_of_earlier_stores_stay_composed() {
     assert!((later - epsilon).abs() < 1e-9, "{later}");
 }
 
-/// Where noise or caps differ the dearest counts; over other periods visits are counted anew, and both are charged.
+/// If noise or caps differ, the largest cost counts; over other periods visits are counted anew, and both are charged.
 #[tokio::test]
 async fn what_differs_between_generations_is_charged() {
     let epsilon = async |from: &str, to: &str| {
@@ -293,7 +293,7 @@ async fn a_changed_file_does_not_evade_the_charge_of_a_rollback() {
     }
 }
 
-/// What `serve --check --data` says before a changed file is served is what comes.
+/// `serve --check --data` predicts the effect of a changed file.
 #[tokio::test]
 async fn what_a_file_will_do_is_said_before() {
     let mut world = World::new(&twice_a_day()).await;

@@ -1,4 +1,4 @@
-//! The suite. A check gets an empty store and says what is wrong with it.
+//! The suite. A check gets an empty store and returns its mistake.
 
 use super::{
     erasure::{an_erasure_leaves_the_budget, an_erasure_overwrites_requests_and_answers},
@@ -13,7 +13,7 @@ use crate::store::{
     Store, StoredEvent,
 };
 
-/// What a check finds.
+/// Result of a check.
 pub(super) type Checked = Result<(), Box<dyn std::error::Error>>;
 
 macro_rules! ensure {
@@ -288,7 +288,7 @@ async fn a_head_never_goes_back(store: &dyn Store) -> Checked {
         let refused = store.replace_state(life, stale).await;
         ensure!(refused.is_err() && store.head(life).await? == head, "made from another head");
     }
-    // Another process has told of a charge that this one does not know.
+    // Another process has noted a charge that this one does not know.
     store.raise_floor("charged".into(), 3).await?;
     let charge = |from, to| Some(Raise { name: "charged".into(), from, to });
     let unaware = Replacement { charge: charge(2, 3), ..accepted.clone() };
@@ -434,7 +434,7 @@ async fn nothing_is_added_below_a_floor_that_never_goes_down(store: &dyn Store) 
     ensure!(added(&answers) == [false, true, false, true], "{answers:?}");
     let kept: Vec<u8> = events(store, life).await?.iter().map(|(_, row)| row.event[0]).collect();
     ensure!(kept == [1, 3, 5], "{kept:?}");
-    // What is known is refused for its number too, and another floor is another one.
+    // A known floor is refused for its number too, and another floor is another one.
     let again = store.insert_events_above("a".into(), numbered(&[0], 1)).await?;
     ensure!(added(&again) == [false], "below the floor");
     let again = store.insert_events_above("b".into(), numbered(&[0], 1)).await?;

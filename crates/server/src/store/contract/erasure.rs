@@ -39,7 +39,7 @@ pub(super) async fn an_erasure_leaves_the_budget(store: &dyn Store) -> Checked {
     Ok(())
 }
 
-/// Whether the event's own row is still there or was removed with its release.
+/// Requests and answers are overwritten if the event's own row is still there, and if it was removed with its release.
 pub(super) async fn an_erasure_overwrites_requests_and_answers(store: &dyn Store) -> Checked {
     let life = begin(store).await?;
     store.insert_events(vec![event_of(life, 1, charge(1)), event_of(life, 2, charge(2))]).await?;

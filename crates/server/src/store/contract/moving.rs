@@ -1,4 +1,4 @@
-//! Random operations, then a move from redb to PostgreSQL and back: what is readable stays the same, and the source has ended.
+//! Random operations, then a move from redb to PostgreSQL and back: the readable contents stay the same, and the source has ended.
 
 use proptest::{collection::vec, prelude::*};
 
@@ -15,7 +15,7 @@ use crate::{
     },
 };
 
-/// What two new epochs, that of the source's end and that of the target's beginning, do to the model.
+/// Applies two new epochs, that of the source's end and that of the target's beginning, to the model.
 async fn move_model(model: &MemoryStore) -> Result<(), Error> {
     for life in model.lives().await? {
         model.take_epoch(life.id).await?;

@@ -50,7 +50,7 @@ pub(super) enum Interruption {
     None,
     Reopen,
     Fault(Fault),
-    /// The disk is full after so many writes.
+    /// The disk is full after this number of writes.
     FullDisk(i64),
 }
 

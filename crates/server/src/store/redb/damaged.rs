@@ -80,7 +80,7 @@ impl StorageBackend for Bytes {
     }
 }
 
-/// A store with something in every table, as it is after kill -9 and after a stop, and what is in it: without the last commit, and with it.
+/// A store with something in every table, as it is after kill -9 and after a stop, and its contents: without the last commit, and with it.
 async fn sound_files() -> ([Vec<u8>; 2], [Snapshot; 2]) {
     let file = Bytes::new(Vec::new());
     let store = file.open().unwrap();
@@ -105,7 +105,7 @@ async fn sound_files() -> ([Vec<u8>; 2], [Snapshot; 2]) {
 #[derive(Default)]
 struct Told {
     errors: Vec<String>,
-    /// What was read when it was opened.
+    /// Contents as read when it was opened.
     contents: Option<Snapshot>,
 }
 
