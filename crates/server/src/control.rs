@@ -1,7 +1,7 @@
 //! Commands of an operator to a running service: the store's file is locked, so that commands are sent to its process over a socket in the folder of the
 //! data.
 //!
-//! One line of JSON is a [`Command`], one line a [`Reply`]. The socket has mode 0600: whoever may open it may read the store too.
+//! One line of JSON is a [`Command`], one line a [`Reply`]. The socket has mode 0600: a process that may open it may read the store too.
 
 use std::path::PathBuf;
 
@@ -109,7 +109,7 @@ pub enum Reply {
     Loops(Vec<StoredLoop>),
     /// The identity of the store that is served.
     Store(StoreId),
-    /// It was refused, and why.
+    /// The command was refused, for this reason.
     Refused(String),
 }
 
@@ -152,7 +152,7 @@ pub async fn execute(store: &dyn Store, command: Command, now: Time) -> Result<R
             "a rollback is noticed by a service that runs, which compares the store with its witness and with what clients have seen",
         )),
         Command::AcceptTime { .. } => Err(needs_service(
-            "a clock is doubted by a service that runs, which compares it with what is known",
+            "a clock is doubted by a service that runs, which compares it with the known time",
         )),
         Command::PeopleKeys => Err(needs_service(
             "its own time decides which keys of the people's hashes are outlived",

@@ -138,12 +138,12 @@ pub(crate) async fn open_seal_key(
     Ok(secret.seal_key())
 }
 
-/// Opens the key of events. A store that has one does not get another: repeated rank requests would be second events, and the right file's place would be taken.
+/// Opens the key of events. A store that has one gets no other: repeated rank requests would be second events, and the right file's place would be taken.
 pub async fn open_events_key(folder: &Path, store: &dyn Store) -> Result<Secret> {
     let path = folder.join("events.key");
     if !path.exists() && store.setting(EVENTS_CHECK.into()).await?.is_some() {
         let remedy = "the file is missing: restore the one that this store was made with, or copy it from the folder of another process of the same database; under another key a \
-                      repeated question would be a second event";
+                      repeated rank request would be a second event";
         return Err(Error::invalid("events.key", path.display(), remedy));
     }
     let check = |secret: &Secret| secret.check_value().to_vec();
@@ -193,7 +193,7 @@ fn check_needed(path: &Path, keys: &PeopleKeys, needed: &[CheckValue]) -> Result
         return Ok(());
     }
     let remedy = format!(
-        "it lacks keys that this database is served with (check values {}), without which no process could charge anybody: {COPY_PEOPLE_KEYS}",
+        "it lacks keys that this database is served with (check values {}), without which no process could charge any person: {COPY_PEOPLE_KEYS}",
         missing.join(", ")
     );
     Err(Error::invalid("people.key", path.display(), remedy))

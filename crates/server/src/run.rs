@@ -97,7 +97,7 @@ fn check_witness(witness: &Path, data: &Path) -> Result<()> {
     let folder = folder.unwrap_or(Path::new(".")).canonicalize();
     match (folder, data.canonicalize()) {
         (Ok(folder), Ok(data)) if folder.starts_with(&data) => {
-            let remedy = "it would be put back together with an older copy of the data and notice nothing: give a file outside that folder, on another filesystem";
+            let remedy = "it would be rolled back together with the data and show nothing: give a file outside that folder, on another filesystem";
             Err(Error::invalid("witness", witness.display(), remedy))
         }
         _ => Ok(()),
@@ -247,7 +247,7 @@ async fn follow_others(store: Arc<dyn Store>, service: Arc<Service>, keys: Arc<K
             last = Instant::now();
         }
         if let Err(error) = looked {
-            tracing::warn!("what other processes did is not known at present: {error}");
+            tracing::warn!("the changes of other processes are not known at present: {error}");
         }
     }
 }
@@ -355,11 +355,11 @@ mod tests {
             options.plans = crate::demo::plans().unwrap();
             options.listen.behind_proxy = behind_proxy;
             options.visitors = true;
-            let (tell, told) = tokio::sync::oneshot::channel();
+            let (sender, receiver) = tokio::sync::oneshot::channel();
             let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-            let ready = |address, key: Option<String>| drop(tell.send((address, key.unwrap())));
+            let ready = |address, key: Option<String>| drop(sender.send((address, key.unwrap())));
             let serving = tokio::spawn(run(options, ready, async move { drop(stopped.await) }));
-            let (address, key) = told.await.unwrap();
+            let (address, key) = receiver.await.unwrap();
             let body = format!("key={key}&next=/");
             let request = format!(
                 "POST /sign-in HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: {}\r\n\r\n{body}",

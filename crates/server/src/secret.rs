@@ -1,6 +1,6 @@
 //! The files of keys for keyed hashes of persons and of event ids.
 //!
-//! The key stands outside the store, so that whoever has the store alone cannot try out names; a check value stands inside, so that a store with
+//! The key stands outside the store, so that an attacker with the store alone cannot try out names; a check value stands inside, so that a store with
 //! another key is noticed: counts under another key would begin again at zero.
 
 use std::{fs, io::Write, path::Path};

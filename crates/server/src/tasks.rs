@@ -6,13 +6,13 @@ use tokio::sync::Semaphore;
 
 use crate::{Error, Result};
 
-/// Tasks under way at the same time, at most. Whoever waits for room keeps their request to themselves: if they go away, nothing of it is left.
+/// Tasks under way at the same time, at most. A caller who waits for room keeps the request: if the caller goes away, nothing of it is left.
 const UNDER_WAY: usize = 2048;
 
 /// Room for tasks whose callers may have gone away.
 pub struct Tasks {
     transactions: Arc<Semaphore>,
-    /// As many as there are processors.
+    /// One permit for each processor.
     computations: Arc<Semaphore>,
 }
 

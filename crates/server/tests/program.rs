@@ -310,10 +310,10 @@ fn a_check_with_data_says_what_begins_anew() {
     let service = Running::start(config, &data);
     let expect = || {
         assert!(said(config).contains("loop home continues its generation: epsilon stays 1.00"));
-        let told = said(changed);
+        let notice = said(changed);
         let anew = "loop home begins a new generation and learns anew (changed: privacy): epsilon of all its generations 1.00 before, 2.00 after";
-        assert!(told.contains(anew), "{told}");
-        assert!(told.contains("loop search continues its generation"), "{told}");
+        assert!(notice.contains(anew), "{notice}");
+        assert!(notice.contains("loop search continues its generation"), "{notice}");
     };
     expect();
     assert_eq!(service.stop(), Some(0));
@@ -413,7 +413,7 @@ fn an_operator_looks_after_a_service_while_it_runs_and_while_it_does_not() {
 /// As a unit with `Type=notify` is started: by a path, and by a name without a file.
 #[test]
 #[cfg(target_os = "linux")]
-fn systemd_is_told_when_the_service_answers_and_when_it_stops() {
+fn systemd_is_notified_when_the_service_answers_and_when_it_stops() {
     use std::os::{
         linux::net::SocketAddrExt,
         unix::net::{SocketAddr, UnixDatagram},
@@ -431,7 +431,7 @@ fn systemd_is_told_when_the_service_answers_and_when_it_stops() {
         (UnixDatagram::bind_addr(&abstract_name).unwrap(), format!("@{name}")),
     ] {
         socket.set_read_timeout(Some(std::time::Duration::from_secs(60))).unwrap();
-        let told = || {
+        let notice = || {
             let mut bytes = [0; 64];
             let length = socket.recv(&mut bytes).unwrap();
             String::from_utf8_lossy(&bytes[..length]).to_string()
@@ -440,9 +440,9 @@ fn systemd_is_told_when_the_service_answers_and_when_it_stops() {
         command.args(["serve", "--config", &config, "--listen", "127.0.0.1:0", "--data"]);
         let command = command.arg(&data).env("NOTIFY_SOCKET", named).stderr(Stdio::null());
         let service = Running(command.stdout(Stdio::null()).spawn().unwrap());
-        assert_eq!(told(), "READY=1");
+        assert_eq!(notice(), "READY=1");
         assert_eq!(service.stop(), Some(0));
-        assert_eq!(told(), "STOPPING=1");
+        assert_eq!(notice(), "STOPPING=1");
     }
     std::fs::remove_dir_all(&folder).unwrap();
 }

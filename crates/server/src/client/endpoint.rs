@@ -61,9 +61,7 @@ impl Endpoint {
             Some("https") => true,
             Some("http") if ["127.0.0.1", "localhost", "[::1]"].contains(&host.as_str()) => false,
             Some("http") => {
-                return Err(bad(
-                    "what is sent would cross the network in the clear: give https://",
-                ));
+                return Err(bad("the body would cross the network in the clear: give https://"));
             }
             _ => return Err(bad("give http://HOST:PORT or https://HOST:PORT")),
         };

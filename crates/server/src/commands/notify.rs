@@ -4,12 +4,12 @@
 #[cfg(unix)]
 pub(super) fn tell_systemd(state: &str) {
     let Some(name) = std::env::var_os("NOTIFY_SOCKET") else { return };
-    let told = address(&name).and_then(|address| {
+    let sent = address(&name).and_then(|address| {
         let socket = std::os::unix::net::UnixDatagram::unbound()?;
         socket.send_to_addr(state.as_bytes(), &address)
     });
-    if let Err(error) = told {
-        say!("warning: systemd was not told {state}: {error}");
+    if let Err(error) = sent {
+        say!("warning: systemd was not notified of {state}: {error}");
     }
 }
 

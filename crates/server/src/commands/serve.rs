@@ -87,7 +87,7 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
     let mut warnings: Vec<String> =
         curated.chain(devices).flat_map(|(params, name)| params.warnings(name)).collect();
     if arguments.demo {
-        // Its file is the program's own: whoever looks at the demonstration cannot change it.
+        // Its file is the program's own: a viewer of the demonstration cannot change it.
         warnings.clear();
     }
     let limits = arguments.tls.limits(HttpLimits::of(&limited));

@@ -187,20 +187,22 @@ mod tests {
             };
             super::super::command(&data, Command::ListKeys, 0).await.map(|_| ())
         };
-        let told = |done: Result<()>| done.unwrap_err().to_string();
-        assert!(told(list(folder.path(), &url).await).contains("no store in it"));
+        let refusal = |done: Result<()>| done.unwrap_err().to_string();
+        assert!(refusal(list(folder.path(), &url).await).contains("no store in it"));
         assert_eq!(PostgresStore::identity(&url).await.unwrap(), None, "nothing was made");
         let store = Arc::new(PostgresStore::open(&url).await.unwrap());
         list(folder.path(), &url).await.unwrap();
         let nowhere = folder.path().join("mistyped");
-        assert!(told(list(&nowhere, &url).await).contains("no such folder") && !nowhere.exists());
+        assert!(
+            refusal(list(&nowhere, &url).await).contains("no such folder") && !nowhere.exists()
+        );
         let keys = Arc::new(KeyRing::open(store.as_ref()).await.unwrap());
         let control = Control::open(folder.path(), service(store).await, keys).unwrap();
         list(folder.path(), &url).await.unwrap();
         let other = cluster.empty();
-        assert!(told(list(folder.path(), &other).await).contains("another store"));
+        assert!(refusal(list(folder.path(), &other).await).contains("another store"));
         PostgresStore::open(&other).await.unwrap();
-        assert!(told(list(folder.path(), &other).await).contains("another store"));
+        assert!(refusal(list(folder.path(), &other).await).contains("another store"));
         drop(control);
     }
 

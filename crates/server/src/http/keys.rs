@@ -36,7 +36,7 @@ const AT_A_TIME: usize = 2;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// Ask which action to take.
+    /// Send rank requests.
     Decide,
     /// Send rewards.
     Reward,
@@ -211,7 +211,7 @@ async fn check_key(store: &dyn Store, loop_name: Option<&str>, roles: &[Role]) -
             return Err(Error::invalid("loop", format!("{name:?}"), remedy));
         }
         (None, false) => {
-            return Err(Error::invalid("loop", "none", "name the loop that the key is for"));
+            return Err(Error::invalid("loop", "none", "add --loop NAME"));
         }
         _ => {}
     }

@@ -85,7 +85,7 @@ impl Default for Timed {
 }
 
 impl Metrics {
-    /// Nothing has been counted.
+    /// Metrics in which nothing has been counted.
     pub(super) fn new(service: &Service) -> Self {
         let times = || Times {
             rank: Timed::default(),

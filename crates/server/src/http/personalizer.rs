@@ -257,7 +257,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_question_has_the_same_meaning_in_the_services_own_fields() {
+    fn a_rank_request_has_the_same_meaning_in_the_services_own_fields() {
         let text = r#"{"contextFeatures": [{"user": {"age": 31}}],
             "actions": [{"id": "a", "features": [{"topic": "news"}]}, {"id": "b"}],
             "excludedActions": ["b", "c"], "deferActivation": true, "someday": 1}"#;

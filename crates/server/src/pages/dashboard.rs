@@ -105,7 +105,7 @@ fn state(loop_: &Central, view: &LoopView) -> Markup {
         @else if over { span.mark.watch { "learning has ended" } }
         @else if loop_.plan.params.mode == LoopMode::Apprentice { span.mark.good { "learning, as an apprentice" } }
         @else if view.release == 0 { span.mark.watch { "before the first release" } }
-        @else if view.summary.mean_reward.is_none() { span.mark.watch { "too few people yet for the noise" } }
+        @else if view.summary.mean_reward.is_none() { span.mark.watch { "too few events for a reliable figure" } }
         @else { span.mark.good { "learning" } }
     }
 }

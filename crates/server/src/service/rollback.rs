@@ -48,9 +48,9 @@ const ANOTHER_SHOWS: &str =
 /// Epsilon of one unit of a loop before a rollback is accepted, and after it, which is for good.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct RollbackCost {
-    /// Before.
+    /// Epsilon before.
     pub before: f64,
-    /// After.
+    /// Epsilon after.
     pub after: f64,
 }
 
@@ -515,7 +515,7 @@ impl Service {
         let mut halt = loop_.halt_state();
         // A client may have shown a later release since: that is another rollback.
         if halt.as_ref().is_some_and(|halt| halt.seen >= Some(number)) {
-            let remedy = "a later release has been seen meanwhile: accept that rollback too";
+            let remedy = "a later release has been seen since: accept that rollback too";
             return Err(Error::invalid("head", named, remedy));
         }
         *halt = None;

@@ -67,7 +67,7 @@ impl World {
             open(text, &self.store, &self.clock, Secret::from_bytes([3; 32])).await.unwrap();
     }
 
-    /// Everybody of a crowd asks; the answer of the first.
+    /// Rank requests of a crowd; the answer of the first.
     async fn rank(&self, id: &str, person: Option<&str>) -> RankAnswer {
         self.rank_as(id, person, false).await
     }
@@ -369,7 +369,7 @@ async fn erased_events_contribute_nothing_and_erasing_gives_no_new_visits() {
 }
 
 #[tokio::test]
-async fn people_are_erased_where_nobody_is_counted_too() {
+async fn people_are_erased_where_no_person_is_counted_too() {
     let world = World::new(&file(EXACT, "retain = \"1 day\"")).await;
     world.rank("one", Some("a")).await;
     world.ticks(3).await;

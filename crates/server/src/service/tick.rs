@@ -49,7 +49,7 @@ pub enum Ticked {
 /// Memory of the ticks of a loop.
 #[derive(Default)]
 pub(super) struct Progress {
-    /// Nothing is closed before this moment of the steady clock.
+    /// Moment of the steady clock before which nothing is closed.
     not_before: u64,
     /// The last closed slot when open events were counted.
     pub(super) counted: u64,
@@ -71,7 +71,7 @@ impl Progress {
         Progress { settled, ..Progress::default() }
     }
 
-    /// Nothing more is closed before this moment of the steady clock.
+    /// Moment of the steady clock before which nothing more is closed.
     pub(super) fn wait(&mut self, until: u64) {
         self.not_before = self.not_before.max(until);
     }

@@ -53,7 +53,7 @@ struct State {
     steady: u64,
     /// The time by the steady clock and the offset that is taken for right.
     anchor: Time,
-    /// Until when the anchor has followed, by the steady clock.
+    /// Moment of the steady clock until which the anchor has followed.
     followed: u64,
     /// Time by the clock, where it is not believed.
     doubted: Option<Time>,

@@ -80,7 +80,7 @@ impl Service {
         let before = self.writing.refused.swap(failure.is_some(), Ordering::Relaxed);
         match failure {
             Some(failure) if !before => tracing::error!("{REFUSED}: {failure}"),
-            None if before => tracing::warn!("the store takes what requests write again"),
+            None if before => tracing::warn!("the store takes the writes of requests again"),
             _ => {}
         }
     }
@@ -117,5 +117,5 @@ impl Service {
 }
 
 /// The sentence that every caller may read: details are in the log.
-const REFUSED: &str = "the store refuses what requests write: rank requests and rewards are answered with 503 and have to be sent again; make room on its disk, or look at the database (the log \
+const REFUSED: &str = "the store refuses the writes of requests: rank requests and rewards are answered with 503 and have to be sent again; make room on its disk, or look at the database (the log \
      says why)";

@@ -67,9 +67,9 @@ impl Birth {
     fn read(bytes: &[u8]) -> Result<Self> {
         match postcard::from_bytes::<Birth>(bytes) {
             Ok(birth) if birth.version == BIRTH_VERSION => Ok(birth),
-            _ => {
-                Err(Error::store("the birth of a shuffler's loop is damaged: restore another copy"))
-            }
+            _ => Err(Error::store(
+                "the beginning of a shuffler's loop is damaged: restore another copy",
+            )),
         }
     }
 
@@ -171,7 +171,7 @@ impl Shuffler {
             || first_batch == u64::MAX
         {
             return Err(Error::Unavailable(format!(
-                "the server says that model {model} is the last and batch {first_batch} the next: no server has published so many since 1970"
+                "the server says that model {model} is the last and batch {first_batch} the next: no server has published that many since 1970"
             )));
         }
         let birth = Birth { version: BIRTH_VERSION, model, first_batch, time };

@@ -195,7 +195,7 @@ impl Shuffler {
         if !loop_.state().uncertain {
             return Ok(());
         }
-        let _nobody_stores = loop_.storing.write().await;
+        let _no_report_is_stored = loop_.storing.write().await;
         let (consumed, key) = (loop_.state().consumed, (!loop_.plan.sums()).then(|| key.id()));
         let counted = waiting::count(self.store.as_ref(), loop_.life()?, consumed, key).await?;
         if counted.others > 0 {

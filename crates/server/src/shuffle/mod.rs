@@ -110,9 +110,9 @@ struct State {
     arrived: Option<bool>,
     /// Reports that wait and that the next batch may hold.
     waiting: u64,
-    /// Of these, reports of each sender.
+    /// Waiting reports of each sender.
     senders: HashMap<[u8; 16], u64>,
-    /// Of these, the ids of those that are stored: the same bytes again are no report more, even of a sender at their cap.
+    /// Ids of the stored ones of these: the same bytes again are no report more, even of a sender at their cap.
     ids: HashSet<[u8; 16]>,
     /// True if counts have to be read again.
     uncertain: bool,

@@ -287,7 +287,7 @@ async fn no_batch_under_its_size_leaves_and_a_report_leaves_once() {
     assert_eq!(world.server.model().reports(), 4);
 }
 
-/// Nothing about senders, models and waiting stands in what leaves: two batches of the same sealed reports are permutations of each other.
+/// A batch holds nothing about senders, models and waiting: two batches of the same sealed reports are permutations of each other.
 #[tokio::test]
 async fn what_leaves_is_ids_and_sealed_bytes_alone() {
     let mut world = World::new("sealed", 3, 3).await;
@@ -440,7 +440,7 @@ async fn an_older_copy_of_the_store_sends_nothing() {
             .await
             .unwrap()
             .len(),
-        4, // two reports, each with the mark of what is sealed
+        4, // two reports, each with the mark of its sealed bytes
     );
 }
 

@@ -40,7 +40,7 @@ const start = async () => {
     createInterface({ input: child.stderr }).on("line", (line) => {
       address ??= line.match(/http:\/\/127\.0\.0\.1:\d+/)?.[0];
       admin ??= line.match(/^rt_\S+$/)?.[0];
-      // What it logs later is for whoever looks at a failure.
+      // Later lines of its log help to explain a failure.
       if (line.startsWith("{")) console.error(line);
       if (admin) resolve();
     });

@@ -7,7 +7,7 @@ use reticent_server::{
     store::{Fault, MemoryStore},
 };
 
-use crate::common::{LOOPS, START, Server, Setup, question};
+use crate::common::{LOOPS, START, Server, Setup, rank_request};
 
 /// Every route that needs a key: method, template, the roles that may call it.
 const GUARDED: [(&str, &str, &[Role]); 24] = [
@@ -242,7 +242,7 @@ async fn health_needs_no_key_and_readiness_tells_troubles() {
     assert_eq!(ready, serde_json::json!({"ready": true, "troubles": []}));
     let key = format!("Authorization: Bearer {}", server.app_key);
     let headers = [key.as_str(), "Content-Type: application/json; charset=utf-8"];
-    server.send("POST", "/v1/loops/home/rank", &headers, &question("e", "p")).await.expect(200);
+    server.send("POST", "/v1/loops/home/rank", &headers, &rank_request("e", "p")).await.expect(200);
 }
 
 /// Gauges that alerts look at: `packaging/prometheus`.
@@ -308,7 +308,7 @@ async fn readiness_follows_what_a_request_would_meet() {
     for path in ["/readyz", "/readyz/requests"] {
         let answer = server.send("GET", path, &[], "").await.expect(503).json();
         let trouble = answer["troubles"][0].as_str().unwrap();
-        assert!(trouble.contains("refuses what requests write"), "{trouble}");
+        assert!(trouble.contains("refuses the writes of requests"), "{trouble}");
     }
     let metrics = server.get(&server.read_key, "/metrics").await.expect(200).body;
     assert!(metrics.contains("reticent_store_writable 0\n"), "{metrics}");

@@ -248,7 +248,7 @@ async fn sealed_reports_pass_a_shuffler_and_are_learnt_from() {
     let device_key = server.key("mixed", &[Role::Device]).await;
     let folder = tempfile::tempdir().unwrap();
     let (stop, stopped) = oneshot::channel::<()>();
-    let (tell, told) = oneshot::channel();
+    let (sender, receiver) = oneshot::channel();
     let options = ShuffleOptions {
         plans: ServiceFile::parse(LOOPS).unwrap().check_devices().unwrap(),
         data: folder.path().join("data"),
@@ -259,11 +259,11 @@ async fn sealed_reports_pass_a_shuffler_and_are_learnt_from() {
     let shuffler = tokio::spawn(run_shuffler(
         options,
         |address| {
-            let _ = tell.send(address);
+            let _ = sender.send(address);
         },
         async move { drop(stopped.await) },
     ));
-    let address = told.await.unwrap();
+    let address = receiver.await.unwrap();
     let to_shuffler = Endpoint::new(&format!("http://{address}"), None, None).unwrap();
     // Reports are taken when the shuffler has heard from its server.
     while let Err(error) = to_shuffler.get("/readyz").await {

@@ -24,7 +24,7 @@ use reticent_server::{
 use serde_json::json;
 use tokio::{net::TcpListener, sync::oneshot};
 
-use crate::common::{START, Server, question};
+use crate::common::{START, Server, rank_request};
 
 const LOOPS: &str = r#"[loop.home]
 purpose = "what to show on the home page"
@@ -164,7 +164,7 @@ async fn make(folder: &Path) -> serde_json::Value {
     let reward = r#"{"value": 0.5, "idempotency_key": "once"}"#;
     server.post(&server.app_key, "/v1/loops/home/events/open-1/reward", reward).await.expect(204);
     server.rank("open-2", "anna").await.expect(200);
-    let deferred = question("open-3", "dora").replacen('{', "{\"defer\": true,", 1);
+    let deferred = rank_request("open-3", "dora").replacen('{', "{\"defer\": true,", 1);
     server.post(&server.app_key, "/v1/loops/home/rank", &deferred).await.expect(200);
     let device = server.key("news", &[Role::Device]).await;
     let address = format!("http://{}", server.address);
@@ -257,7 +257,7 @@ async fn check(golden: &Path) {
     server.post(&server.app_key, "/v1/loops/home/events/open-1/reward", reward).await.expect(204);
     server.reward("early-1", 1.0).await.expect(410);
     server.post(&server.app_key, "/v1/loops/home/events/open-3/activate", "").await.expect(204);
-    server.post(&revoked, "/v1/loops/home/rank", &question("new", "dora")).await.expect(401);
+    server.post(&revoked, "/v1/loops/home/rank", &rank_request("new", "dora")).await.expect(401);
 
     // A person without visits left is answered and not counted; the next releases go on with the chain.
     server.rank("new", "anna").await.expect(200);

@@ -462,7 +462,7 @@ async fn wait_until(holds: impl Fn() -> bool) {
 }
 
 #[tokio::test]
-async fn a_tick_that_fails_or_panics_is_told_and_tried_again() {
+async fn a_tick_that_fails_or_panics_is_reported_and_tried_again() {
     for (fault, words) in [(Fault::Before, "injected"), (Fault::Panic, "fault of the program")] {
         let World { service, store, clock, .. } = World::new(file(PRIVACY, TUNED)).await;
         clock.pass(TICK);

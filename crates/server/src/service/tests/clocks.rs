@@ -24,7 +24,7 @@ async fn a_clock_that_jumps_forward_closes_nothing() {
 /// The clock of a machine was 40 minutes ahead for six seconds: forty slots closed for good, nothing was released until it had come to them again, and
 /// nothing said so.
 #[tokio::test(flavor = "current_thread")]
-async fn a_clock_that_is_ahead_by_less_than_an_hour_closes_nothing_and_is_told() {
+async fn a_clock_that_is_ahead_by_less_than_an_hour_closes_nothing_and_is_logged() {
     let (logged, _guard) = Captured::begin();
     let world = World::new(&file(EXACT, "")).await;
     world.rank("one", None).await;
@@ -38,8 +38,8 @@ async fn a_clock_that_is_ahead_by_less_than_an_hour_closes_nothing_and_is_told()
     let trouble = world.service.troubles().remove(0);
     assert!(trouble.contains("accept-time --data DIR --date"), "{trouble}");
     assert!(world.service.clock_doubt().is_some());
-    let told = logged.take();
-    assert_eq!(told.matches("the clock says").count(), 1, "{told}");
+    let log = logged.take();
+    assert_eq!(log.matches("the clock says").count(), 1, "{log}");
     world.clock.jump(START + TICK + 6000);
     assert!(world.service.troubles().is_empty() && world.service.clock_doubt().is_none());
     assert!(logged.take().contains("the clock is right again"));
@@ -62,8 +62,8 @@ async fn a_suspension_is_logged() {
     assert_eq!(logged.take(), "");
     world.clock.pass(12_000);
     tokio::time::sleep(std::time::Duration::from_millis(600)).await;
-    let told = logged.take();
-    assert!(told.contains("did not run for 12.0 s"), "{told}");
+    let log = logged.take();
+    assert!(log.contains("did not run for 12.0 s"), "{log}");
     world.service.stop();
     noticing.await.unwrap();
 }
@@ -124,7 +124,7 @@ async fn repeated_steps_of_a_clock_do_not_add_up() {
 
 /// A start under a clock that is some hours ahead believes it. Slots that it has closed stay closed, which is logged until the time has come.
 #[tokio::test]
-async fn slots_that_a_start_under_a_wrong_clock_has_closed_are_told_until_they_have_passed() {
+async fn slots_that_a_start_under_a_wrong_clock_has_closed_are_reported_until_they_have_passed() {
     let text = file(EXACT, "");
     let mut world = World::new(&text).await;
     world.ticks(1).await;
@@ -146,7 +146,7 @@ async fn slots_that_a_start_under_a_wrong_clock_has_closed_are_told_until_they_h
 }
 
 #[tokio::test]
-async fn slots_that_were_closed_under_a_wrong_clock_are_told() {
+async fn slots_that_were_closed_under_a_wrong_clock_are_reported() {
     let text = file(EXACT, "");
     let mut world = World::new(&text).await;
     world.store.close(1, START / TICK + 1_000_000).await.unwrap();
@@ -189,7 +189,7 @@ async fn a_wrong_clock_at_a_start_closes_nothing_until_an_operator_accepts_it() 
 }
 
 #[tokio::test]
-async fn a_clock_that_goes_back_gives_nobody_the_visits_of_an_earlier_period() {
+async fn a_clock_that_is_set_back_gives_no_person_the_visits_of_an_earlier_period() {
     let text = file(&format!("{EXACT}, visits = 1, per = \"1 day\""), "");
     let mut world = World::new(&text).await;
     world.rank("one", Some("a")).await;
@@ -218,7 +218,7 @@ async fn a_night_away_needs_no_operator() {
 }
 
 #[tokio::test]
-async fn the_time_of_the_witness_counts_where_an_old_copy_was_put_back() {
+async fn the_time_of_the_witness_counts_after_a_rollback() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("witness");
     let (store, clock) = (Arc::new(MemoryStore::new([1; 16])), Arc::new(ManualClock::at(START)));

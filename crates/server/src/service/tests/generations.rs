@@ -40,20 +40,23 @@ impl Write for Captured {
 
 /// On one thread, so that the log of this thread is all of it.
 #[tokio::test(flavor = "current_thread")]
-async fn a_new_generation_is_told_with_what_has_changed() {
+async fn a_new_generation_is_logged_with_its_changes() {
     let (captured, _guards) = Captured::begin();
     let text = file("epsilon = 1.0, delta = 1e-6, visits = 1, per = \"ever\"", "");
     let mut world = World::new(&text).await;
     let generation =
         |world: &World| world.service.generation(world.service.central("home").unwrap());
-    let told = captured.take();
-    assert!(told.contains("the first generation begins"), "{told}");
-    assert!(told.contains(&generation(&world)) && told.contains("\"loop\":\"home\""), "{told}");
+    let logged = captured.take();
+    assert!(logged.contains("the first generation begins"), "{logged}");
+    assert!(
+        logged.contains(&generation(&world)) && logged.contains("\"loop\":\"home\""),
+        "{logged}"
+    );
     world.again(&text).await;
     assert_eq!(captured.take(), "", "nothing has begun");
     let later = text.replace("epsilon = 1.0", "epsilon = 2.0").replace("[0, 1]", "[0, 2]");
     world.again(&later).await;
-    let told = captured.take();
+    let logged = captured.take();
     for words in [
         "a new generation begins and learns anew",
         "\"changed\":\"privacy, reward\"",
@@ -61,7 +64,7 @@ async fn a_new_generation_is_told_with_what_has_changed() {
         "\"life\":2",
         &generation(&world),
     ] {
-        assert!(told.contains(words), "{words}: {told}");
+        assert!(logged.contains(words), "{words}: {logged}");
     }
 }
 
@@ -80,13 +83,13 @@ async fn an_accepted_rollback_has_a_line_in_the_log() {
     let named = HeadName::new(head.number, &head.chain).text();
     captured.take();
     world.service.accept_rollback("home", &named).await.unwrap();
-    let told = captured.take();
+    let logged = captured.take();
     for words in [
         "an operator accepted a rollback: epsilon is now 5.94 (was 4.00), for good",
         &named,
         "\"loop\":\"home\"",
     ] {
-        assert!(told.contains(words), "{words}: {told}");
+        assert!(logged.contains(words), "{words}: {logged}");
     }
 }
 
@@ -139,8 +142,8 @@ async fn a_person_s_visits_are_counted_over_all_generations() {
     }
     assert_eq!(together.lives, ["home (3 generations with one ledger)"]);
     assert!(certificate.sentence.contains("at most 2 times in each calendar window of 1 day"));
-    let told = |words: &str| certificate.conditions.iter().any(|one| one.text.contains(words));
-    assert!(told("2 earlier generations of this loop counted visits in the same ledger"));
+    let states = |words: &str| certificate.conditions.iter().any(|one| one.text.contains(words));
+    assert!(states("2 earlier generations of this loop counted visits in the same ledger"));
     // The next day they may be learnt from again.
     world.clock.pass(7_200_000);
     for visit in 0..3 {

@@ -71,14 +71,14 @@ async fn learns_under_a_foreign_key(home: &str, shop: &str) -> (bool, bool, Stri
 #[tokio::test]
 async fn while_keys_are_missing_loops_that_count_visits_learn_nothing_and_the_others_go_on() {
     let visits = format!("{EXACT}, visits = 2, per = \"ever\"");
-    let (home, shop, told) = learns_under_a_foreign_key(&visits, EXACT).await;
-    assert!(!home && shop, "{told}");
+    let (home, shop, message) = learns_under_a_foreign_key(&visits, EXACT).await;
+    assert!(!home && shop, "{message}");
     let some = "nothing is learnt in the loops that count visits (home); the others go on learning";
-    assert!(told.contains(some), "{told}");
-    let (home, shop, told) = learns_under_a_foreign_key(&visits, &visits).await;
-    assert!(!home && !shop && told.contains("answered, and nothing is learnt;"), "{told}");
-    let (home, shop, told) = learns_under_a_foreign_key(EXACT, EXACT).await;
-    assert!(home && shop && told.contains("every loop goes on learning"), "{told}");
+    assert!(message.contains(some), "{message}");
+    let (home, shop, message) = learns_under_a_foreign_key(&visits, &visits).await;
+    assert!(!home && !shop && message.contains("answered, and nothing is learnt;"), "{message}");
+    let (home, shop, message) = learns_under_a_foreign_key(EXACT, EXACT).await;
+    assert!(home && shop && message.contains("every loop goes on learning"), "{message}");
 }
 
 #[tokio::test]

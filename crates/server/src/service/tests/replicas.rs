@@ -94,7 +94,7 @@ async fn both_answer_one_releases_and_both_serve_it() {
 
 /// A standby is promoted that lacks the last commits, in both loops; one process has served the last release of one loop, and no remaining process that of the other.
 #[tokio::test]
-async fn a_loop_that_has_gone_back_stops_the_others_of_its_database() {
+async fn a_loop_that_was_rolled_back_stops_the_others_of_its_database() {
     let text = format!("{}{}", file(EXACT, ""), file(EXACT, "").replace("loop.home", "loop.shop"));
     let Some((one, _, clock)) = two(&text).await else { return };
     let folder = tempfile::tempdir().unwrap();
@@ -377,7 +377,7 @@ async fn an_acceptance_is_charged_with_what_the_witness_of_any_process_knows() {
         clock.pass(TICK);
         assert_eq!(other.tick().await, Ticked::Halted);
         if let Some(aware) = &aware {
-            // It is stopped, and does not stop itself again with every look, which would end the epoch under whoever accepts.
+            // It is stopped, and does not stop itself again with every look, which would end the epoch under the process that accepts.
             let epoch = async || aware.database.head(1).await.unwrap().epoch;
             aware.tick().await;
             let before = epoch().await;
@@ -397,7 +397,7 @@ async fn an_acceptance_is_charged_with_what_the_witness_of_any_process_knows() {
                     (Ticked::Halted, Ticked::Halted)
                 );
                 assert!(aware.loop_().halted().unwrap().contains("did not know of all replays"));
-                // The store holds it: it is charged once, whoever accepts it, and whenever the witness comes back.
+                // The store holds it: it is charged once, whichever process accepts it, and whenever the witness comes back.
                 drop(aware);
                 assert_eq!(accept(&other).await, 2);
                 Replica::witnessed(&url, &text, &clock, &path).await

@@ -5,7 +5,7 @@ use reticent_loops::page::epsilon_text;
 
 use crate::loops::{ChainLine, Enforcement, Rollback, verify_chain};
 
-/// Follows the chain of a loop as it is listed to whoever asks.
+/// Follows the chain of a loop as it is listed to a caller.
 async fn verify(service: &Arc<Service>, replays: u64) {
     let loop_ = service.central("home").unwrap();
     let header = serde_json::to_string(&service.chain_header(loop_)).unwrap();
@@ -28,8 +28,7 @@ async fn verify(service: &Arc<Service>, replays: u64) {
 }
 
 #[tokio::test]
-async fn an_old_copy_put_back_twice_releases_nothing_until_it_is_accepted_and_is_charged_each_time()
-{
+async fn a_rollback_done_twice_releases_nothing_until_it_is_accepted_and_is_charged_each_time() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("witness");
     let clock = Arc::new(ManualClock::at(START));
@@ -54,8 +53,8 @@ async fn an_old_copy_put_back_twice_releases_nothing_until_it_is_accepted_and_is
     for (copy, replays) in [(&old, 1), (&again, 2)] {
         let service = start(copy).await;
         // Charges from after the copy was made are shown before an operator accepts anything.
-        let told = service.view(service.central("home").unwrap(), false).epsilon;
-        assert!(told > epsilon - 1e-3, "{told}");
+        let shown = service.view(service.central("home").unwrap(), false).epsilon;
+        assert!(shown > epsilon - 1e-3, "{shown}");
         assert_eq!(tick(&service).await, Ticked::Halted);
         let head = copy.head(1).await.unwrap();
         let named = HeadName::new(head.number, &head.chain).text();
@@ -81,8 +80,12 @@ async fn an_old_copy_put_back_twice_releases_nothing_until_it_is_accepted_and_is
         assert_eq!(copy.erased().await.unwrap().len(), 1);
         assert!(service.accept_rollback("home", "4.00").await.is_err());
         let accepted = service.accept_rollback("home", &named).await.unwrap();
-        assert_eq!((accepted.replays, accepted.cost), (replays, cost), "what was named is charged");
-        assert!((cost.before - told).abs() < 1e-9, "{cost:?}, and {told} was told");
+        assert_eq!(
+            (accepted.replays, accepted.cost),
+            (replays, cost),
+            "the named rollback is charged"
+        );
+        assert!((cost.before - shown).abs() < 1e-9, "{cost:?}, and {shown} was shown");
         // It is done once.
         assert!(service.accept_rollback("home", &named).await.is_err());
         let charged = service.certificate("home").await.unwrap().guarantee.epsilon();
@@ -179,22 +182,22 @@ async fn keys_that_were_revoked_since_a_copy_was_made_are_revoked_again() {
     let path = folder.path().join("witness");
     let (store, clock) = (Arc::new(MemoryStore::new([1; 16])), Arc::new(ManualClock::at(START)));
     let text = file("epsilon = 1.0, delta = 1e-6, visits = 1, per = \"ever\"", "");
-    for id in ["told", "untold", "kept"] {
+    for id in ["noted", "unnoted", "kept"] {
         store.add_key(crate::store::contract::sample::key(id)).await.unwrap();
     }
     let copy = Arc::new(store.copy());
     let service = witnessed(&text, &store, &clock, &path).await;
-    service.witness_revoked("told").await.unwrap();
+    service.witness_revoked("noted").await.unwrap();
     // A key that was revoked while nothing was served is written to the witness by the next start.
-    store.revoke_key("untold".into(), START).await.unwrap();
+    store.revoke_key("unnoted".into(), START).await.unwrap();
     drop(witnessed(&text, &store, &clock, &path).await);
     drop(witnessed(&text, &copy, &clock, &path).await);
     let keys = copy.keys().await.unwrap().into_iter();
     let revoked: Vec<String> = keys.filter(|key| key.revoked.is_some()).map(|key| key.id).collect();
-    assert_eq!(revoked, ["told", "untold"]);
+    assert_eq!(revoked, ["noted", "unnoted"]);
 }
 
-/// Two copies of a store release beside each other: whoever has seen the other one's release stops this one.
+/// Two copies of a store release beside each other: a client that has seen the other one's release stops this one.
 #[tokio::test]
 async fn two_releases_of_one_number_are_noticed_by_tokens_and_by_the_witness() {
     let folder = tempfile::tempdir().unwrap();
@@ -219,12 +222,12 @@ async fn two_releases_of_one_number_are_noticed_by_tokens_and_by_the_witness() {
     beside.notice("home", &own).await.unwrap();
     assert!(beside.troubles().is_empty(), "its own earlier release is no fork");
     beside.notice("home", &seen).await.unwrap();
-    let told = |service: &Service| service.troubles().remove(0);
-    assert!(told(&beside).contains("two releases of number 2"), "{}", told(&beside));
+    let trouble = |service: &Service| service.troubles().remove(0);
+    assert!(trouble(&beside).contains("two releases of number 2"), "{}", trouble(&beside));
     assert_eq!(tick(&beside).await, Ticked::Halted);
     // It is remembered, and goes on when it was accepted and charged.
     let beside = start().await;
-    assert!(told(&beside).contains("two releases of number 2"), "{}", told(&beside));
+    assert!(trouble(&beside).contains("two releases of number 2"), "{}", trouble(&beside));
     let head = copy.head(1).await.unwrap();
     let named = HeadName::new(head.number, &head.chain).text();
     assert_eq!(beside.accept_rollback("home", &named).await.unwrap().replays, 1);
@@ -233,7 +236,7 @@ async fn two_releases_of_one_number_are_noticed_by_tokens_and_by_the_witness() {
     for store in [same_number, Arc::new(copy.copy())] {
         std::fs::copy(&path, &elsewhere).unwrap();
         let beside = witnessed(&text, &store, &clock, &elsewhere).await;
-        assert!(told(&beside).contains("two releases of number 2"), "{}", told(&beside));
+        assert!(trouble(&beside).contains("two releases of number 2"), "{}", trouble(&beside));
     }
 }
 
@@ -458,7 +461,7 @@ async fn a_head_that_is_served_under_a_doubted_clock_is_known_to_the_witness() {
     let service = witnessed(&text, &store, &clock, &path).await;
     assert!(!service.troubles().is_empty());
     assert_eq!(service.central("home").unwrap().answering().served.number, 2);
-    // Whoever puts the older copy back now is noticed.
+    // A rollback to the older copy is noticed now.
     let service = witnessed(&text, &copy, &clock, &path).await;
     assert!(service.troubles().iter().any(|why| why.contains("rollback: ")));
 }

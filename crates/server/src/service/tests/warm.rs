@@ -284,7 +284,7 @@ async fn an_origin_that_the_store_cannot_show_is_counted() {
         ("replays", edited(&model, "/legacy", replayed)),
     ] {
         let (epsilon, lives) = begun(&untrue).await;
-        assert!(lives == 2 && epsilon > honest + 1.0, "{what}: {lives} lives, {epsilon}");
+        assert!(lives == 2 && epsilon > honest + 1.0, "{what}: {lives} generations, {epsilon}");
     }
     // A generation has not begun with what it released itself, or with what a later one did.
     let store = Arc::new(world.store.copy());
@@ -299,8 +299,8 @@ async fn an_origin_that_the_store_cannot_show_is_counted() {
     let plans = ServiceFile::parse(&file(STRONG, "")).unwrap().check().unwrap();
     let mut simulated =
         plans[0].learner.clone().curator(Simulated(SecureNoise::from_system().unwrap()));
-    let mut nobody = simulated.no_sums();
-    simulated.tick(&mut nobody).unwrap();
+    let mut unused = simulated.no_sums();
+    simulated.tick(&mut unused).unwrap();
     let simulated = serde_json::json!(crate::secret::hex(&simulated.legacy().unwrap().save()));
     std::fs::write(&path, edited(&model, "/legacy", simulated)).unwrap();
     let message = refusal(&warm(PERSONS, &path));

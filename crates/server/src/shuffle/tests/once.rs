@@ -181,7 +181,7 @@ async fn a_damaged_row_stops_nothing() {
     assert_eq!(world.server.batches().concat().len(), 2);
 }
 
-/// Whoever has the bytes cannot send them again under another salt or model, before and after their batch has left and the process has ended: the server
+/// A sender who has the bytes cannot send them again under another salt or model, before and after their batch has left and the process has ended: the server
 /// would see one ciphertext several times.
 #[tokio::test]
 async fn sealed_bytes_are_taken_under_one_outer_id_only() {
@@ -227,7 +227,7 @@ async fn a_report_whose_mark_alone_was_stored_is_taken_when_it_comes_again() {
     assert_eq!(world.loop_().waiting(), 1);
 }
 
-/// Whoever has the bytes cannot send them again as a report on a newer model.
+/// A sender who has the bytes cannot send them again as a report on a newer model.
 #[tokio::test]
 async fn the_model_is_bound_to_what_is_sealed() {
     let world = World::new("sum", 2, 2).await;

@@ -168,7 +168,7 @@ async fn two_moves_go_to_one_place_and_what_was_not_checked_is_not_served() {
 }
 
 #[test]
-fn places_are_told_apart_by_all_that_tells_them_apart() {
+fn places_are_distinguished_by_all_their_parts() {
     let name = |url: &str| PostgresStore::name(url).unwrap();
     let all = [
         name("postgres://alice:secret@127.0.0.1/r"),

@@ -324,7 +324,7 @@ async fn a_caller_who_goes_away_does_not_cut_a_transaction() {
     let kept = other.kept_events(life, Place::default(), 1000).await.unwrap();
     let has = |id: u8| kept.iter().any(|(_, event)| event.event == [id; 16]);
     for id in 0..40 {
-        assert_eq!(has(id), has(id + 100), "half of transaction {id}");
+        assert_eq!(has(id), has(id + 100), "part of transaction {id}");
     }
     let people = other.ledger(life, 0, 1).await.unwrap().people;
     assert_eq!(people, (0..40).filter(|id| has(*id)).count() as u64);
@@ -394,7 +394,7 @@ async fn the_clock_and_the_changes_of_the_database_are_heard() {
 
 /// A process that does not know of a new key of the people's hashes would not see counts under it.
 #[tokio::test]
-async fn nobody_is_charged_by_a_process_that_something_new_is_unknown_to() {
+async fn no_person_is_charged_by_a_process_that_something_new_is_unknown_to() {
     let Some(cluster) = cluster() else { return };
     let (old, new, life) = two_on_one(cluster).await;
     old.charge_until("key 2".into());

@@ -69,7 +69,7 @@ impl From<Failure> for Error {
         match failure {
             Failure::Refused(error) => error,
             Failure::Database(error) => database_error(&error),
-            Failure::Changed => Error::store("other transactions were always first: try again"),
+            Failure::Changed => Error::store("transaction conflict: retries exhausted"),
         }
     }
 }

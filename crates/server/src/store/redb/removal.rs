@@ -146,9 +146,9 @@ pub(super) fn remove_garbage(group: &mut Group<'_>, garbage: Garbage) -> Attempt
 
 /// Places of a person's events.
 pub(super) struct Found {
-    /// With a row of their own.
+    /// Events with a row of their own.
     events: Vec<PlaceKey>,
-    /// Of which the id is remembered, with a row or without.
+    /// Events of which the id is remembered, with a row or without.
     ids: BTreeSet<PlaceKey>,
 }
 

@@ -183,7 +183,7 @@ async fn a_full_disk_is_an_error_until_there_is_room() {
     assert!(acknowledged.len() < 170, "the disk was full at times");
     let kept = store.kept_events(life, Place::default(), 1000).await.unwrap();
     let count = |id| kept.iter().filter(|(_, event)| event.event == id).count();
-    assert!(acknowledged.iter().all(|id| count(*id) == 1), "what was acknowledged is there once");
+    assert!(acknowledged.iter().all(|id| count(*id) == 1), "an acknowledged event is there once");
     let before = Snapshot::of(&store).await.unwrap();
     drop(store);
     let after = Snapshot::of(&RedbStore::open(&path).unwrap()).await.unwrap();

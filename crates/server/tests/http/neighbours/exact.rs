@@ -40,7 +40,7 @@ async fn released(visits: &[Visit], most: u32) -> Sums {
     for slot in 0..12 {
         for (number, visit) in visits.iter().enumerate() {
             if visit.slot == slot {
-                let requests = crowd(|member| question(visit, number, member));
+                let requests = crowd(|member| rank_request(visit, number, member));
                 send(&server, "rank/batch", &json!({ "requests": requests })).await;
             }
             if let (Some(reward), true) = (visit.reward, visit.slot + 1 == slot) {
@@ -67,7 +67,7 @@ fn id(visit: usize, member: usize) -> String {
     format!("visit {visit} of {member}")
 }
 
-fn question(visit: &Visit, number: usize, member: usize) -> Value {
+fn rank_request(visit: &Visit, number: usize, member: usize) -> Value {
     json!({
         "event_id": id(number, member), "person": format!("{:?} {member}", visit.person),
         "context": {"device": visit.device}, "defer": visit.defer,

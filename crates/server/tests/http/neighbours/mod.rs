@@ -95,7 +95,7 @@ async fn visits_at_other_times_or_none_change_nothing_that_a_read_key_sees() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn counts_of_questions_in_metrics_are_caught() {
+async fn counts_of_rank_requests_in_metrics_are_caught() {
     let serving = Serving { tight: false, ..planted(planted::rank_count_in_metrics) };
     let base = transcript(&Script::base(), serving).await;
     let none = transcript(&Script { visits: Vec::new(), ..Script::base() }, serving).await;

@@ -84,7 +84,7 @@ pub fn open_until_rewarded(routes: Router, _: Arc<Service>) -> Router {
     }))
 }
 
-/// Says in a header of everybody's answers how many people have used up their visits.
+/// Says in a header of all answers how many people have used up their visits.
 pub fn ledger_in_headers(routes: Router, service: Arc<Service>) -> Router {
     routes.layer(from_fn(move |request: Request, next: Next| {
         let service = Arc::clone(&service);

@@ -1,4 +1,4 @@
-//! A world: everybody else does the same in all of them, and one person differs. All of it over HTTP, by a clock that is moved.
+//! A world: all other people do the same in all of them, and one person differs. All of it over HTTP, by a clock that is moved.
 
 use std::sync::Arc;
 
@@ -191,7 +191,7 @@ pub async fn act(server: &Server, script: &Script, slot: u64) {
             server.reward("never", 1.0).await.expect(404);
             server.post(&server.app_key, "/v1/loops/home/rank", "{").await.expect(400);
             // Another rank request under a used id: refused, whether there is room or not.
-            let other = Some("someone else");
+            let other = Some("another person");
             let refused = ask(server, &id, other, visit.device, visit.age, visit.defer).await;
             assert!([409, 429].contains(&refused.status), "{refused:?}");
         }
