@@ -9,7 +9,7 @@ pub use reticent_loops::time::{Time, date_time};
 
 use crate::failpoint;
 
-/// What tells the time. Nothing in `loops` and `store` asks the system.
+/// Source of the time. Nothing in `loops` and `store` asks the system.
 pub trait Clock: Send + Sync + 'static {
     /// The time of day, which may jump.
     fn now(&self) -> Time;
@@ -77,7 +77,7 @@ impl ManualClock {
         self.steady.fetch_add(milliseconds, Ordering::SeqCst);
     }
 
-    /// Sets the time of day without any time passing, as somebody does who corrects a clock.
+    /// Sets the time of day without any time passing, as an operator does who corrects a clock.
     pub fn jump(&self, now: Time) {
         self.now.store(now, Ordering::SeqCst);
     }

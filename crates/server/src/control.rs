@@ -1,7 +1,7 @@
-//! What an operator asks of a service that runs: the store's file is locked, so that commands are sent to its process over a socket in the folder of the
+//! Commands of an operator to a running service: the store's file is locked, so that commands are sent to its process over a socket in the folder of the
 //! data.
 //!
-//! One line of JSON is a [`Command`], one line a [`Reply`]. The socket has mode 0600: whoever may open it may read the store too.
+//! One line of JSON is a [`Command`], one line a [`Reply`]. The socket has mode 0600: a process that may open it may read the store too.
 
 use std::path::PathBuf;
 
@@ -25,7 +25,7 @@ mod socket;
 #[cfg(unix)]
 pub use socket::Control;
 
-/// What an operator asks for.
+/// Command of an operator.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Command {
@@ -57,7 +57,7 @@ pub enum Command {
         /// The day that it shows, as 2026-01-31.
         date: String,
     },
-    /// What a loop has released, for another one to begin with.
+    /// Asks for the released model of a loop, for another one to begin with.
     Model {
         /// The loop.
         loop_name: String,
@@ -70,11 +70,11 @@ pub enum Command {
         /// A file that does not exist yet, as the process that serves sees it.
         file: PathBuf,
     },
-    /// Which keys of the people's hashes are still needed.
+    /// Asks for the keys of the people's hashes that are still needed.
     PeopleKeys,
     /// Asks for the loops of the store, with all of their generations.
     Loops,
-    /// Which store is served.
+    /// Asks for the identity of the served store.
     Store,
     /// Revoke a key.
     RevokeKey {
@@ -83,7 +83,7 @@ pub enum Command {
     },
 }
 
-/// What became of a command.
+/// Reply to a command.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reply {
@@ -109,7 +109,7 @@ pub enum Reply {
     Loops(Vec<StoredLoop>),
     /// The identity of the store that is served.
     Store(StoreId),
-    /// It was refused, and why.
+    /// The command was refused, for this reason.
     Refused(String),
 }
 
@@ -122,9 +122,9 @@ pub struct KeyLine {
     pub r#loop: Option<String>,
     /// Its roles.
     pub roles: Vec<String>,
-    /// When it was made, in milliseconds since 1970.
+    /// Time of its creation, in milliseconds since 1970.
     pub made: Time,
-    /// When it was revoked.
+    /// Time of its revocation.
     pub revoked: Option<Time>,
 }
 
@@ -152,7 +152,7 @@ pub async fn execute(store: &dyn Store, command: Command, now: Time) -> Result<R
             "a rollback is noticed by a service that runs, which compares the store with its witness and with what clients have seen",
         )),
         Command::AcceptTime { .. } => Err(needs_service(
-            "a clock is doubted by a service that runs, which compares it with what is known",
+            "a clock is doubted by a service that runs, which compares it with the known time",
         )),
         Command::PeopleKeys => Err(needs_service(
             "its own time decides which keys of the people's hashes are outlived",
@@ -212,7 +212,7 @@ pub async fn execute_live(service: &Service, keys: &KeyRing, command: Command) -
             };
             let done = execute(store.as_ref(), other, service.now()).await;
             match (&done, revoked) {
-                // An older copy of the store that is put back must not know the key again.
+                // An older copy of the store, after a rollback, must not know the key again.
                 (Ok(_), Some(id)) => service.witness_revoked(&id).await.and(done),
                 _ => done,
             }

@@ -1,4 +1,4 @@
-//! Where a service's data are: a folder with its keys and, unless there is a database, the store; the witness stands elsewhere.
+//! Places of a service's data: a folder with its keys and, unless there is a database, the store; the witness stands elsewhere.
 
 use std::{
     fmt, fs,
@@ -41,7 +41,7 @@ impl fmt::Debug for DatabaseUrl {
     }
 }
 
-/// Where the data of a service are.
+/// Places of a service's data.
 #[derive(Debug, Clone)]
 pub struct Data {
     /// The folder of the keys and of the control socket, and of the store unless there is a database.
@@ -72,7 +72,7 @@ impl Data {
         }
     }
 
-    /// Whether there is a store; that of a database is made when it is opened.
+    /// True if there is a store; that of a database is made when it is opened.
     pub fn is_store(&self) -> bool {
         self.database.is_some() || self.folder.join(STORE).exists()
     }
@@ -138,12 +138,12 @@ pub(crate) async fn open_seal_key(
     Ok(secret.seal_key())
 }
 
-/// Opens the key of events. A store that has one does not get another: a repeated question would be a second event, and the place of the right file would be taken.
+/// Opens the key of events. A store that has one gets no other: repeated rank requests would be second events, and the right file's place would be taken.
 pub async fn open_events_key(folder: &Path, store: &dyn Store) -> Result<Secret> {
     let path = folder.join("events.key");
     if !path.exists() && store.setting(EVENTS_CHECK.into()).await?.is_some() {
         let remedy = "the file is missing: restore the one that this store was made with, or copy it from the folder of another process of the same database; under another key a \
-                      repeated question would be a second event";
+                      repeated rank request would be a second event";
         return Err(Error::invalid("events.key", path.display(), remedy));
     }
     let check = |secret: &Secret| secret.check_value().to_vec();
@@ -151,7 +151,7 @@ pub async fn open_events_key(folder: &Path, store: &dyn Store) -> Result<Secret>
 }
 
 /// Opens the keys of the people's hashes. A further process of a database does not begin with others, unless an operator says that those of the database are `lost`: then no
-/// process would charge anybody.
+/// process would charge any person.
 pub async fn open_people_keys(
     path: &Path,
     store: &dyn Store,
@@ -180,7 +180,7 @@ pub async fn open_people_keys(
     Ok(PeopleKeys { current, earlier: Vec::new() })
 }
 
-/// Where the keys of the people's hashes of a database are.
+/// Remedy for missing keys of the people's hashes of a database.
 const COPY_PEOPLE_KEYS: &str = "copy it from the folder of another process of the same database, or from its backup. If it is lost, start with --people-key-lost: then people are \
      answered, and loops that count visits learn nothing, on any machine, until nothing counts under the lost keys";
 
@@ -193,7 +193,7 @@ fn check_needed(path: &Path, keys: &PeopleKeys, needed: &[CheckValue]) -> Result
         return Ok(());
     }
     let remedy = format!(
-        "it lacks keys that this database is served with (check values {}), without which no process could charge anybody: {COPY_PEOPLE_KEYS}",
+        "it lacks keys that this database is served with (check values {}), without which no process could charge any person: {COPY_PEOPLE_KEYS}",
         missing.join(", ")
     );
     Err(Error::invalid("people.key", path.display(), remedy))
@@ -282,7 +282,7 @@ mod tests {
         assert!(refused.contains("restore the one") && !key.exists(), "{refused}");
     }
 
-    /// Another process has made its key after this one has looked and before it has told the store.
+    /// Another process has made its key after this one has looked and before it has written to the store.
     #[tokio::test]
     async fn a_key_that_another_process_has_made_first_is_not_made_twice() {
         let folder = tempfile::tempdir().unwrap();

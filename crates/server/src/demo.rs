@@ -1,10 +1,10 @@
 //! A loop with simulated visitors, so that a newcomer sees a private bandit learn within a minute: `reticent-server serve --demo`.
 //!
 //! The visitors' taste is fixed and public: [`TASTE`]. The editor's own choice, which the baseline shows, is always politics. Visitors call the service
-//! as anybody does: their visits are charged to the ledger, beyond ten nothing is learnt from them, and every release has its noise.
+//! as any caller does: their visits are charged to the ledger, beyond ten nothing is learnt from them, and every release has its noise.
 //!
 //! Noise that hides ten visits of a person needs many people: 2000 visits a second come in the first 90 seconds, and then as many as sums that forget
-//! need to stay as they are, for an hour. This takes less than half a core, and some hundred megabytes of remembered events.
+//! need to stay as they are, for an hour. This takes less than 50 % of a core, and some hundred megabytes of remembered events.
 
 use std::{sync::Arc, time::Duration};
 
@@ -29,14 +29,14 @@ pub const FILE: &str = include_str!("demo.toml");
 /// Topics in the editor's order.
 const TOPICS: [&str; 4] = ["politics", "sport", "music", "science"];
 
-/// How likely a visitor is to click a topic, by device.
+/// Probability that a visitor clicks a topic, by device.
 pub const TASTE: [(&str, [f64; 4]); 2] =
     [("phone", [0.15, 0.50, 0.30, 0.10]), ("computer", [0.20, 0.15, 0.20, 0.55])];
 
 /// Steps of the simulation in a second.
 const STEPS: u64 = 10;
 
-/// How long visitors come, in seconds.
+/// Time for which visitors come, in seconds.
 const LASTS: u64 = 3600;
 
 /// Visitors at one time.
@@ -47,7 +47,7 @@ pub fn plans() -> Result<Vec<LoopPlan>> {
     ServiceFile::parse(FILE)?.check()
 }
 
-/// Visits in a second, so many seconds after the beginning.
+/// Visits per second, at this number of seconds after the beginning.
 fn rate(second: u64) -> u64 {
     if second < 90 { 2000 } else { 150 }
 }
@@ -81,7 +81,7 @@ struct Visitor {
     visits_left: u64,
 }
 
-/// Everybody who is present. Their draws are those of a simulation and protect nobody.
+/// Visitors who are present. Their draws are those of a simulation and protect no person.
 pub struct Visitors {
     seed: u64,
     draws: u64,
@@ -116,7 +116,7 @@ impl Visitors {
         }
     }
 
-    /// A visit of somebody who is present; whoever has none left makes room for a newcomer.
+    /// A visit of a visitor who is present; a visitor without visits left makes room for a newcomer.
     fn visit(&mut self) -> Visitor {
         let index = self.below(self.present.len().max(1) as u64) as usize;
         let newcomer = self.newcomer();
@@ -129,7 +129,7 @@ impl Visitors {
         visit
     }
 
-    /// So many visits: questions, then clicks on what was shown.
+    /// Simulates `count` visits: rank requests, then clicks on the shown topics.
     pub async fn come(&mut self, service: &Arc<Service>, count: u64) -> Result<()> {
         let visits: Vec<Visitor> = (0..count).map(|_| self.visit()).collect();
         let hours: Vec<u64> = visits.iter().map(|_| self.below(24)).collect();
@@ -159,7 +159,7 @@ impl Visitors {
     }
 }
 
-/// What the page asks for a visitor.
+/// Rank request of the page for a visitor.
 fn request(visitor: &Visitor, hour: u64) -> Result<RankRequest> {
     let device = TASTE.get(visitor.device).map(|(device, _)| *device);
     let actions = TOPICS.map(|topic| json!({"id": topic, "features": {"topic": topic}}));
@@ -182,7 +182,7 @@ mod tests {
         store::MemoryStore,
     };
 
-    /// What the release after 60 simulated seconds says: the same as 60 seconds of `start`, by a clock that is moved.
+    /// Summary of the release after 60 simulated seconds: the same as 60 seconds of `start`, by a clock that is moved.
     async fn first_minute(seed: u64) -> Summary {
         let clock = Arc::new(ManualClock::at(1_800_000_000_000));
         let service = Service::open(Options {

@@ -14,7 +14,7 @@ pub(crate) use on::{clock_offset, pass};
 #[cfg(not(feature = "failpoints"))]
 pub(crate) fn pass(_: &'static str) {}
 
-/// What the clock is moved by, in milliseconds.
+/// Offset of the clock, in milliseconds.
 #[cfg(not(feature = "failpoints"))]
 pub(crate) fn clock_offset() -> i64 {
     0
@@ -49,10 +49,10 @@ mod on {
         "start: read",
     ];
 
-    /// What happens where.
+    /// A step and its fault.
     struct Point {
         step: String,
-        /// How often it is still passed.
+        /// Number of times that it is still passed.
         left: AtomicU64,
         stops: bool,
     }
@@ -86,7 +86,7 @@ mod on {
         }
     }
 
-    /// What the clock is moved by, in milliseconds.
+    /// Offset of the clock, in milliseconds.
     pub(crate) fn clock_offset() -> i64 {
         static FILE: OnceLock<Option<String>> = OnceLock::new();
         let file = FILE.get_or_init(|| std::env::var("RETICENT_CLOCK_FILE").ok());

@@ -18,7 +18,7 @@
 //! | [`client`] | a device, and the calls of a shuffler |
 //! | [`service`] | all loops of one process with their store: what HTTP calls |
 //! | [`loops`], [`config`] | the crate `reticent-loops`: the file of loops, and pure decisions about a loop's state |
-//! | [`store`] | what is kept, by named transactions: in memory, in redb and in PostgreSQL |
+//! | [`store`] | named transactions on the stored data: in memory, in redb and in PostgreSQL |
 //! | [`commands`] | the program `reticent-server` |
 //! | [`run`], [`data`] | one process with its folder of data |
 //! | [`control`] | commands to a process that runs |

@@ -1,4 +1,4 @@
-//! One process: store, loops, keys, ticks, sockets, until it is told to stop.
+//! One process: store, loops, keys, ticks, sockets, until it is stopped.
 
 use std::{
     future::Future,
@@ -26,40 +26,40 @@ use crate::{
     store::{Store, Witness, WitnessPlace, WitnessRecord},
 };
 
-/// What `reticent-server serve` is told.
+/// Options of `reticent-server serve`.
 pub struct RunOptions {
     /// Checked loops.
     pub plans: Vec<LoopPlan>,
     /// Checked loops whose people's devices add the noise.
     pub device_plans: Vec<DevicePlan>,
-    /// Where the data are.
+    /// Places of the data.
     pub data: Data,
     /// The file of the keys of the people's hashes, the present one first; `people.key` in the folder of the data by default.
     pub people_key: Option<PathBuf>,
-    /// Whether keys of the people's hashes that a database was served with are lost, and it is to be served all the same.
+    /// True if keys of the people's hashes that a database was served with are lost, and it is to be served all the same.
     pub people_key_lost: bool,
     /// The file of the witness.
     pub witness: Option<PathBuf>,
-    /// Whether the witness that this store was served with is lost, and it is to be served all the same.
+    /// True if the witness that this store was served with is lost, and it is to be served all the same.
     pub witness_lost: bool,
-    /// Where to listen.
+    /// Address to listen on.
     pub listen: Listen,
     /// Limits on requests.
     pub requests: Limits,
-    /// What clients may take.
+    /// Limits on clients.
     pub limits: HttpLimits,
-    /// Whether simulated visitors come ([`crate::demo`]).
+    /// True if simulated visitors come ([`crate::demo`]).
     pub visitors: bool,
 }
 
-/// Where a process listens.
+/// Address of a process and its TLS.
 #[derive(Debug, Clone)]
 pub struct Listen {
     /// The address.
     pub address: SocketAddr,
     /// Files for TLS.
     pub tls: Option<Tls>,
-    /// Whether a proxy in front does TLS.
+    /// True if a proxy in front does TLS.
     pub behind_proxy: bool,
 }
 
@@ -78,7 +78,7 @@ impl Listen {
         self.tls.is_some() || self.behind_proxy
     }
 
-    /// How its addresses begin.
+    /// Scheme of its addresses.
     pub fn scheme(&self) -> &'static str {
         if self.tls.is_some() { "https" } else { "http" }
     }
@@ -91,13 +91,13 @@ impl Listen {
     }
 }
 
-/// Refuses a witness that is lost and put back together with the data.
+/// Refuses a witness that would be lost and rolled back together with the data.
 fn check_witness(witness: &Path, data: &Path) -> Result<()> {
     let folder = witness.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new(".")).canonicalize();
     match (folder, data.canonicalize()) {
         (Ok(folder), Ok(data)) if folder.starts_with(&data) => {
-            let remedy = "it would be put back together with an older copy of the data and notice nothing: give a file outside that folder, on another filesystem";
+            let remedy = "it would be rolled back together with the data and show nothing: give a file outside that folder, on another filesystem";
             Err(Error::invalid("witness", witness.display(), remedy))
         }
         _ => Ok(()),
@@ -158,11 +158,11 @@ async fn open_witness(
     Ok(Some((witness, record)))
 }
 
-/// How long a sign is waited for that another process watches the store.
+/// Time for which a sign is waited for that another process watches the store.
 const WATCH: Duration =
     if cfg!(test) { Duration::from_secs(2) } else { LOOK_AGAIN.saturating_mul(3) };
 
-/// Whether another process, now, compares this store with a witness of its own: what that one has seen, a new witness need not have seen.
+/// True if another process, now, compares this store with a witness of its own: it may have seen releases that a new witness has not.
 async fn is_watched(store: &dyn Store) -> Result<bool> {
     let shown = store.setting(WATCHED.into()).await?;
     let end = Instant::now() + WATCH;
@@ -175,7 +175,7 @@ async fn is_watched(store: &dyn Store) -> Result<bool> {
     Ok(false)
 }
 
-/// Serves from a folder of data until `stop`. When it answers, `ready` is told the address and, where visitors are simulated, a new key to sign
+/// Serves from a folder of data until `stop`. When it answers, `ready` gets the address and, where visitors are simulated, a new key to sign
 /// in with.
 pub async fn run(
     options: RunOptions,
@@ -229,7 +229,7 @@ pub async fn run(
     Ok(())
 }
 
-/// How often what other processes did is looked at, if nothing is heard of it.
+/// Interval at which the changes of other processes are read, if no notification of them arrives.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
 /// Takes up keys that other processes have made or revoked, and looks at what else they have done.
@@ -247,7 +247,7 @@ async fn follow_others(store: Arc<dyn Store>, service: Arc<Service>, keys: Arc<K
             last = Instant::now();
         }
         if let Err(error) = looked {
-            tracing::warn!("what other processes did is not known at present: {error}");
+            tracing::warn!("the changes of other processes are not known at present: {error}");
         }
     }
 }
@@ -355,11 +355,11 @@ mod tests {
             options.plans = crate::demo::plans().unwrap();
             options.listen.behind_proxy = behind_proxy;
             options.visitors = true;
-            let (tell, told) = tokio::sync::oneshot::channel();
+            let (sender, receiver) = tokio::sync::oneshot::channel();
             let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-            let ready = |address, key: Option<String>| drop(tell.send((address, key.unwrap())));
+            let ready = |address, key: Option<String>| drop(sender.send((address, key.unwrap())));
             let serving = tokio::spawn(run(options, ready, async move { drop(stopped.await) }));
-            let (address, key) = told.await.unwrap();
+            let (address, key) = receiver.await.unwrap();
             let body = format!("key={key}&next=/");
             let request = format!(
                 "POST /sign-in HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: {}\r\n\r\n{body}",
@@ -405,7 +405,7 @@ mod tests {
         };
         let first = start(Some("first"), false).await.unwrap();
         assert!(!lost(&first).await);
-        // Nobody shows that it watches: a process that was stopped, or a copy of the database that was put back with nobody on it.
+        // No process shows that it watches: it was stopped, or the database is a restored copy without a process on it.
         let refused = start(Some("second"), false).await.err().unwrap().to_string();
         assert!(
             refused.contains("--witness-lost") && refused.contains("while one with a witness runs")

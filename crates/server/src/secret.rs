@@ -1,6 +1,6 @@
 //! The files of keys for keyed hashes of persons and of event ids.
 //!
-//! The key stands outside the store, so that whoever has the store alone cannot try out names; a check value stands inside, so that a store with
+//! The key stands outside the store, so that an attacker with the store alone cannot try out names; a check value stands inside, so that a store with
 //! another key is noticed: counts under another key would begin again at zero.
 
 use std::{fs, io::Write, path::Path};
@@ -28,9 +28,9 @@ pub fn secret_in_file(path: &Path) -> Result<Secret> {
 /// The keys of the people's hashes, in one file: the present one, then earlier ones, one a line.
 #[derive(Debug, Clone)]
 pub struct PeopleKeys {
-    /// What people are counted under.
+    /// Key under which people are counted.
     pub current: Secret,
-    /// Whose counts add up.
+    /// Earlier keys, whose counts add up.
     pub earlier: Vec<Secret>,
 }
 
@@ -85,7 +85,7 @@ impl PeopleKeys {
     }
 }
 
-/// What the file of the people's keys is called in an error.
+/// Name of the file of the people's keys in an error.
 const PEOPLE: &str = "key of the people's hashes";
 
 fn unusable(path: &Path, error: &std::io::Error) -> Error {

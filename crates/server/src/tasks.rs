@@ -6,13 +6,13 @@ use tokio::sync::Semaphore;
 
 use crate::{Error, Result};
 
-/// Tasks under way at the same time, at most. Whoever waits for room keeps their request to themselves: if they go away, nothing of it is left.
+/// Tasks under way at the same time, at most. A caller who waits for room keeps the request: if the caller goes away, nothing of it is left.
 const UNDER_WAY: usize = 2048;
 
 /// Room for tasks whose callers may have gone away.
 pub struct Tasks {
     transactions: Arc<Semaphore>,
-    /// As many as there are processors.
+    /// One permit for each processor.
     computations: Arc<Semaphore>,
 }
 
@@ -27,7 +27,7 @@ impl Default for Tasks {
 }
 
 impl Tasks {
-    /// Carries something out in a task of its own, which a caller who goes away does not end half way. The number of such tasks has a bound, so that
+    /// Carries something out in a task of its own, which continues when its caller goes away. The number of such tasks has a bound, so that
     /// callers who do not wait for a slow store cannot fill the memory.
     pub async fn carry_out<T: Send + 'static>(
         &self,
@@ -42,7 +42,7 @@ impl Tasks {
         task.await.map_err(|_| Error::store("a transaction failed by a fault of the program"))?
     }
 
-    /// Computes something that takes long on a thread that answers no requests, when there is room. A caller who goes away meanwhile makes no room for
+    /// Computes something that takes long on a thread that answers no requests, when there is room. A caller who goes away before its end makes no room for
     /// another one.
     pub async fn compute<T: Send + 'static>(
         &self,

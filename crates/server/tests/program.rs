@@ -158,7 +158,7 @@ fn help_shows_an_example_everywhere() {
     }
 }
 
-/// Both may run on one machine without being told where to listen.
+/// Both may run on one machine without being given an address.
 #[test]
 fn a_service_and_a_shuffler_listen_on_ports_of_their_own() {
     for (command, port) in [("serve", "127.0.0.1:8080"), ("shuffle", "127.0.0.1:8090")] {
@@ -223,7 +223,7 @@ fn what_is_probably_not_meant_is_warned_of() {
     );
 }
 
-/// What is printed is never better than the truth, and the same everywhere.
+/// Printed figures are never better than the truth, and the same everywhere.
 #[test]
 fn a_check_rounds_as_the_certificate_does() {
     let config = file("round.toml", LOOPS);
@@ -269,7 +269,7 @@ impl Running {
             line.clear();
             assert!(errors.read_line(&mut line).unwrap() > 0, "it ended before it served");
         }
-        // What is written later must have a reader.
+        // A later writer must have a reader.
         std::thread::spawn(move || std::io::copy(&mut errors, &mut std::io::sink()));
         Running(child)
     }
@@ -289,7 +289,7 @@ impl Drop for Running {
     }
 }
 
-/// What a file will do to the store of a service that runs, and to that of one that does not: nothing is changed by the question.
+/// Effect of a file on the store of a service that runs, and on that of one that does not: the check changes nothing.
 #[test]
 #[cfg(unix)]
 fn a_check_with_data_says_what_begins_anew() {
@@ -310,10 +310,10 @@ fn a_check_with_data_says_what_begins_anew() {
     let service = Running::start(config, &data);
     let expect = || {
         assert!(said(config).contains("loop home continues its generation: epsilon stays 1.00"));
-        let told = said(changed);
+        let notice = said(changed);
         let anew = "loop home begins a new generation and learns anew (changed: privacy): epsilon of all its generations 1.00 before, 2.00 after";
-        assert!(told.contains(anew), "{told}");
-        assert!(told.contains("loop search continues its generation"), "{told}");
+        assert!(notice.contains(anew), "{notice}");
+        assert!(notice.contains("loop search continues its generation"), "{notice}");
     };
     expect();
     assert_eq!(service.stop(), Some(0));
@@ -371,7 +371,7 @@ fn an_operator_looks_after_a_service_while_it_runs_and_while_it_does_not() {
     refused(&device, &["role = device", "give some of decide"]);
     assert_eq!(service.stop(), Some(0));
     text(&["store", "backup", "--data", &data, "--to", &second]);
-    // What the store knows is told without a service; for the rest the reason is that none runs.
+    // The stored model is written without a service; for the rest the reason is that none runs.
     let stopped = place("stopped.json");
     text(&["store", "model", "--data", &data, "--loop", "home", "--to", &stopped]);
     assert!(std::fs::read_to_string(&stopped).unwrap().contains("reticent model 1"));
@@ -413,7 +413,7 @@ fn an_operator_looks_after_a_service_while_it_runs_and_while_it_does_not() {
 /// As a unit with `Type=notify` is started: by a path, and by a name without a file.
 #[test]
 #[cfg(target_os = "linux")]
-fn systemd_is_told_when_the_service_answers_and_when_it_stops() {
+fn systemd_is_notified_when_the_service_answers_and_when_it_stops() {
     use std::os::{
         linux::net::SocketAddrExt,
         unix::net::{SocketAddr, UnixDatagram},
@@ -431,7 +431,7 @@ fn systemd_is_told_when_the_service_answers_and_when_it_stops() {
         (UnixDatagram::bind_addr(&abstract_name).unwrap(), format!("@{name}")),
     ] {
         socket.set_read_timeout(Some(std::time::Duration::from_secs(60))).unwrap();
-        let told = || {
+        let notice = || {
             let mut bytes = [0; 64];
             let length = socket.recv(&mut bytes).unwrap();
             String::from_utf8_lossy(&bytes[..length]).to_string()
@@ -440,9 +440,9 @@ fn systemd_is_told_when_the_service_answers_and_when_it_stops() {
         command.args(["serve", "--config", &config, "--listen", "127.0.0.1:0", "--data"]);
         let command = command.arg(&data).env("NOTIFY_SOCKET", named).stderr(Stdio::null());
         let service = Running(command.stdout(Stdio::null()).spawn().unwrap());
-        assert_eq!(told(), "READY=1");
+        assert_eq!(notice(), "READY=1");
         assert_eq!(service.stop(), Some(0));
-        assert_eq!(told(), "STOPPING=1");
+        assert_eq!(notice(), "STOPPING=1");
     }
     std::fs::remove_dir_all(&folder).unwrap();
 }

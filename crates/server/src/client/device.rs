@@ -1,4 +1,4 @@
-//! A person's half over HTTP: fetch, choose, report once.
+//! A device over HTTP: fetch, choose, report once.
 //!
 //! A report is counted and its bytes are stored before they are first sent; what could not be sent is sent again as the same bytes. Where they are stored is
 //! the caller's business: [`Pending`] holds everything that has to be.
@@ -12,15 +12,15 @@ use reticent_device::{Choice, Ledger, Limits, ProtocolPlan, sealed::SealedDevice
 use super::{Body, Endpoint};
 use crate::{Error, Result};
 
-/// A person's half that takes part in a loop.
+/// A device that takes part in a loop.
 pub struct Device {
     server: Endpoint,
     name: String,
     ledger: Option<Ledger>,
-    half: Half,
+    kind: Kind,
 }
 
-enum Half {
+enum Kind {
     /// Reports go to the server.
     Local(Box<device::Device<SecureNoise>>),
     /// Reports go to a shuffler.
@@ -30,14 +30,14 @@ enum Half {
 /// A report that is counted and not acknowledged yet.
 #[derive(Debug, Clone)]
 pub struct Pending {
-    /// What the installation has reported, this report included: to be stored before it is sent, and given to the next half.
+    /// Ledger of the installation's reports, this report included: to be stored before it is sent, and given to the next device.
     pub ledger: Vec<u8>,
     /// The bytes, which are sent again as they are.
     pub body: Body,
 }
 
 impl Device {
-    /// Takes part in a loop whose reports go to the server, within the limits that [`Limits::of`] gives. `ledger` is what the last half of this
+    /// Takes part in a loop whose reports go to the server, within the limits that [`Limits::of`] gives. `ledger` is what the last device of this
     /// installation stored for this service and loop.
     pub async fn join(
         server: Endpoint,
@@ -60,7 +60,7 @@ impl Device {
         let protocol: ProtocolPlan = wire::from_json(protocol)?;
         let noise = SecureNoise::from_system()?;
         let device = device::Device::new(protocol, limits, level, noise)?;
-        Device::begin(server, name, ledger, Half::Local(device.into())).await
+        Device::begin(server, name, ledger, Kind::Local(device.into())).await
     }
 
     /// Takes part in a loop with a shuffler, within the limits that [`Limits::of`] gives.
@@ -73,7 +73,7 @@ impl Device {
         Device::join_through_within(server, shuffler, Limits::of(name), ledger).await
     }
 
-    /// The same within the person's own limits, which name the loop. They hold for those who see batches only, of whose people half are honest: the
+    /// The same within the person's own limits, which name the loop. They hold for parties that see batches only, of whose people half are honest: the
     /// noise must be what this device's own accountant asks for, whatever the server claims.
     pub async fn join_through_within(
         server: Endpoint,
@@ -92,19 +92,19 @@ impl Device {
         let (own, mixed) = (server.get(&path).await?, shuffler.get(&path).await?);
         let noise = SecureNoise::from_system()?;
         let device = SealedDevice::new(&plan, [&own, &mixed], limits, noise)?;
-        let half = Half::Mixed { device: device.into(), shuffler };
-        Device::begin(server, name, ledger, half).await
+        let kind = Kind::Mixed { device: device.into(), shuffler };
+        Device::begin(server, name, ledger, kind).await
     }
 
-    /// With the count that this installation stored last, and the newest model.
+    /// Begins with the count that this installation stored last, and the newest model.
     async fn begin(
         server: Endpoint,
         name: String,
         ledger: Option<&[u8]>,
-        half: Half,
+        kind: Kind,
     ) -> Result<Self> {
         let ledger = ledger.map(Ledger::load).transpose()?;
-        let mut joined = Device { server, name, ledger, half };
+        let mut joined = Device { server, name, ledger, kind };
         joined.left()?;
         joined.refresh().await?;
         Ok(joined)
@@ -115,27 +115,27 @@ impl Device {
         let model = self.server.get(&format!("/v1/loops/{}/model", self.name)).await?;
         let model: Model = wire::from_json(model)?;
         let number = model.sequence();
-        match &mut self.half {
-            Half::Local(device) => device.set_model(model)?,
-            Half::Mixed { device, .. } => device.set_model(model)?,
+        match &mut self.kind {
+            Kind::Local(device) => device.set_model(model)?,
+            Kind::Mixed { device, .. } => device.set_model(model)?,
         }
         Ok(number)
     }
 
-    /// Which of the actions to take. Nothing leaves the device.
+    /// Chooses one of the actions. Nothing leaves the device.
     pub fn choose(&mut self, context: &Value, actions: &[Value]) -> Result<Choice> {
-        Ok(match &mut self.half {
-            Half::Local(device) => device.choose(context, actions)?,
-            Half::Mixed { device, .. } => device.choose(context, actions)?,
+        Ok(match &mut self.kind {
+            Kind::Local(device) => device.choose(context, actions)?,
+            Kind::Mixed { device, .. } => device.choose(context, actions)?,
         })
     }
 
     /// Reports that this installation may still make in this period.
     pub fn left(&self) -> Result<u64> {
         let (stored, seconds) = (self.ledger.as_ref(), now());
-        let ledger = match &self.half {
-            Half::Local(device) => stored_at(stored, device.protocol(), seconds)?,
-            Half::Mixed { device, .. } => device.ledger(stored, seconds)?,
+        let ledger = match &self.kind {
+            Kind::Local(device) => stored_at(stored, device.protocol(), seconds)?,
+            Kind::Mixed { device, .. } => device.ledger(stored, seconds)?,
         };
         Ok(ledger.left())
     }
@@ -143,13 +143,13 @@ impl Device {
     /// The report of a choice and its reward. It is counted now, whether it will be sent or not.
     pub fn report(&mut self, choice: &Choice, reward: f64) -> Result<Pending> {
         let (stored, seconds) = (self.ledger.as_ref(), now());
-        let (body, counted) = match &mut self.half {
-            Half::Local(device) => {
+        let (body, counted) = match &mut self.kind {
+            Kind::Local(device) => {
                 let ledger = stored_at(stored, device.protocol(), seconds)?;
                 let (report, counted) = device.report(&ledger, seconds, choice, reward)?;
                 (Body::Json(wire::to_json(&report).into_bytes()), counted)
             }
-            Half::Mixed { device, .. } => {
+            Kind::Mixed { device, .. } => {
                 let (sealed, counted) = device.report(stored, seconds, choice, reward)?;
                 (Body::Bytes(sealed), counted)
             }
@@ -161,9 +161,9 @@ impl Device {
 
     /// Sends a report; it is stored elsewhere when this is done. After an error that may pass the same report may be sent again.
     pub async fn send(&self, report: &Pending) -> Result<()> {
-        let to = match &self.half {
-            Half::Local(_) => &self.server,
-            Half::Mixed { shuffler, .. } => shuffler,
+        let to = match &self.kind {
+            Kind::Local(_) => &self.server,
+            Kind::Mixed { shuffler, .. } => shuffler,
         };
         let path = format!("/v1/loops/{}/reports", self.name);
         to.post(&path, report.body.clone()).await.map(drop)

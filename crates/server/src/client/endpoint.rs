@@ -26,7 +26,7 @@ const MOST_ANSWER: usize = 64 << 20;
 /// Time for one call.
 const CALL_TIME: Duration = Duration::from_secs(30);
 
-/// What is sent.
+/// Body of a request.
 #[derive(Debug, Clone)]
 pub enum Body {
     /// JSON.
@@ -45,7 +45,7 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Whether this is the same host and port.
+    /// True if this is the same host and port.
     pub fn is_at(&self, other: &Endpoint) -> bool {
         (&self.host, self.port) == (&other.host, other.port)
     }
@@ -61,9 +61,7 @@ impl Endpoint {
             Some("https") => true,
             Some("http") if ["127.0.0.1", "localhost", "[::1]"].contains(&host.as_str()) => false,
             Some("http") => {
-                return Err(bad(
-                    "what is sent would cross the network in the clear: give https://",
-                ));
+                return Err(bad("the body would cross the network in the clear: give https://"));
             }
             _ => return Err(bad("give http://HOST:PORT or https://HOST:PORT")),
         };
@@ -81,7 +79,7 @@ impl Endpoint {
         Ok(Endpoint { host, port, key, tls })
     }
 
-    /// What stands at a path.
+    /// Body of the answer at a path.
     pub async fn get(&self, path: &str) -> Result<Vec<u8>> {
         self.call(Method::GET, path, None, CALL_TIME).await
     }

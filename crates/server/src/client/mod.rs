@@ -3,7 +3,7 @@
 //! | file | what it is |
 //! | --- | --- |
 //! | `endpoint` | one HTTP call at a time, with or without TLS |
-//! | `device` | a person's half over HTTP: fetch, choose, report once |
+//! | `device` | a device over HTTP: fetch, choose, report once |
 
 mod device;
 mod endpoint;

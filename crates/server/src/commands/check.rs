@@ -26,7 +26,7 @@ struct Checked {
     outlook: Option<LoopOutlook>,
     storage: StorageOutlook,
     tick_milliseconds: u64,
-    /// Of the vector that is learnt on: those of the features, and a constant of the hold-out's where there is one.
+    /// Coordinates of the vector that is learnt on: those of the features, and a constant of the hold-out's where there is one.
     coordinates: usize,
     features: Vec<String>,
 }
@@ -117,7 +117,7 @@ fn describe(checked: &AllChecked) -> String {
         let _ = writeln!(text, "  {sentence}");
         let _ = writeln!(
             text,
-            "  somebody who would guess right half of the time guesses right at best {} of the time",
+            "  An attacker's coin-flip guess improves to at most {}.",
             percent(*best_guess)
         );
         for condition in &certificate.conditions {

@@ -21,7 +21,7 @@ pub(super) struct TlsArguments {
     /// address that the proxy names in X-Forwarded-For.
     #[arg(long)]
     behind_proxy: bool,
-    /// Connections that one address may have open at a time, whoever it is: 512 for other machines by default, without a limit for this one and with --behind-proxy.
+    /// Connections that one address may have open at a time: 512 for other machines by default, without a limit for this one and with --behind-proxy.
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
     connections_per_address: Option<u32>,
 }

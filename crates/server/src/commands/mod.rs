@@ -38,7 +38,7 @@ use clap::{Parser, Subcommand};
 
 use self::error::Error;
 
-/// Private decisions over HTTP, each beside a certificate of what is promised to the people they are learnt from.
+/// Private decisions over HTTP, each beside a certificate of the guarantee to the people they are learnt from.
 #[derive(Parser)]
 #[command(name = "reticent-server", version, propagate_version = true)]
 #[command(arg_required_else_help = true, after_help = "Example: reticent-server serve --demo")]

@@ -1,15 +1,15 @@
-//! What systemd is told about a process that it started with `Type=notify`: that it answers, and that it stops.
+//! Notifications to systemd about a process that it started with `Type=notify`: that it answers, and that it stops.
 
 /// Tells systemd, if it started this process. That it does not listen is no reason to stop.
 #[cfg(unix)]
 pub(super) fn tell_systemd(state: &str) {
     let Some(name) = std::env::var_os("NOTIFY_SOCKET") else { return };
-    let told = address(&name).and_then(|address| {
+    let sent = address(&name).and_then(|address| {
         let socket = std::os::unix::net::UnixDatagram::unbound()?;
         socket.send_to_addr(state.as_bytes(), &address)
     });
-    if let Err(error) = told {
-        say!("warning: systemd was not told {state}: {error}");
+    if let Err(error) = sent {
+        say!("warning: systemd was not notified of {state}: {error}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Where a service keeps its data, as several commands are told it.
+//! Place of a service's data, an option of several commands.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use super::error::Error;
 use crate::data::{Data, DatabaseUrl};
 use clap::Args;
 
-/// Where a service keeps its data.
+/// Place of a service's data.
 #[derive(Args, Clone)]
 pub struct Place {
     /// The folder that the service keeps its data in.

@@ -26,7 +26,7 @@ use crate::{
     run::RunOptions,
 };
 
-/// Serves loops over HTTP until it is told to stop: decisions, rewards, releases by the clock, certificates.
+/// Serves loops over HTTP until it is stopped: decisions, rewards, releases by the clock, certificates.
 #[derive(Args)]
 #[command(after_help = "Example: reticent-server serve --config loops.toml --data data")]
 pub struct Arguments {
@@ -37,10 +37,10 @@ pub struct Arguments {
     #[arg(long, required_unless_present_any = ["demo", "check"])]
     data: Option<PathBuf>,
     /// A PostgreSQL database in place of the store in the folder, for several machines: postgres://user@host/database. RETICENT_DATABASE is
-    /// read if this is not given, since others on the machine may see what is typed here.
+    /// read if this is not given, since others on the machine may see the arguments of a command.
     #[arg(long, value_name = "URL")]
     database: Option<String>,
-    /// Where to listen. Other addresses than those of this machine need TLS or --behind-proxy.
+    /// Address to listen on. Other addresses than those of this machine need TLS or --behind-proxy.
     #[arg(long, default_value = "127.0.0.1:8080", value_parser = parse_listen)]
     listen: SocketAddr,
     #[command(flatten)]
@@ -60,7 +60,7 @@ pub struct Arguments {
     #[arg(long)]
     people_key_lost: bool,
     /// Check the files and print every loop's certificate and outlook; serve nothing. With --data, say for each loop whether the files continue the generation that the store has or
-    /// begin another one, and epsilon before and after; a service may run there meanwhile.
+    /// begin another one, and epsilon before and after; a service may run there at the same time.
     #[arg(long)]
     check: bool,
     /// Serve a loop with simulated visitors.
@@ -87,7 +87,7 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
     let mut warnings: Vec<String> =
         curated.chain(devices).flat_map(|(params, name)| params.warnings(name)).collect();
     if arguments.demo {
-        // Its file is the program's own: whoever looks at the demonstration cannot change it.
+        // Its file is the program's own: a viewer of the demonstration cannot change it.
         warnings.clear();
     }
     let limits = arguments.tls.limits(HttpLimits::of(&limited));

@@ -18,7 +18,7 @@ use crate::{
 };
 use clap::Args;
 
-/// Mixes reports of devices for the loops of a file with trust = "shuffler", and forwards them in batches to their server. Somebody else than the
+/// Mixes reports of devices for the loops of a file with trust = "shuffler", and forwards them in batches to their server. Another operator than the
 /// operator of the server should run it.
 #[derive(Args)]
 #[command(
@@ -40,14 +40,14 @@ pub struct Arguments {
     /// The certificates that the server's is trusted by, as PEM.
     #[arg(long, value_name = "PEM")]
     server_roots: Option<PathBuf>,
-    /// Where devices report. Other addresses than those of this machine need TLS or --behind-proxy.
+    /// Address on which devices report. Other addresses than those of this machine need TLS or --behind-proxy.
     #[arg(long, default_value = "127.0.0.1:8090", value_parser = parse_listen)]
     listen: SocketAddr,
     #[command(flatten)]
     tls: TlsArguments,
 }
 
-/// Shuffles until it is told to stop.
+/// Shuffles until it is stopped.
 pub fn run(arguments: Arguments) -> Result<Report, Error> {
     let plans = ServiceFile::parse(&read(&arguments.config)?).and_then(|file| file.check_devices());
     let plans = plans.map_err(|error| Error::Malformed {

@@ -40,7 +40,7 @@ enum Action {
         /// The head that the service named when it stopped releasing.
         #[arg(long, value_name = "NUMBER.HASH")]
         head: String,
-        /// Accepts the new epsilon without a question: for scripts.
+        /// Accepts the new epsilon without asking: for scripts.
         #[arg(long)]
         yes: bool,
     },
@@ -61,7 +61,7 @@ enum Action {
         #[arg(long, value_name = "FILE")]
         to: PathBuf,
     },
-    /// Moves everything from one store to another: releases, visits, open events, keys, settings. The source ends: two living copies would each
+    /// Moves everything from one store to another: releases, visits, open events, keys, settings. The source ends: two served copies would each
     /// release the same people.
     #[command(
         after_help = "Example: reticent-server store copy --from data --to postgres://reticent@localhost/reticent"
@@ -143,7 +143,7 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
         }
         Action::AcceptTime { place, date } => match ask(place, Command::AcceptTime { date })? {
             Reply::TimeAccepted(time) => {
-                let text = format!("releases go on; the time is {}", date_time(time));
+                let text = format!("Releases resumed. The time is {}.", date_time(time));
                 Ok(Report::new(text, &json!({ "time": time })))
             }
             reply => Err(unexpected(reply)),
@@ -154,7 +154,7 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
             match ask(place, Command::Backup { file })? {
                 Reply::BackedUp => {
                     let text = format!("the copy is in {}", to.display());
-                    let note = "keep people.key, events.key and seal.key too, apart from the copy: without them nobody is recognised, and reports that are sealed cannot be opened";
+                    let note = "keep people.key, events.key and seal.key too, apart from the copy: without them no person is recognised, and reports that are sealed cannot be opened";
                     Ok(Report::new(text, &json!({ "backup": to })).note([note.to_string()]))
                 }
                 reply => Err(unexpected(reply)),
@@ -198,7 +198,7 @@ fn location(option: &'static str, text: &str) -> Result<Location, Error> {
         _ => {
             let remedy = "this variable of the environment holds no address of a database: set it to postgres://user@host/database";
             let is_name = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-            // What is no name may be an address with a password.
+            // Text that is no name may be an address with a password.
             let shown = if is_name { text } else { "env:..." };
             Err(crate::Error::invalid(option, shown, remedy).into())
         }
@@ -237,11 +237,11 @@ fn confirm(
     }
 }
 
-fn ask(place: Place, question: Command) -> Result<Reply, Error> {
-    Ok(runtime()?.block_on(command(&place.data()?, question, SystemClock::default().now()))?)
+fn ask(place: Place, request: Command) -> Result<Reply, Error> {
+    Ok(runtime()?.block_on(command(&place.data()?, request, SystemClock::default().now()))?)
 }
 
-/// What is said when a service answers something else.
+/// Error for an unexpected reply of a service.
 pub(super) fn unexpected(reply: Reply) -> Error {
     let why = match reply {
         Reply::Refused(why) => why,
@@ -268,7 +268,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rollback_is_accepted_by_a_person_who_was_told_its_cost() {
+    fn a_rollback_is_accepted_by_a_person_who_knows_its_cost() {
         let cost = RollbackCost { before: 4.0, after: 5.93 };
         let refused = |is_terminal, input: &str| {
             confirm("home", cost, is_terminal, input.as_bytes())
@@ -277,13 +277,13 @@ mod tests {
         };
         assert_eq!(refused(true, "yes\n"), None);
         for (is_terminal, input) in [(true, "\n"), (true, ""), (true, "y\n"), (false, "yes\n")] {
-            let told = refused(is_terminal, input).unwrap();
+            let message = refused(is_terminal, input).unwrap();
             for words in [
                 "epsilon of loop home rises from 4.00 to 5.93 for good",
                 "restore the newer copy",
                 "--yes",
             ] {
-                assert!(told.contains(words), "{words}: {told}");
+                assert!(message.contains(words), "{words}: {message}");
             }
         }
     }

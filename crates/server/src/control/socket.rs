@@ -27,10 +27,10 @@ const LONGEST_REPLY: u64 = 1 << 28;
 /// Time for a command to come.
 const TIME: Duration = Duration::from_secs(10);
 
-/// Time for a reply to come: a large store is copied meanwhile.
+/// Time for a reply to come: a command may copy a large store.
 const REPLY_TIME: Duration = Duration::from_secs(600);
 
-/// Where the socket of a folder of data is.
+/// Path of the socket of a folder of data.
 fn place(folder: &Path) -> PathBuf {
     folder.join("control.sock")
 }
@@ -187,20 +187,22 @@ mod tests {
             };
             super::super::command(&data, Command::ListKeys, 0).await.map(|_| ())
         };
-        let told = |done: Result<()>| done.unwrap_err().to_string();
-        assert!(told(list(folder.path(), &url).await).contains("no store in it"));
+        let refusal = |done: Result<()>| done.unwrap_err().to_string();
+        assert!(refusal(list(folder.path(), &url).await).contains("no store in it"));
         assert_eq!(PostgresStore::identity(&url).await.unwrap(), None, "nothing was made");
         let store = Arc::new(PostgresStore::open(&url).await.unwrap());
         list(folder.path(), &url).await.unwrap();
         let nowhere = folder.path().join("mistyped");
-        assert!(told(list(&nowhere, &url).await).contains("no such folder") && !nowhere.exists());
+        assert!(
+            refusal(list(&nowhere, &url).await).contains("no such folder") && !nowhere.exists()
+        );
         let keys = Arc::new(KeyRing::open(store.as_ref()).await.unwrap());
         let control = Control::open(folder.path(), service(store).await, keys).unwrap();
         list(folder.path(), &url).await.unwrap();
         let other = cluster.empty();
-        assert!(told(list(folder.path(), &other).await).contains("another store"));
+        assert!(refusal(list(folder.path(), &other).await).contains("another store"));
         PostgresStore::open(&other).await.unwrap();
-        assert!(told(list(folder.path(), &other).await).contains("another store"));
+        assert!(refusal(list(folder.path(), &other).await).contains("another store"));
         drop(control);
     }
 

@@ -16,9 +16,9 @@ use std::{
 /// Connections that one address may have open at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PerAddress {
-    /// This many for each address of other machines. Those of this machine have no limit: a proxy may stand there without being declared.
+    /// This number for each address of other machines. Those of this machine have no limit: a proxy may stand there without being declared.
     Others(usize),
-    /// This many for each address, this machine and proxies included.
+    /// This number for each address, this machine and proxies included.
     Every(usize),
     /// No limit: a declared proxy makes all connections, and limits its own clients.
     BehindProxy,
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_has_so_many_connections_and_others_are_not_touched() {
+    fn an_address_has_a_limit_of_connections_and_others_are_not_touched() {
         let addresses = Addresses::new(PerAddress::Others(2));
         let one = address("192.0.2.1");
         let first = addresses.open(one).unwrap();
@@ -161,7 +161,7 @@ mod tests {
         assert_eq!(opened(PerAddress::Others(2), "127.0.0.1"), 50, "an undeclared one, here");
         assert_eq!(opened(PerAddress::Others(2), "::1"), 50);
         assert_eq!(opened(PerAddress::BehindProxy, "192.0.2.1"), 50, "a declared one, elsewhere");
-        assert_eq!(opened(PerAddress::Every(2), "127.0.0.1"), 2, "what was asked for holds");
+        assert_eq!(opened(PerAddress::Every(2), "127.0.0.1"), 2, "the given limit holds");
         assert_eq!(PerAddress::default(), PerAddress::Others(512));
     }
 }

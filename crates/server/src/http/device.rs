@@ -107,7 +107,7 @@ pub(super) struct ReportResult {
     /// `taken` or `duplicate`.
     #[serde(skip_serializing_if = "Option::is_none")]
     outcome: Option<Taken>,
-    /// Why it was not taken.
+    /// Reason why it was not taken.
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<Problem>,
 }
@@ -162,7 +162,7 @@ async fn any_origin(request: Request, next: Next) -> Response {
     response
 }
 
-/// Answers the question of a browser before a page of another origin calls.
+/// Answers the preflight request of a browser before a page of another origin calls.
 async fn preflight() -> Response {
     let mut headers = HeaderMap::new();
     for (name, value) in [
@@ -175,7 +175,7 @@ async fn preflight() -> Response {
     (StatusCode::NO_CONTENT, headers).into_response()
 }
 
-/// Everything public that a person's half on a device is made from.
+/// Public parameters of a device.
 #[cfg_attr(test, utoipa::path(get, path = "/v1/loops/{loop}/protocol", tag = "devices", security(("key" = [])),
     params(("loop" = String, Path, description = "The loop")),
     responses((status = 200, description = "The protocol", body = Object), super::openapi::Problems)))]
@@ -223,10 +223,10 @@ pub(super) async fn report(
     Ok(Json(ReportAnswer { outcome }))
 }
 
-/// Many reports in one transaction. What is wrong with one of them does not touch the others.
+/// Many reports in one transaction. A mistake in one of them does not touch the others.
 #[cfg_attr(test, utoipa::path(post, path = "/v1/loops/{loop}/reports/batch", tag = "devices", security(("key" = [])),
     params(("loop" = String, Path, description = "The loop")), request_body = ReportBatch,
-    responses((status = 200, description = "What became of each", body = ReportBatchAnswer), super::openapi::Problems)))]
+    responses((status = 200, description = "Outcome of each", body = ReportBatchAnswer), super::openapi::Problems)))]
 pub(super) async fn report_batch(
     State(app): State<App>,
     Extension(AtDevice(loop_)): Extension<AtDevice>,
@@ -312,7 +312,7 @@ fn no_shuffler() -> Problem {
         .with_remedy("its devices report to this server one by one")
 }
 
-/// Why a message of a device or a shuffler was not taken. What core says about it holds nothing but what the sender wrote.
+/// Reason why a message of a device or a shuffler was not taken. Core's message about it holds nothing but what the sender wrote.
 pub(crate) fn message_problem(error: Error) -> Problem {
     match error {
         Error::Core(error) => Problem::new(StatusCode::UNPROCESSABLE_ENTITY, error.to_string())

@@ -23,7 +23,7 @@ pub(super) struct Flags {
     pub ready: bool,
     /// True if the store can be read.
     pub readable: bool,
-    /// True if the store takes what requests write.
+    /// True if the store takes the writes of requests.
     pub writable: bool,
 }
 
@@ -42,7 +42,7 @@ struct Ticking {
     name: String,
     /// Milliseconds between two releases.
     tick: Time,
-    /// When the last release was made.
+    /// Time of the last release.
     released: Time,
     halted: bool,
     failing: bool,
@@ -99,7 +99,7 @@ impl Collector for Gauges {
         let of_service = [
             ("ready", "1 if /readyz answers 200", self.flags.ready),
             ("store_readable", "1 if the store can be read", self.flags.readable),
-            ("store_writable", "1 if the store takes what requests write", self.flags.writable),
+            ("store_writable", "1 if the store takes the writes of requests", self.flags.writable),
             (
                 "clock_doubted",
                 "1 if the clock is not believed, so that nothing is closed or released",
@@ -119,7 +119,7 @@ impl Collector for Gauges {
         let flag = |holds: bool| Some(f64::from(u8::from(holds)));
         let help = "Time between two releases or models";
         self.of_loops(&mut encoder, ("tick", unit, help), |loop_| Some(seconds(loop_.tick)))?;
-        let help = "When the last release or model was made, or before the first the service was started, in seconds since 1970";
+        let help = "Time of the last release or model, or of the start of the service before the first, in seconds since 1970";
         self.of_loops(&mut encoder, ("released_timestamp", unit, help), |loop_| {
             Some(seconds(loop_.released))
         })?;

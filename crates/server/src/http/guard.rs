@@ -1,4 +1,4 @@
-//! Before a call: who asks, for which loop, how often. After it: the head of the loop, and how long it took.
+//! Checks before a call: the key, its loop and its rates. After it: the head of the loop, and the duration.
 
 use std::{sync::Arc, time::Instant};
 
@@ -44,7 +44,7 @@ impl Call {
     }
 }
 
-/// Whose fields and errors a call has.
+/// Form of the fields and errors of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Style {
     Native,
@@ -52,7 +52,7 @@ pub(super) enum Style {
 }
 
 impl Style {
-    /// That of an address.
+    /// Style of an address.
     pub(super) fn of_path(path: &str) -> Self {
         match path.starts_with("/personalizer/") {
             true => Style::Personalizer,

@@ -22,8 +22,8 @@ pub(super) struct Readiness {
     troubles: Vec<String>,
 }
 
-/// The process lives.
-#[cfg_attr(test, utoipa::path(get, path = "/healthz", tag = "operation", responses((status = 200, description = "The process lives", body = str, content_type = "text/plain"))))]
+/// The process runs.
+#[cfg_attr(test, utoipa::path(get, path = "/healthz", tag = "operation", responses((status = 200, description = "The process runs", body = str, content_type = "text/plain"))))]
 pub(super) async fn healthz() -> &'static str {
     "ok\n"
 }
@@ -54,9 +54,9 @@ fn answer(troubles: Vec<String>) -> Response {
 
 /// Troubles of the service.
 struct Health {
-    /// Why something is not as it should be, refusals included.
+    /// Reasons why something is not as it should be, refusals included.
     troubles: Vec<String>,
-    /// Why requests are refused.
+    /// Reasons why requests are refused.
     refusals: Vec<String>,
     flags: Flags,
 }

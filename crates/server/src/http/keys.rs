@@ -36,7 +36,7 @@ const AT_A_TIME: usize = 2;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// Ask which action to take.
+    /// Send rank requests.
     Decide,
     /// Send rewards.
     Reward,
@@ -44,7 +44,7 @@ pub enum Role {
     Device,
     /// Send batches of reports.
     Shuffle,
-    /// See what is released.
+    /// See released figures.
     Read,
     /// Everything, in all loops.
     Admin,
@@ -106,7 +106,7 @@ impl Grant {
     }
 }
 
-/// A key in use, with what is left of its rates.
+/// A key in use, with the rest of its rates.
 pub(super) struct Entry {
     pub(super) grant: Grant,
     hash: Digest,
@@ -128,7 +128,7 @@ impl KeyRing {
         Ok(ring)
     }
 
-    /// Reads the keys again after a change. A key that stays keeps what is left of its rates.
+    /// Reads the keys again after a change. A key that stays keeps the rest of its rates.
     pub async fn reload(&self, store: &dyn Store) -> Result<()> {
         let records = store.keys().await?;
         let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
@@ -211,7 +211,7 @@ async fn check_key(store: &dyn Store, loop_name: Option<&str>, roles: &[Role]) -
             return Err(Error::invalid("loop", format!("{name:?}"), remedy));
         }
         (None, false) => {
-            return Err(Error::invalid("loop", "none", "name the loop that the key is for"));
+            return Err(Error::invalid("loop", "none", "add --loop NAME"));
         }
         _ => {}
     }

@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn half_and_almost_all_of_the_calls_are_told_by_their_limit() {
+    fn the_median_and_the_tail_of_the_calls_are_shown_by_their_limit() {
         let calls = Latencies::default();
         let mut none = Totals::default();
         none.add(&calls);

@@ -146,7 +146,7 @@ mod tests {
         let Err(Error::TooMany { retry_after, .. }) = bucket.take(rate, 3, 0) else { panic!() };
         assert_eq!(retry_after, 2);
         assert!(bucket.take(rate, 1, 499).is_err());
-        // What was refused has taken nothing.
+        // A refused call has taken nothing.
         assert!(bucket.take(rate, 1, 500).is_ok());
         assert!(bucket.take(rate, 100, 1_000_000).is_ok());
         assert!(bucket.take(rate, 1, 1_000_000).is_err());

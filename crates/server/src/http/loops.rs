@@ -63,7 +63,7 @@ struct Model<'a> {
     number: u64,
     /// The hash of the chain of releases up to it.
     chain: String,
-    /// When it was made.
+    /// Time of the release.
     time: Option<u64>,
     /// Rule from records to vectors.
     #[cfg_attr(test, schema(value_type = Object))]
@@ -100,7 +100,7 @@ struct ChainBegin {
     chain: String,
 }
 
-/// The loops that the key may see, with what is public about them.
+/// The loops that the key may see, with their public parameters.
 #[cfg_attr(test, utoipa::path(get, path = "/v1/loops", tag = "releases", security(("key" = [])),
     responses((status = 200, description = "The loops", body = LoopList), super::openapi::Problems)))]
 pub(super) async fn list(
@@ -172,7 +172,7 @@ fn no_loop() -> Problem {
     Error::unknown("the loop", "name it in the address").into()
 }
 
-/// The model that was released last, with its number. A loop of devices answers with the message that a person's half chooses by.
+/// The model that was released last, with its number. A loop of devices answers with the message that a device chooses by.
 #[cfg_attr(test, utoipa::path(get, path = "/v1/loops/{loop}/model", tag = "releases", security(("key" = [])),
     params(("loop" = String, Path, description = "The loop")),
     responses((status = 200, description = "The model", body = Model<'static>), super::openapi::Problems)))]

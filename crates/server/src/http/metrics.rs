@@ -40,7 +40,7 @@ use crate::{
 pub(super) struct Metrics {
     times: BTreeMap<String, Times>,
     requests: Family<RequestLabels, Counter>,
-    /// When the service was started.
+    /// Time of the service's start.
     started: Time,
 }
 
@@ -85,7 +85,7 @@ impl Default for Timed {
 }
 
 impl Metrics {
-    /// Nothing has been counted.
+    /// Metrics in which nothing has been counted.
     pub(super) fn new(service: &Service) -> Self {
         let times = || Times {
             rank: Timed::default(),

@@ -18,7 +18,7 @@ pub(super) struct EraseRequest {
 
 /// Erases a person in all loops: open events contribute nothing, raw rows go; the answer says what remains.
 #[cfg_attr(test, utoipa::path(post, path = "/v1/people/erase", tag = "people", security(("key" = [])), request_body = EraseRequest,
-    responses((status = 200, description = "What is gone and what remains", body = ErasedAnswer), super::openapi::Problems)))]
+    responses((status = 200, description = "Erased and remaining data", body = ErasedAnswer), super::openapi::Problems)))]
 pub(super) async fn erase(
     State(app): State<App>,
     Body(request): Body<EraseRequest>,

@@ -177,7 +177,7 @@ impl IntoResponse for PersonalizerError {
 /// Personalizer's rank.
 #[cfg_attr(test, utoipa::path(post, path = "/personalizer/v1.0/rank", operation_id = "personalizer_rank", tag = "personalizer", security(("subscription_key" = [])),
     request_body = PersonalizerRank,
-    responses((status = 201, description = "What to do", body = PersonalizerAnswer), super::openapi::PersonalizerProblems)))]
+    responses((status = 201, description = "Decision", body = PersonalizerAnswer), super::openapi::PersonalizerProblems)))]
 pub(super) async fn rank(
     State(app): State<App>,
     Extension(At(loop_)): Extension<At>,
@@ -257,7 +257,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_question_has_the_same_meaning_in_the_services_own_fields() {
+    fn a_rank_request_has_the_same_meaning_in_the_services_own_fields() {
         let text = r#"{"contextFeatures": [{"user": {"age": 31}}],
             "actions": [{"id": "a", "features": [{"topic": "news"}]}, {"id": "b"}],
             "excludedActions": ["b", "c"], "deferActivation": true, "someday": 1}"#;

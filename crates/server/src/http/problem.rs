@@ -177,7 +177,7 @@ impl From<Error> for Problem {
             // What the store says is for the operator.
             Error::Store(reason) => {
                 tracing::error!("store: {reason}");
-                let detail = "the store failed, and the request may have been carried out or not";
+                let detail = "storage error: the request may have been carried out or not";
                 Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail)
             }
             // It may hold numbers of a row.

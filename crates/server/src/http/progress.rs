@@ -1,7 +1,7 @@
 //! Connections whose client takes nothing, or asks nothing, for too long.
 //!
 //! **Writing.** A client that sends requests and never reads fills its own buffers and those of the system; from then on the service waits with the answer.
-//! [`Taken`] ends a connection when the client takes less than [`LEAST`] bytes of what is waiting within a time.
+//! [`Taken`] ends a connection when the client takes less than [`LEAST`] bytes of the waiting ones within a time.
 //!
 //! **HTTP/2.** There the client also says how much of an answer it has room for, so that an answer can wait while the socket is idle, and a client that only answers pings
 //! would keep its connection for ever. [`Activity`] notes when requests and parts of answers last moved; what the service itself takes time for counts as moving.
@@ -27,7 +27,7 @@ const LEAST: usize = 4096;
 /// Bytes of an answer that are handed over at a time: what HTTP/2 holds of an answer that a client has no room for.
 const PIECE: usize = 64 << 10;
 
-/// A socket that fails when its client takes too little of what is written.
+/// A socket that fails when its client takes too few of the written bytes.
 pub(super) struct Taken<S> {
     socket: S,
     time: Duration,
@@ -128,7 +128,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Taken<S> {
     }
 }
 
-/// When something of a connection moved last.
+/// Time at which something of a connection moved last.
 pub(super) struct Activity(Mutex<Moved>);
 
 struct Moved {
@@ -264,7 +264,7 @@ mod tests {
         }
     }
 
-    /// What was taken late says nothing about the next answer, however much later that is.
+    /// Bytes that were taken late say nothing about the next answer, however much later that is.
     #[tokio::test]
     async fn the_time_begins_with_what_waits() {
         let (socket, mut client) = tokio::io::duplex(64);

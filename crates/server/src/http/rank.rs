@@ -36,7 +36,7 @@ pub(super) struct RankResult {
     /// The answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     answer: Option<RankAnswer>,
-    /// Why there is none.
+    /// Reason why there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<Problem>,
 }
@@ -44,7 +44,7 @@ pub(super) struct RankResult {
 /// Ranks actions for a person. The event is stored before the answer leaves.
 #[cfg_attr(test, utoipa::path(post, path = "/v1/loops/{loop}/rank", tag = "decisions", security(("key" = [])),
     params(("loop" = String, Path, description = "The loop")), request_body = RankRequest,
-    responses((status = 200, description = "What to do", body = RankAnswer), super::openapi::Problems)))]
+    responses((status = 200, description = "Decision", body = RankAnswer), super::openapi::Problems)))]
 pub(super) async fn rank(
     State(app): State<App>,
     Extension(At(loop_)): Extension<At>,
@@ -59,7 +59,7 @@ pub(super) async fn rank(
 /// Many rank requests in one transaction. An error in one of them does not touch the others.
 #[cfg_attr(test, utoipa::path(post, path = "/v1/loops/{loop}/rank/batch", tag = "decisions", security(("key" = [])),
     params(("loop" = String, Path, description = "The loop")), request_body = RankBatch,
-    responses((status = 200, description = "What to do, or what is wrong", body = RankBatchAnswer), super::openapi::Problems)))]
+    responses((status = 200, description = "Decision, or the reason why there is none", body = RankBatchAnswer), super::openapi::Problems)))]
 pub(super) async fn rank_batch(
     State(app): State<App>,
     Extension(At(loop_)): Extension<At>,

@@ -55,7 +55,7 @@ pub(super) struct RewardBatchAnswer {
 pub(super) struct RewardResult {
     /// True if it was taken.
     taken: bool,
-    /// Why not.
+    /// Reason why it was not taken.
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<Problem>,
 }
@@ -81,7 +81,7 @@ pub(super) async fn reward(
 /// Many rewards in one transaction.
 #[cfg_attr(test, utoipa::path(post, path = "/v1/loops/{loop}/rewards/batch", tag = "rewards", security(("key" = [])),
     params(("loop" = String, Path, description = "The loop")), request_body = RewardBatch,
-    responses((status = 200, description = "What became of each", body = RewardBatchAnswer), super::openapi::Problems)))]
+    responses((status = 200, description = "Outcome of each", body = RewardBatchAnswer), super::openapi::Problems)))]
 pub(super) async fn reward_batch(
     State(app): State<App>,
     Extension(At(loop_)): Extension<At>,

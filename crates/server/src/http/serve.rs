@@ -1,4 +1,4 @@
-//! Sockets, TLS, HTTP/1 and 2, and a graceful stop: stop accepting, finish what is under way, then return.
+//! Sockets, TLS, HTTP/1 and 2, and a graceful stop: stop accepting, finish the requests under way, then return.
 //!
 //! **Slow clients.** A handshake, the first bytes of a connection and the head of each request have a time within which they must come; bodies have theirs in
 //! `body`, and answers within which they must be taken in `progress`. Connections beyond the limit wait in the system's queue until another one ends; those beyond
@@ -92,7 +92,7 @@ struct Connections {
     stopped: watch::Receiver<bool>,
 }
 
-/// Answers on this socket until `stop`, then finishes what is under way.
+/// Answers on this socket until `stop`, then finishes the requests under way.
 pub async fn serve(
     app: App,
     listener: TcpListener,
@@ -103,7 +103,7 @@ pub async fn serve(
     serve_routes((routes, limits), listener, tls, stop, || app.begin_stop()).await;
 }
 
-/// Answers with these routes within these limits until `stop`, calls `stopping`, and then finishes what is under way.
+/// Answers with these routes within these limits until `stop`, calls `stopping`, and then finishes the requests under way.
 pub(crate) async fn serve_routes(
     (routes, limits): (Router, HttpLimits),
     listener: TcpListener,

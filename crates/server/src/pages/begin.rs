@@ -47,9 +47,9 @@ pub(super) fn first_steps(plan: &LoopPlan, host: &str) -> Markup {
     html! {
         div.begin {
             h3 { "No rank request since this service was started" }
-            p { "1. Make a key that may ask and reward:" }
+            p { "1. Make a key that may send rank requests and rewards:" }
             pre { code { "KEY=$(reticent-server key new --data DIR --loop " (name) " --role decide,reward)" } }
-            p { "2. Ask which action to take:" }
+            p { "2. Send a rank request:" }
             pre { code {
                 "curl http://" (host) "/v1/loops/" (name) "/rank \\\n  -H \"Authorization: Bearer $KEY\" -H 'Content-Type: application/json' \\\n  -d " (quoted(&rank.to_string()))
             } }
@@ -85,7 +85,7 @@ fn request(plan: &LoopPlan) -> Value {
         ],
     });
     if let (Ledger::Person { .. }, Some(fields)) = (plan.ledger, request.as_object_mut()) {
-        fields.insert("person".into(), "somebody".into());
+        fields.insert("person".into(), "anna".into());
     }
     request
 }

@@ -44,7 +44,7 @@ pub(super) async fn all_served(pages: &Pages, viewer: &Viewer) -> Result<Markup>
                 h1 { "Privacy certificate of all loops" }
                 p.quiet { "Made " (date_time(pages.service.now())) " by Reticent " (env!("CARGO_PKG_VERSION")) }
             }
-            h2 { "What is promised by all loops together" }
+            h2 { "Guarantee of all loops together" }
             @match (&together.guarantee, together.best_guess) {
                 (Some(guarantee), Some(best_guess)) => {
                     (promise(guarantee, best_guess))

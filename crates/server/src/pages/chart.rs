@@ -18,7 +18,7 @@ pub(super) struct Series {
 
 /// Content of a chart.
 pub(super) struct Chart<'a> {
-    /// For people who do not see it, and above the axis: what is measured, in which unit.
+    /// Measured quantity and its unit, above the axis and for people who do not see the chart.
     pub title: &'a str,
     /// The lines.
     pub series: Vec<Series>,
@@ -227,8 +227,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn estimate(value: f64, half: f64) -> Option<Estimate> {
-        Some(Estimate { value, low: value - half, high: value + half })
+    fn estimate(value: f64, margin: f64) -> Option<Estimate> {
+        Some(Estimate { value, low: value - margin, high: value + margin })
     }
 
     fn chart(points: Vec<(Time, Option<Estimate>)>) -> Option<String> {
@@ -268,7 +268,7 @@ mod tests {
         fn every_history_is_drawn_within_the_frame(
             values in proptest::collection::vec((0_u64..u64::MAX, -1e9_f64..1e9, 0.0_f64..1e9), 1..40),
         ) {
-            let points = values.into_iter().map(|(time, value, half)| (time, estimate(value, half))).collect();
+            let points = values.into_iter().map(|(time, value, margin)| (time, estimate(value, margin))).collect();
             let page = chart(points).unwrap();
             prop_assert!(!page.contains("NaN") && !page.contains("inf"));
             for part in page.split("points=\"").skip(1) {

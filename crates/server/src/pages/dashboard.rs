@@ -105,7 +105,7 @@ fn state(loop_: &Central, view: &LoopView) -> Markup {
         @else if over { span.mark.watch { "learning has ended" } }
         @else if loop_.plan.params.mode == LoopMode::Apprentice { span.mark.good { "learning, as an apprentice" } }
         @else if view.release == 0 { span.mark.watch { "before the first release" } }
-        @else if view.summary.mean_reward.is_none() { span.mark.watch { "too few people yet for the noise" } }
+        @else if view.summary.mean_reward.is_none() { span.mark.watch { "too few events for a reliable figure" } }
         @else { span.mark.good { "learning" } }
     }
 }
@@ -179,7 +179,7 @@ pub(super) fn unit(plan: &LoopPlan) -> String {
     }
 }
 
-/// When the clock begins a new slot: only the time, where that is within a day.
+/// Time at which the clock begins a new slot: without the date, where that is within a day.
 fn next_tick(now: u64, tick: u64) -> String {
     let at = date_time(now.saturating_add(tick - now % tick));
     match tick < 86_400_000 {

@@ -43,7 +43,7 @@ pub(super) async fn parts(
             (table(&records))
         }
         section.card #made-of data-part {
-            h2 { "What it is made of " (public()) }
+            h2 { "Parameters " (public()) }
             dl.facts {
                 dt { "generation" } dd { code { (pages.service.generation(loop_)) } }
                 dt { "coordinates" } dd { (plan.learner_params.bounds.dimension) }
@@ -65,7 +65,7 @@ fn lift_chart(points: &[Point]) -> Markup {
     };
     let title = "Mean reward of the policy less that of the baseline; the band holds with 95 %";
     let chart = Chart { title, series: vec![series], limits: None, level: Some(0.0) };
-    chart.markup().unwrap_or_else(|| html! { p.quiet { "Not enough people yet." } })
+    chart.markup().unwrap_or_else(|| html! { p.quiet { "Too few events for a reliable figure." } })
 }
 
 fn table(records: &[ReleaseRecord]) -> Markup {

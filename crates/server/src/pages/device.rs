@@ -42,7 +42,7 @@ pub(super) async fn card(pages: &Pages, loop_: &Reports, link: bool) -> Result<M
             }
             @if let Some(purpose) = &plan.params.purpose { p.quiet { (purpose) } }
             @if let Some(why) = &view.halted { p.notice.bad role="alert" { "No model is published: " (why) } }
-            h3 { "What the server knows " (public()) }
+            h3 { "Data of the server " (public()) }
             dl.tiles {
                 (tile("Model", &count(view.model), &published))
                 (tile("Reports in it", &count(view.reports), "each noised before it left its device"))
@@ -77,7 +77,7 @@ pub(super) async fn parts(pages: &Pages, loop_: &Reports) -> Result<Markup> {
     Ok(html! {
         (card)
         section.card #made-of data-part {
-            h2 { "What it is made of " (public()) }
+            h2 { "Parameters " (public()) }
             dl.facts {
                 dt { "generation" } dd { code { (format!("{:016x}", plan.generation())) } }
                 dt { "coordinates" } dd { (plan.features.dimension()) }

@@ -7,7 +7,7 @@ use super::layout::Frame;
 
 const METHODS: [&str; 7] = ["get", "post", "put", "patch", "delete", "head", "options"];
 
-/// A page of an OpenAPI description. What is missing in it is left out.
+/// A page of an OpenAPI description. Missing parts are left out.
 pub fn docs_page(openapi: &Value) -> String {
     let info = |name: &str| openapi.pointer(&format!("/info/{name}")).and_then(Value::as_str);
     let paths = openapi.get("paths").and_then(Value::as_object);

@@ -31,7 +31,7 @@ const LASTS: u64 = 10_000;
 /// Summary of one release.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Point {
-    /// When it was made.
+    /// Time of the release.
     pub time: Time,
     /// Its mean rewards.
     pub summary: Summary,
@@ -47,7 +47,7 @@ struct History {
 /// A value with the time it was made at.
 type Kept<T> = tokio::sync::Mutex<Option<(Time, T)>>;
 
-/// The kept value, or a new one if it is too old. Others wait meanwhile, and do not make it too.
+/// The kept value, or a new one if it is too old. Other callers wait for it, and do not make it too.
 async fn kept<T: Clone>(
     kept: &Kept<T>,
     now: Time,

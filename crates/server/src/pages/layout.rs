@@ -20,12 +20,12 @@ pub(super) struct Frame<'a> {
 }
 
 impl<'a> Frame<'a> {
-    /// For a viewer who is signed in.
+    /// Page for a viewer who is signed in.
     pub(super) fn of(viewer: &'a Viewer) -> Self {
         Frame { viewer: Some(viewer) }
     }
 
-    /// For every visitor.
+    /// Page for every visitor.
     pub(super) fn open() -> Self {
         Frame { viewer: None }
     }
@@ -98,7 +98,7 @@ pub(super) fn mean_tile(name: &str, estimate: Option<Estimate>, signed: bool) ->
         Some(Estimate { value, low, high }) => {
             tile(name, &number(value), &format!("95 %: {} to {}", number(low), number(high)))
         }
-        None => tile(name, "not yet", "the noise is still larger than the signal"),
+        None => tile(name, "not yet", "too few events for a reliable figure"),
     }
 }
 

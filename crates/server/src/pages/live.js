@@ -19,7 +19,7 @@
       const old = document.getElementById(part.id);
       // Loops or sections have come or gone: the page is made anew.
       if (!old) return location.reload();
-      // Whoever is using a part keeps it until they leave it.
+      // A part that is in use is kept until the viewer leaves it.
       const used = old.contains(document.activeElement) || getSelection().containsNode(old, true) && !getSelection().isCollapsed;
       if (!used && old.innerHTML !== part.innerHTML) old.replaceWith(document.importNode(part, true));
     }

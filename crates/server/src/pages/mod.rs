@@ -156,7 +156,7 @@ impl Pages {
         page(status, begin::sign_in(next, refused))
     }
 
-    /// The page of an error: what was looked for and what to do.
+    /// The page of an error: its subject and the remedy.
     fn failed(&self, viewer: &Viewer, error: &Error) -> Response {
         let (status, title) = match error {
             Error::Unknown { .. } => (StatusCode::NOT_FOUND, "Not found"),

@@ -56,7 +56,7 @@ pub struct Call {
     pub requests: u64,
     /// Number of calls that were refused or failed.
     pub errors: Option<u64>,
-    /// Milliseconds within which half of them were answered.
+    /// Milliseconds within which 50 % of them were answered.
     pub median: Option<f64>,
     /// All but one in a hundred were.
     pub p99: Option<f64>,
@@ -100,7 +100,7 @@ impl Sessions {
     pub(super) fn begin(&self, viewer: Viewer, now: Time, secure: bool) -> Result<HeaderValue> {
         let id = hex(&random::<32>()?);
         let mut all = self.all();
-        all.retain(|_, session| lives(session, now));
+        all.retain(|_, session| is_current(session, now));
         let own = all.iter().filter(|(_, session)| session.viewer.key_id == viewer.key_id);
         let mut own: Vec<(Time, Digest)> = own.map(|(id, session)| (session.began, *id)).collect();
         own.sort_unstable();
@@ -122,7 +122,7 @@ impl Sessions {
         let id = session_id(headers)?;
         let all = self.all();
         all.get(&digest(&[id.as_bytes()]))
-            .filter(|session| lives(session, now))
+            .filter(|session| is_current(session, now))
             .map(|session| session.viewer.clone())
     }
 
@@ -135,7 +135,7 @@ impl Sessions {
 }
 
 /// A clock that was set back ends a session: else it could last for ever.
-fn lives(session: &Session, now: Time) -> bool {
+fn is_current(session: &Session, now: Time) -> bool {
     now.checked_sub(session.began).is_some_and(|age| age < LASTS)
 }
 
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_lasts_for_hours_and_ends_when_told() {
+    fn a_session_lasts_for_hours_and_ends_at_a_sign_out() {
         let sessions = Sessions::default();
         let cookie = sessions.begin(viewer(), 1000, true).unwrap();
         let text = cookie.to_str().unwrap();
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_has_so_many_sessions_and_ends_none_of_another_key() {
+    fn a_key_has_a_limit_of_sessions_and_ends_none_of_another_key() {
         let sessions = Sessions::default();
         let admin = Viewer { key_id: "a".into(), admin: true, loop_name: None };
         let other = sessions.begin(admin.clone(), 0, false).unwrap();
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_led_to_another_site() {
+    fn no_viewer_is_led_to_another_site() {
         for path in ["/loops/home", "/loops/home/certificate", "/certificate"] {
             assert_eq!(own_path(path), path);
         }

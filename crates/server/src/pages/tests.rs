@@ -109,7 +109,7 @@ impl World {
         (status, text)
     }
 
-    /// So many seconds of the demonstration's visitors.
+    /// Simulates this number of seconds of the demonstration's visitors.
     async fn let_pass(&self, seconds: u64) {
         let mut visitors = demo::Visitors::new(1);
         for _ in 0..seconds {
@@ -237,15 +237,15 @@ async fn a_loop_is_not_said_to_learn_before_releases_show_it() {
     assert!(page.contains("before the first release") && !page.contains(">learning<"), "{page}");
     // The clock stands at a whole second, and the demonstration's tick is one.
     assert!(page.contains("next release at 08:00:01 UTC"), "{page}");
-    let question = serde_json::json!({
+    let request = serde_json::json!({
         "event_id": "a", "person": "anna", "context": {}, "actions": [{ "id": "x" }],
     });
-    let question: RankRequest = serde_json::from_value(question).unwrap();
-    world.service.rank(demo::LOOP, question).await.unwrap();
+    let request: RankRequest = serde_json::from_value(request).unwrap();
+    world.service.rank(demo::LOOP, request).await.unwrap();
     world.clock.pass(1000);
     world.service.tick(demo::LOOP).await.unwrap();
     let page = world.get("/loops/news", &cookie).await.1;
-    assert!(page.contains("too few people yet") && !page.contains(">learning<"), "{page}");
+    assert!(page.contains("too few events") && !page.contains(">learning<"), "{page}");
     let (_, rest) = page.split_once("in which more than about ").unwrap();
     let least: u64 = rest.split_once(' ').unwrap().0.replace(',', "").parse().unwrap();
     assert!((2..100_000).contains(&least), "{least}");

@@ -4,7 +4,7 @@
 //! version u8 | protocol 32 | key id 32 | number u64 | reports u32 | (outer id 16 | encapsulated key 32 | ciphertext) ...
 //! ```
 //!
-//! Nothing in it tells who sent a report, when, and on which model.
+//! It does not show who sent a report, when, and on which model.
 
 use super::{KeyId, ProtocolHash, Subject};
 use crate::{Error, Result, secret::hex};
@@ -26,7 +26,7 @@ pub struct SealedBatch {
 }
 
 impl SealedBatch {
-    /// As it travels.
+    /// Bytes as sent.
     pub fn bytes(&self, subject: &Subject) -> Vec<u8> {
         let mut bytes = vec![VERSION];
         bytes.extend_from_slice(&subject.protocol);

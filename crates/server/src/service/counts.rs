@@ -20,7 +20,7 @@ pub struct Counts {
     pub clipped: AtomicU64,
     /// Features that were unknown, missing or of another type.
     pub unknown: AtomicU64,
-    /// In apprentice mode, decisions that the policy would have made in the same way.
+    /// Decisions in apprentice mode that the policy would have made in the same way.
     pub matches: AtomicU64,
     /// Rows that could not be used at a release.
     pub unusable: AtomicU64,

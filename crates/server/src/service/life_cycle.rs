@@ -1,4 +1,4 @@
-//! Life cycle of a loop, which is the same for every mechanism: a loop goes on where the store left it or begins a generation, is ticked by the process that
+//! Life cycle of a loop, which is the same for every mechanism: a loop continues from the store or begins a generation, is ticked by the process that
 //! holds the lease, is stopped where something is wrong, and is retired by the next generation.
 //!
 //! ```text

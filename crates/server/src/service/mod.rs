@@ -95,7 +95,7 @@ pub(crate) const WITNESS_LOST: &str = "witness lost";
 /// The floor of the times at which a store was started without a witness on another filesystem.
 pub(crate) const UNWATCHED: &str = "started unwatched";
 
-/// When the witness of this store was lost, if it was.
+/// Time at which the witness of this store was lost, if it was.
 async fn lost_witness(store: &dyn Store) -> Result<Option<Time>> {
     let Some(noted) = store.setting(WITNESS_LOST.into()).await? else { return Ok(None) };
     let damaged = |_| Error::store("the note of a lost witness is damaged: restore another copy");
@@ -296,12 +296,12 @@ impl Service {
         self.witness_place == Some(WitnessPlace::Apart)
     }
 
-    /// Why nothing is closed, if the clock is not believed.
+    /// Reason why nothing is closed, if the clock is not believed.
     pub fn clock_doubt(&self) -> Option<String> {
         self.clock.doubt()
     }
 
-    /// Why something is not as it should be, by loop; empty if everything is.
+    /// Reasons why something is not as it should be, by loop; empty if everything is.
     pub fn troubles(&self) -> Vec<String> {
         let counts = |loop_: &&Arc<Central>| matches!(loop_.plan.ledger, Ledger::Person { .. });
         let counting: Vec<&str> =
@@ -318,7 +318,7 @@ impl Service {
         troubles
     }
 
-    /// Notices a head that a client has seen. A token of this service that is ahead of what is stored shows that the store was rolled back.
+    /// Compares a head that a client has seen. A token of this service that is ahead of the stored head shows that the store was rolled back.
     pub async fn notice(&self, name: &str, token: &str) -> Result<()> {
         let loop_ = self.central(name)?;
         let Some(seen) = Token::read(&self.tokens, loop_.life, token) else {
@@ -329,7 +329,7 @@ impl Service {
         if seen == served {
             return Ok(());
         }
-        // Another process may have released since: what is stored decides.
+        // Another process may have released since: the stored head decides.
         let head = self.head(loop_).await?;
         let stored = HeadName::new(head.number, &head.chain);
         if seen.number < stored.number {

@@ -40,7 +40,7 @@ pub(super) struct OpenEvents {
 }
 
 impl OpenEvents {
-    /// As the store has them.
+    /// Counts as the store has them.
     pub(super) fn new(slots: Slots) -> Self {
         let (changing, uncertain) = Default::default();
         OpenEvents { slots: Mutex::new(slots), changing, uncertain }

@@ -33,7 +33,7 @@ pub(super) struct People {
     superseded: AtomicBool,
 }
 
-/// From when on a key was the current one.
+/// Time from which a key was the current one.
 struct Use {
     check: CheckValue,
     since: Time,

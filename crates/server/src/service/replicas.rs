@@ -104,7 +104,7 @@ impl Service {
     async fn go_on(&self, loop_: &Central, head: &Head, replays: u64) -> Result<()> {
         self.witness_replays(loop_.life, replays).await?;
         match loop_.note_again() {
-            // It did not know of what was seen here: that is another rollback.
+            // The other process did not know the releases that this one served: that is another rollback.
             Some(seen) if seen >= head.number => self.halt_rolled_back(loop_, seen).await,
             _ => {
                 loop_.halt_state().take_if(|halt| halt.seen.is_some());

@@ -17,7 +17,7 @@
 //! tokens would not help: a copy has the name of its line, and a cloned machine that of its process.
 //!
 //! **What one process knows, all charge.** Each replica has a witness of its own, and one of them may know of charges that a copy of the database has lost. A process with such a witness notes it in the
-//! store at its start, as a floor; an acceptance charges one more than the floor, and is refused by the transaction that would commit it where the floor has risen meanwhile. A process that comes
+//! store at its start, as a floor; an acceptance charges one more than the floor, and is refused by the transaction that would commit it where the floor has risen before. A process that comes
 //! later finds the acceptance in the chain, in place of a release that it has seen, and stops the loop again if that was charged with less than it knows: see [`lacking`].
 //!
 //! Revoked keys and erased people stand in the witness too, and are revoked and erased again. So do generations: one that began after the copy was made is
@@ -41,16 +41,16 @@ use crate::{
     },
 };
 
-/// Why a loop is stopped of which nothing was seen itself.
+/// Reason for stopping a loop of which nothing was seen itself.
 const ANOTHER_SHOWS: &str =
     "another loop shows, or another witness, that this is an older copy of the store";
 
 /// Epsilon of one unit of a loop before a rollback is accepted, and after it, which is for good.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct RollbackCost {
-    /// Before.
+    /// Epsilon before.
     pub before: f64,
-    /// After.
+    /// Epsilon after.
     pub after: f64,
 }
 
@@ -72,7 +72,7 @@ pub(super) fn note_name(life: LifeId, replays: u64) -> String {
 ///
 /// Let a process know of `known` charges, which are as many lines and one more, and let it have seen a release that the store has left out with an acceptance under which `accepted`
 /// were charged. That acceptance begins a further line. If it knew of all others, it has charged more than `known`. Else `known + 1` are due for the lines up to
-/// it, and what was charged after it comes on top.
+/// it, and later charges come on top.
 fn lacking(known: u64, stored: u64, accepted: Option<u64>) -> Option<u64> {
     match accepted {
         Some(accepted) if accepted > known => None,
@@ -193,7 +193,7 @@ impl Service {
     }
 
     /// Lets the witness know whom other processes have erased, which keys they have revoked and what they have begun. Heads are noted when they are served, and
-    /// not here: of a database that is rolled back meanwhile they would be older ones.
+    /// not here: of a database that is rolled back at that time they would be older ones.
     pub(super) async fn inform_witness_of_others(&self) -> Result<()> {
         let Some(witness) = &self.witness else { return Ok(()) };
         let mut witness = witness.lock().await;
@@ -327,7 +327,7 @@ impl Service {
         self.note_halt(loop_).await
     }
 
-    /// The number of the head of the store, and what an operator does about it. A store that cannot be read at present is taken to be at what is served: the loop is
+    /// The number of the head of the store, and the remedy for an operator. A store that cannot be read at present is taken to be at the served head: the loop is
     /// stopped all the same.
     async fn acceptance(&self, loop_: &Central) -> (u64, String) {
         let head = self.head(loop_).await;
@@ -406,7 +406,7 @@ impl Service {
         Ok(())
     }
 
-    /// Stops the releases of loops that were rolled back when the last process ended. It is called at a start, when what is served has just been read from the store.
+    /// Stops the releases of loops that were rolled back when the last process ended. Called at a start, just after the served heads are read from the store.
     pub(super) async fn recall_halts(&self) -> Result<()> {
         for loop_ in self.central_loops() {
             self.recall_halt(loop_).await?;
@@ -442,7 +442,7 @@ impl Service {
         witness.write(self.clock.now())
     }
 
-    /// Shows the charges that only the witness knows of in what is served: a copy from before an accepted rollback does not hold them.
+    /// Shows the charges that only the witness knows of in the served parameters: a copy from before an accepted rollback does not hold them.
     pub(super) async fn show_charges(&self) -> Result<()> {
         for loop_ in self.central_loops() {
             if self.charged(loop_.life).await? > 0 {
@@ -496,7 +496,7 @@ impl Service {
         let link = rollback.link(&head.chain, number, self.clock.now())?;
         let accepted = Head { number, chain: link.chain, state: curator.save(), ..head };
         if let Some(witness) = &self.witness {
-            // First, so that a second accident is charged too; with the head, so that it is known what is charged with it.
+            // First, so that a second accident is charged too; with the head, so that it is known which head is charged with it.
             let mut witness = witness.lock().await;
             witness.charge(loop_.life, curator.replays());
             witness.see(loop_.life, &accepted);
@@ -513,9 +513,9 @@ impl Service {
         tracing::warn!(r#loop = %name, head = %named, replays, "an operator accepted a rollback: epsilon is now {epsilon} (was {was}), for good");
         loop_.serve(Answering::new(served, &self.tokens, loop_.life));
         let mut halt = loop_.halt_state();
-        // A client may have shown a later release meanwhile: that is another rollback.
+        // A client may have shown a later release since: that is another rollback.
         if halt.as_ref().is_some_and(|halt| halt.seen >= Some(number)) {
-            let remedy = "a later release has been seen meanwhile: accept that rollback too";
+            let remedy = "a later release has been seen since: accept that rollback too";
             return Err(Error::invalid("head", named, remedy));
         }
         *halt = None;

@@ -24,7 +24,7 @@ impl Service {
             let passed = steady.saturating_sub(last);
             if passed > NOTICED {
                 tracing::warn!(
-                    "the process did not run for {:.1} s: it was stopped (SIGSTOP), or its machine was suspended or overloaded; slots that ended meanwhile are closed now",
+                    "the process did not run for {:.1} s: it was stopped (SIGSTOP), or its machine was suspended or overloaded; slots that ended in that time are closed now",
                     passed as f64 / 1000.0
                 );
             }

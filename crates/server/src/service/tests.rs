@@ -67,7 +67,7 @@ impl World {
             open(text, &self.store, &self.clock, Secret::from_bytes([3; 32])).await.unwrap();
     }
 
-    /// Everybody of a crowd asks; the answer of the first.
+    /// Rank requests of a crowd; the answer of the first.
     async fn rank(&self, id: &str, person: Option<&str>) -> RankAnswer {
         self.rank_as(id, person, false).await
     }
@@ -91,7 +91,7 @@ impl World {
         self.service.reward_all("home", rewards).await.unwrap().remove(0)
     }
 
-    /// Lets so many ticks pass, one by one.
+    /// Lets this number of ticks pass, one by one.
     async fn ticks(&self, count: u64) {
         for _ in 0..count {
             self.clock.pass(TICK);
@@ -103,7 +103,7 @@ impl World {
         self.service.central("home").unwrap().answering().served.number
     }
 
-    /// How many events have contributed, and the sum of their rewards, from the release; each with the deviation of its noise.
+    /// Number of events that have contributed, and the sum of their rewards, from the release; each with the deviation of its noise.
     fn learnt(&self) -> [(f64, f64); 2] {
         let loop_ = self.service.central("home").unwrap();
         let answering = loop_.answering();
@@ -340,7 +340,7 @@ async fn visits_beyond_k_are_answered_and_nothing_is_learnt_from_them() {
         world.rank(&format!("a{visit}"), Some("a")).await;
     }
     world.rank("b", Some("b")).await;
-    // Without a person nobody can be charged.
+    // Without a person nothing can be charged.
     world.rank("nobody", None).await;
     world.ticks(3).await;
     world.assert_learnt(3.0, 0.0);
@@ -369,7 +369,7 @@ async fn erased_events_contribute_nothing_and_erasing_gives_no_new_visits() {
 }
 
 #[tokio::test]
-async fn people_are_erased_where_nobody_is_counted_too() {
+async fn people_are_erased_where_no_person_is_counted_too() {
     let world = World::new(&file(EXACT, "retain = \"1 day\"")).await;
     world.rank("one", Some("a")).await;
     world.ticks(3).await;

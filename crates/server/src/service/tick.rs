@@ -49,7 +49,7 @@ pub enum Ticked {
 /// Memory of the ticks of a loop.
 #[derive(Default)]
 pub(super) struct Progress {
-    /// Nothing is closed before this moment of the steady clock.
+    /// Moment of the steady clock before which nothing is closed.
     not_before: u64,
     /// The last closed slot when open events were counted.
     pub(super) counted: u64,
@@ -71,7 +71,7 @@ impl Progress {
         Progress { settled, ..Progress::default() }
     }
 
-    /// Nothing more is closed before this moment of the steady clock.
+    /// Moment of the steady clock before which nothing more is closed.
     pub(super) fn wait(&mut self, until: u64) {
         self.not_before = self.not_before.max(until);
     }
@@ -185,7 +185,7 @@ impl Service {
                 self.publish(loop_, &next, Some(time)).await?;
                 Ok(Ticked::Released(number))
             }
-            // What was drawn here is dropped unseen. Under this epoch it may have been the last step of this process, whose commit took longer than its connection lasted.
+            // The drawn noise is dropped unseen. Under this epoch it may have been the last step of this process, whose commit took longer than its connection lasted.
             Committed::No(_) if self.store.is_shared() => Ok(Ticked::Nothing),
             Committed::No(found) => {
                 let why = format!(

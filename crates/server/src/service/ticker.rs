@@ -18,7 +18,7 @@ pub(crate) struct Ticker {
     name: String,
     /// Milliseconds of a tick.
     period: u64,
-    /// Why the last tick failed, if it did.
+    /// Reason why the last tick failed, if it did.
     failure: Mutex<Option<String>>,
 }
 
@@ -32,7 +32,7 @@ impl Ticker {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Why the last tick failed, if it did.
+    /// Reason why the last tick failed, if it did.
     pub(crate) fn failure(&self) -> Option<String> {
         self.known().clone()
     }

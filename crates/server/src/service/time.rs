@@ -1,9 +1,9 @@
 //! The time that is believed.
 //!
 //! Slots that are closed never open again, so that a clock that is wrong for a moment would end all windows for good. The clock is
-//! therefore compared with what is known: at a start with the latest time in the store and in the witness, later with the time that has passed by the steady
+//! therefore compared with known times: at a start with the latest time in the store and in the witness, later with the time that has passed by the steady
 //! clock. A clock that has jumped, forward or back, by more than a bound is not believed: visits would be counted in another period than theirs. The service's
-//! time then goes on from what is known, nothing is closed, and the log, /readyz and the dashboard say so. The clock is believed again when it has been set
+//! time then goes on from the known one, nothing is closed, and the log, /readyz and the dashboard say so. The clock is believed again when it has been set
 //! right, or when an operator has accepted it.
 //!
 //! ```text
@@ -53,7 +53,7 @@ struct State {
     steady: u64,
     /// The time by the steady clock and the offset that is taken for right.
     anchor: Time,
-    /// Until when the anchor has followed, by the steady clock.
+    /// Moment of the steady clock until which the anchor has followed.
     followed: u64,
     /// Time by the clock, where it is not believed.
     doubted: Option<Time>,
@@ -97,7 +97,7 @@ impl BelievedClock {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The state of this moment. A change of what is believed is logged.
+    /// The state of this moment. A change of the belief in the clock is logged.
     fn look(&self) -> MutexGuard<'_, State> {
         let mut state = self.state();
         let (wall, steady) = (self.clock.now(), self.clock.steady());
@@ -119,7 +119,7 @@ impl BelievedClock {
         state
     }
 
-    /// Why nothing is closed, if the clock is not believed.
+    /// Reason why nothing is closed, if the clock is not believed.
     pub(super) fn doubt(&self) -> Option<String> {
         let state = self.look();
         Some(doubt(&state, state.doubted?))
@@ -142,7 +142,7 @@ impl BelievedClock {
     }
 }
 
-/// Why a clock that says this is not believed.
+/// Reason why a clock that says this is not believed.
 fn doubt(state: &State, wall: Time) -> String {
     let wall = date_time(wall);
     format!(
@@ -185,7 +185,7 @@ pub(super) async fn latest(store: &dyn Store) -> Result<Option<Time>> {
     Ok(latest)
 }
 
-/// When a slot of this number ends.
+/// Time at which a slot of this number ends.
 pub(super) fn end_of_slot(plan: &LoopPlan, slot: u64) -> Time {
     slot.saturating_add(1).saturating_mul(plan.tick)
 }
@@ -215,7 +215,7 @@ impl Central {
 
 impl Service {
     /// Goes on with a clock that was not believed. `date` is the day that it shows, so that no operator accepts another time than they looked at.
-    /// Slots that have passed meanwhile stay open for the grace of a restart.
+    /// Slots that have passed since stay open for the grace of a restart.
     pub async fn accept_time(&self, date: &str) -> Result<Time> {
         let mut waiting = Vec::new();
         for loop_ in self.loops() {

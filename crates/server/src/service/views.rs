@@ -36,7 +36,7 @@ pub struct LoopView {
     pub open_events: Option<u64>,
     /// The number of the last release.
     pub release: u64,
-    /// When it was made, in milliseconds since 1970.
+    /// Time of the release, in milliseconds since 1970.
     pub released: Option<u64>,
     /// Milliseconds between two releases.
     pub tick: u64,
@@ -46,14 +46,14 @@ pub struct LoopView {
     pub delta: f64,
     /// Mean rewards by the last release.
     pub summary: Summary,
-    /// Why nothing is released at present.
+    /// Reason why nothing is released at present.
     pub halted: Option<String>,
 }
 
 /// A decision as it is exported: what `kind = "logged"` needs.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ExportedEvent {
-    /// When it was asked for.
+    /// Time of the rank request.
     pub time: u64,
     /// The context as it was sent.
     pub context: serde_json::Value,

@@ -36,7 +36,7 @@ impl Witnessing {
         Ok(Witnessing { file, record })
     }
 
-    /// When it was written last.
+    /// Time of the last write.
     pub(super) fn time(&self) -> Time {
         self.record.time
     }
@@ -96,7 +96,7 @@ async fn restore_lives(store: &dyn Store, record: &WitnessRecord) -> Result<()> 
         let begun = match known.iter().find(|known| known.id == life.id) {
             Some(known) => known.clone(),
             None => {
-                // In a ledger of its own: what was counted of it is lost with the store.
+                // In a ledger of its own: the visits counted in it are lost with the store.
                 let begun = store.begin_life(begin_again(life)?).await?;
                 let (name, generation) = (&life.name, format_args!("{:016x}", life.generation));
                 tracing::warn!(r#loop = %name, life = life.id, %generation, "the store has lost a generation that the witness knows: it begins again");

@@ -18,7 +18,7 @@ use std::{
 use super::Service;
 use crate::{Error, Result, clock::Clock};
 
-/// Milliseconds for which a failure of a request counts if no request succeeds meanwhile: one that gets no requests is asked by probes alone.
+/// Milliseconds for which a failure of a request counts if no request succeeds after it: a service that gets no requests is asked by probes alone.
 const RECENT: u64 = 10_000;
 
 /// Milliseconds after a call for readiness in which probes are made every second.
@@ -39,9 +39,9 @@ const PROBES: &str = "probes of readiness";
 /// Outcomes of writing, by requests and by probes.
 #[derive(Default)]
 pub(super) struct Writing {
-    /// When the last transaction of a request failed, by the steady clock and from 1; 0 if it succeeded.
+    /// Time at which the last transaction of a request failed, by the steady clock and from 1; 0 if it succeeded.
     failed: AtomicU64,
-    /// When readiness was asked for last, by the steady clock and from 1; 0 before the first time.
+    /// Time at which readiness was requested last, by the steady clock and from 1; 0 before the first time.
     asked: AtomicU64,
     /// True if the last probe failed.
     refused: AtomicBool,
@@ -61,7 +61,7 @@ impl Writing {
 }
 
 impl Service {
-    /// Why requests that write are refused, if they are, as far as requests and the last probe have shown.
+    /// Reason why requests that write are refused, if they are, as far as requests and the last probe have shown.
     pub fn write_trouble(&self) -> Option<&'static str> {
         let steady = self.clock.steady();
         self.writing.asked.store(steady.saturating_add(1), Ordering::Relaxed);
@@ -80,7 +80,7 @@ impl Service {
         let before = self.writing.refused.swap(failure.is_some(), Ordering::Relaxed);
         match failure {
             Some(failure) if !before => tracing::error!("{REFUSED}: {failure}"),
-            None if before => tracing::warn!("the store takes what requests write again"),
+            None if before => tracing::warn!("the store takes the writes of requests again"),
             _ => {}
         }
     }
@@ -117,5 +117,5 @@ impl Service {
 }
 
 /// The sentence that every caller may read: details are in the log.
-const REFUSED: &str = "the store refuses what requests write: rank requests and rewards are answered with 503 and have to be sent again; make room on its disk, or look at the database (the log \
+const REFUSED: &str = "the store refuses the writes of requests: rank requests and rewards are answered with 503 and have to be sent again; make room on its disk, or look at the database (the log \
      says why)";

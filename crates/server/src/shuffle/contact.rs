@@ -7,7 +7,7 @@
 //! at the birth are then refused.
 //!
 //! **The floor.** Reports on models below it are refused, in the transaction that would store them. It is durable and never goes down: it is raised before ids
-//! are forgotten, so that what a forgotten id would recognise is refused for its model, whatever `late` was meanwhile and however reports and ticks race.
+//! are forgotten, so that reports with a forgotten id are refused for their model, however `late` has changed and however reports and ticks race.
 //!
 //! **A bound.** Models come by the clock. A number beyond what can have been published since the birth is not believed: it would raise the floor for ever.
 
@@ -67,9 +67,9 @@ impl Birth {
     fn read(bytes: &[u8]) -> Result<Self> {
         match postcard::from_bytes::<Birth>(bytes) {
             Ok(birth) if birth.version == BIRTH_VERSION => Ok(birth),
-            _ => {
-                Err(Error::store("the birth of a shuffler's loop is damaged: restore another copy"))
-            }
+            _ => Err(Error::store(
+                "the beginning of a shuffler's loop is damaged: restore another copy",
+            )),
         }
     }
 
@@ -98,7 +98,7 @@ impl Shuffler {
         self.hear(loop_).await.map(drop)
     }
 
-    /// Asks the server, closes slots up to its last model, raises the floor, and forgets what is below it.
+    /// Asks the server, closes slots up to its last model, raises the floor, and forgets ids below it.
     pub(super) async fn hear(&self, loop_: &ShuffleLoop) -> Result<Heard> {
         // Before the answer: models that are published while it is on its way count as later than the birth.
         let asked = self.clock.now();
@@ -171,7 +171,7 @@ impl Shuffler {
             || first_batch == u64::MAX
         {
             return Err(Error::Unavailable(format!(
-                "the server says that model {model} is the last and batch {first_batch} the next: no server has published so many since 1970"
+                "the server says that model {model} is the last and batch {first_batch} the next: no server has published that many since 1970"
             )));
         }
         let birth = Birth { version: BIRTH_VERSION, model, first_batch, time };
@@ -182,7 +182,7 @@ impl Shuffler {
         Ok(birth)
     }
 
-    /// Removes what is in batches that have arrived, and ids of reports whose models are no longer taken.
+    /// Removes reports in batches that have arrived, and ids of reports whose models are no longer taken.
     async fn collect(&self, life: LifeId, head: &Head, floor: u64) -> Result<()> {
         let what = Collect {
             slot: head.folded,

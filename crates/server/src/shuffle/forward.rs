@@ -1,7 +1,7 @@
 //! Batches are made, committed and sent.
 //!
 //! ```text
-//! hear of the last model -> compare the number of batches with the server's -> send what is under way -> commit the next batch -> send it
+//! hear of the last model -> compare the number of batches with the server's -> send the batch under way -> commit the next batch -> send it
 //! ```
 //!
 //! The process may die between any two of these. A batch that is committed is sent by the next process as the same bytes; if the server had it, it says so.
@@ -50,7 +50,7 @@ pub enum Forwarded {
 }
 
 impl Shuffler {
-    /// One step for a loop: sends what is under way, or makes the next batch and sends it.
+    /// One step for a loop: sends the batch under way, or makes the next one and sends it.
     pub async fn forward(&self, name: &str) -> Result<Forwarded> {
         let loop_ = self.find(name)?;
         let _one_at_a_time = loop_.forwarding.lock().await;
@@ -195,7 +195,7 @@ impl Shuffler {
         if !loop_.state().uncertain {
             return Ok(());
         }
-        let _nobody_stores = loop_.storing.write().await;
+        let _no_report_is_stored = loop_.storing.write().await;
         let (consumed, key) = (loop_.state().consumed, (!loop_.plan.sums()).then(|| key.id()));
         let counted = waiting::count(self.store.as_ref(), loop_.life()?, consumed, key).await?;
         if counted.others > 0 {
@@ -219,7 +219,7 @@ impl Shuffler {
                 }
                 false => Ok(()),
             };
-            // A server that says nothing new may still take what is under way.
+            // A server that says nothing new may still take the batch under way.
             let forwarded = self.forward(&name).await;
             let pause = match &forwarded {
                 Ok(Forwarded::Sent(_)) => Duration::ZERO,

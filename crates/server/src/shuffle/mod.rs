@@ -15,7 +15,7 @@
 //! forward:  as many as a batch has -> random order -> members, order and number committed -> sent, as the same bytes until the server has them
 //! ```
 //!
-//! **Once.** The store remembers outer ids, and what is sealed, for as long as reports on their model are taken, and the state says up to which place reports are in batches: it is
+//! **Once.** The store remembers outer ids, and sealed bytes, for as long as reports on their model are taken, and the state says up to which place reports are in batches: it is
 //! committed together with the batch. One batch is under way at a time, so that the server's next number says whether the last one has arrived.
 //!
 //! **Slots.** A report that comes while model n is the last known belongs to slot n + 1; slots up to n are closed when model n becomes known. A report of slot s was
@@ -84,7 +84,7 @@ pub struct ShuffleLoop {
     subject: Subject,
     state: Mutex<State>,
     forwarding: tokio::sync::Mutex<()>,
-    /// Shared by reports that are being stored, so that no task counts rows meanwhile.
+    /// Shared by reports that are being stored, so that no task counts rows at the same time.
     storing: tokio::sync::RwLock<()>,
 }
 
@@ -110,15 +110,15 @@ struct State {
     arrived: Option<bool>,
     /// Reports that wait and that the next batch may hold.
     waiting: u64,
-    /// Of these, reports of each sender.
+    /// Waiting reports of each sender.
     senders: HashMap<[u8; 16], u64>,
-    /// Of these, the ids of those that are stored: the same bytes again are no report more, even of a sender at their cap.
+    /// Ids of the stored ones of these: the same bytes again are no report more, even of a sender at their cap.
     ids: HashSet<[u8; 16]>,
     /// True if counts have to be read again.
     uncertain: bool,
-    /// Why nothing is taken and sent until an operator has looked.
+    /// Reason why nothing is taken and sent until an operator has looked.
     halted: Option<String>,
-    /// Why the last look failed, which is tried again.
+    /// Reason why the last look failed, which is tried again.
     failed: Option<String>,
 }
 
@@ -192,7 +192,7 @@ impl ShuffleLoop {
         Ok(ShuffleLoop { plan, begun, subject, state, forwarding, storing })
     }
 
-    /// Continues the stored generation with this hash, or begins one and ends earlier ones. A death half way is made good by the next call.
+    /// Continues the stored generation with this hash, or begins one and ends earlier ones. The next call completes one that was interrupted.
     async fn begin(&self, store: &dyn Store) -> Result<()> {
         if self.begun.get().is_some() {
             return Ok(());
@@ -249,7 +249,7 @@ impl ShuffleLoop {
         self.state().batches
     }
 
-    /// Why nothing is taken and sent.
+    /// Reason why nothing is taken and sent.
     fn halted(&self) -> Option<String> {
         self.state().halted.clone()
     }
@@ -308,7 +308,7 @@ impl ShuffleLoop {
     }
 }
 
-/// Removes what is left of a loop's earlier generations, whose reports are taken no more. Says why the present one cannot be served if it was there before: a report that has left
+/// Removes the rows of a loop's earlier generations, whose reports are taken no more. Says why the present one cannot be served if it was there before: a report that has left
 /// would be taken again.
 async fn end_earlier(
     store: &dyn Store,

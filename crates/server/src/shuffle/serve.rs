@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | POST /v1/loops/{loop}/reports | a sealed report of a device, as bytes |
 //! | GET /v1/loops/{loop}/sealing | the protocol and the key as this shuffler knows them, which devices compare with the server's |
-//! | GET /healthz, /readyz | whether the process lives, and whether batches leave |
+//! | GET /healthz, /readyz | whether the process runs, and whether batches leave |
 //!
 //! Logs hold neither addresses nor reports.
 
@@ -122,7 +122,7 @@ async fn report(
         let too_long = Error::invalid("report", format!("more than {longest} bytes"), remedy);
         if problem.status() == StatusCode::PAYLOAD_TOO_LARGE { too_long.into() } else { problem }
     })?;
-    // In a task of its own, which a sender who goes away does not end half way.
+    // In a task of its own, which continues when its sender goes away.
     let taking = async move { app.shuffler.take(&name, &bytes, &sender).await };
     let outcome = tokio::spawn(taking).await.map_err(Error::store)?.map_err(message_problem)?;
     Ok(Json(json!({ "outcome": outcome })).into_response())

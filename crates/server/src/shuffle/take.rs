@@ -1,7 +1,7 @@
 //! Reports of devices are taken, each once.
 //!
-//! A report is recognised by its outer id and by what is sealed, both for as long as reports on its model are taken: the sealed bytes under another outer id are no
-//! report more. What is sealed is marked first, with the outer id that it belongs to, in a row without contents that no batch holds; a process that dies
+//! A report is recognised by its outer id and by its sealed bytes, both for as long as reports on its model are taken: the same bytes under another id are no
+//! report more. The sealed bytes are marked first, with the outer id that they belong to, in a row without contents that no batch holds; a process that dies
 //! between the two takes the same report when it is sent again.
 //!
 //! A refusal that is for good (410, 422) makes a device drop its report. It is given only for what the device did; what the shuffler does not know yet, or cannot do at
@@ -29,7 +29,7 @@ const RETRY_AFTER: u64 = 60;
 
 impl Shuffler {
     /// Takes a sealed report from this address. Whether it is taken depends on its bytes' form, its model, its id and how many of the sender's reports
-    /// wait; not on what is sealed, which is not read here unless the shuffler sums.
+    /// wait; not on its sealed contents, which are not read here unless the shuffler sums.
     pub async fn take(&self, name: &str, bytes: &[u8], address: &str) -> Result<Taken> {
         let loop_ = self.find(name)?;
         let (heard, life) = (loop_.expect_heard()?, loop_.life()?);
@@ -79,7 +79,7 @@ impl Shuffler {
                 self.store.insert_events_above(floor_name(life), rows).await?.pop().flatten(),
             )
         };
-        // First what is sealed, so that whatever becomes of the report it is under one outer id only.
+        // First the sealed bytes, so that whatever becomes of the report it is under one outer id only.
         let stored = match store(mark).await? {
             Some(Ranked::Repeated { request, .. }) if request == binding => store(report).await?,
             Some(Ranked::Added { .. }) => store(report).await?,
@@ -133,7 +133,7 @@ fn sealed_id(sealed: &[u8]) -> EventHash {
     id
 }
 
-/// A row as the store has it: a report that waits, or the mark of what is sealed in one.
+/// A row as the store has it: a report that waits, or the mark of sealed bytes.
 fn row(life: LifeId, slot: u64, event: EventHash, request: Digest, raw: Vec<u8>) -> NewEvent {
     NewEvent {
         life,
@@ -151,7 +151,7 @@ fn row(life: LifeId, slot: u64, event: EventHash, request: Digest, raw: Vec<u8>)
     }
 }
 
-/// Why a report on this model is not taken. A server that was rolled back publishes numbers that were there before, which is not the device's fault.
+/// Reason why a report on this model is not taken. A server that was rolled back publishes earlier numbers again, which is not the device's fault.
 fn late(heard: &Heard, model: u64) -> Error {
     let Heard { stated, .. } = *heard;
     // It may have been raised since.

@@ -74,7 +74,7 @@ struct Server {
     calls: AtomicU64,
     /// A failure of calls.
     fault: Mutex<FaultAfter>,
-    /// What it says in place of the truth.
+    /// News that it gives in place of the truth.
     says: Mutex<Option<News>>,
 }
 
@@ -225,7 +225,7 @@ impl World {
         self.shuffler.follow("news").await
     }
 
-    /// The server publishes so many models, and the shuffler hears of each.
+    /// The server publishes this number of models, and the shuffler hears of each.
     async fn tick(&self, models: u64) {
         for _ in 0..models {
             self.server.tick().await;
@@ -233,7 +233,7 @@ impl World {
         }
     }
 
-    /// So many reports of new people, all of which are taken.
+    /// `count` reports of new people, all of which are taken.
     async fn take_new(&self, count: usize) -> Vec<Envelope> {
         let envelopes: Vec<Envelope> = (0..count).map(|_| self.envelope()).collect();
         for envelope in &envelopes {
@@ -287,7 +287,7 @@ async fn no_batch_under_its_size_leaves_and_a_report_leaves_once() {
     assert_eq!(world.server.model().reports(), 4);
 }
 
-/// Nothing about senders, models and waiting stands in what leaves: two batches of the same sealed reports are permutations of each other.
+/// A batch holds nothing about senders, models and waiting: two batches of the same sealed reports are permutations of each other.
 #[tokio::test]
 async fn what_leaves_is_ids_and_sealed_bytes_alone() {
     let mut world = World::new("sealed", 3, 3).await;
@@ -374,7 +374,7 @@ async fn a_death_between_any_two_steps_loses_no_acknowledged_report_and_forwards
 
 #[tokio::test]
 async fn a_death_without_a_restart_is_the_same() {
-    // The process lives on after the failure: what it knows must not be ahead of or behind the store.
+    // The process runs on after the failure: its state in memory must not be ahead of or behind the store.
     for fault in [Fault::Before, Fault::After] {
         for step in 0..20 {
             let world = World::new("sealed", 2, 2).await;
@@ -426,7 +426,7 @@ async fn an_older_copy_of_the_store_sends_nothing() {
     assert_eq!(world.forward().await.unwrap(), Forwarded::Halted);
     assert_eq!(world.server.received.lock().unwrap().len(), 1);
     assert!(world.shuffler.troubles()[0].contains("older copy"));
-    // What is acknowledged now would be lost with this store.
+    // Reports acknowledged now would be lost with this store.
     let Err(Error::Unavailable(words)) = world.take(&world.envelope(), "10.0.0.1").await else {
         panic!()
     };
@@ -440,7 +440,7 @@ async fn an_older_copy_of_the_store_sends_nothing() {
             .await
             .unwrap()
             .len(),
-        4, // two reports, each with the mark of what is sealed
+        4, // two reports, each with the mark of its sealed bytes
     );
 }
 

@@ -60,7 +60,7 @@ impl Waiting {
         postcard::to_stdvec(self).map_err(Error::store)
     }
 
-    /// True if a row marks what is sealed in a report, and is none itself.
+    /// True if a row marks sealed bytes, and is no report itself.
     fn is_mark(row: &StoredEvent) -> bool {
         row.raw.is_empty() && !row.is_unreadable()
     }

@@ -16,11 +16,11 @@
 //! | `contract` | tests that hold for every store |
 //!
 //! A transaction is all or nothing, and durable when its future is ready. It begins when the future is first polled, and a caller who goes away
-//! does not cancel it half way. After `Error::Store` it may have happened or not: read again, or repeat it under the same id.
+//! does not cancel it. After `Error::Store` it may have happened or not: read again, or repeat it under the same id.
 //!
 //! **Slots.** An event belongs to a slot of the clock. `close` closes slots in order, and a closed slot never opens again: from then on its events take no
-//! reward and no activation. `closed_events` reads what is final, `release` commits the step that used it, and `collect` removes what is not needed any more.
-//! If the process dies between any two of these, what was committed says where to go on.
+//! reward and no activation. `closed_events` reads final events, `release` commits the step that used them, and `collect` removes rows no longer needed.
+//! If the process dies between any two of these, the committed rows say where to go on.
 
 #[cfg(test)]
 pub(crate) mod contract;
@@ -96,7 +96,7 @@ pub trait Store: Send + Sync + 'static {
     /// Raises a named floor, which begins at 0 and never goes down, and returns where it is. It is kept as a setting of this name.
     fn raise_floor(&self, name: String, floor: u64) -> Pending<u64>;
 
-    /// Adds rewards to open events, one transaction. The outcome tells what was added from what was repeated.
+    /// Adds rewards to open events, one transaction. The outcome distinguishes added rewards from repeated ones.
     fn reward(&self, rewards: Vec<NewReward>) -> Pending<Vec<Outcome>>;
 
     /// Marks a deferred event as shown. The outcome tells the first time from repetitions.

@@ -17,14 +17,14 @@ pub enum Mistake {
     /// A reward is added again when it is repeated.
     RewardTwice,
     /// A repeated reward is said to be a new one.
-    RepetitionUntold,
+    RepetitionHidden,
     /// An old releaser may release.
     EpochIgnored,
     /// A release may be replaced.
     NumberIgnored,
     /// Closing an earlier slot opens later ones.
     CloseReopens,
-    /// Erasing somebody gives them new visits.
+    /// Erasing a person gives them new visits.
     ErasureRefills,
     /// An erased person's requests stay remembered.
     ErasureKeepsRequests,
@@ -42,7 +42,7 @@ pub enum Mistake {
     PagesUnbounded,
     /// Part of a refused batch is added.
     BatchInParts,
-    /// A floor goes down with whoever asks for less.
+    /// A floor goes down with a caller who asks for less.
     FloorLowered,
     /// Events below the floor are added.
     FloorIgnored,
@@ -55,7 +55,7 @@ pub(super) const MISTAKES: &[(Mistake, &str)] = &[
     (Mistake::EventTwice, "an_event_repeated_by_id_is_one"),
     (Mistake::EarlierHashesIgnored, "hashes_under_earlier_keys_add_up"),
     (Mistake::RewardTwice, "a_reward_repeated_by_key_counts_once"),
-    (Mistake::RepetitionUntold, "a_reward_repeated_by_key_counts_once"),
+    (Mistake::RepetitionHidden, "a_reward_repeated_by_key_counts_once"),
     (Mistake::EpochIgnored, "a_number_has_one_release"),
     (Mistake::NumberIgnored, "a_number_has_one_release"),
     (Mistake::CloseReopens, "a_closed_slot_stays_closed"),
@@ -66,7 +66,7 @@ pub(super) const MISTAKES: &[(Mistake, &str)] = &[
     (Mistake::LedgerOfItsOwnGeneration, "visits_are_counted_over_generations"),
     (Mistake::LedgerOfAnother, "visits_are_counted_over_generations"),
     (Mistake::CollectsUnreleased, "only_what_is_released_is_collected"),
-    (Mistake::PagesUnbounded, "a_page_of_releases_holds_so_many_bytes"),
+    (Mistake::PagesUnbounded, "a_page_of_releases_has_a_limit_of_bytes"),
     (Mistake::BatchInParts, "a_refused_transaction_changes_nothing"),
     (Mistake::FloorLowered, "nothing_is_added_below_a_floor_that_never_goes_down"),
     (Mistake::FloorIgnored, "nothing_is_added_below_a_floor_that_never_goes_down"),
@@ -148,14 +148,14 @@ impl Store for Planted {
             rewards.iter_mut().for_each(|reward| reward.key = None);
         }
         let outcomes = self.model.reward(rewards);
-        if !self.has(Mistake::RepetitionUntold) {
+        if !self.has(Mistake::RepetitionHidden) {
             return outcomes;
         }
-        let told = |outcome| match outcome {
+        let as_new = |outcome| match outcome {
             Outcome::Unchanged => Outcome::Taken,
             outcome => outcome,
         };
-        Box::pin(async move { Ok(outcomes.await?.into_iter().map(told).collect()) })
+        Box::pin(async move { Ok(outcomes.await?.into_iter().map(as_new).collect()) })
     }
 
     fn close(&self, life: LifeId, slot: u64) -> Pending<()> {

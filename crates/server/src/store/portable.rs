@@ -5,7 +5,7 @@
 //!     -> the target begins, with a new epoch -> the source is marked as moved
 //! ```
 //!
-//! A source that is retired takes nothing any more, and no process can release from it: two living copies would each release the same people, and neither
+//! A source that is retired takes nothing any more, and no process can release from it: two served copies would each release the same people, and neither
 //! would charge for it. If the move fails after that, it is repeated, to the same place. A target that was not checked to its end is not served. A source that is marked as
 //! moved is never read again: its target has gone on, and may have been emptied since.
 
@@ -116,7 +116,7 @@ impl Location {
         })
     }
 
-    /// Writes a store that has this identity and these entries, all or nothing. What is there must be empty.
+    /// Writes a store that has this identity and these entries, all or nothing. The target must be empty.
     async fn import(&self, id: super::StoreId, entries: mpsc::Receiver<Vec<Entry>>) -> Result<()> {
         match self {
             Location::File(path) => RedbStore::import(path.clone(), id, entries).await,
@@ -227,7 +227,7 @@ fn elsewhere(from: &Location, gone: &str) -> Result<Error> {
     let remedy = match gone {
         UNCHECKED => retired_remedy(gone),
         gone => format!(
-            "it was moved to {gone}: two living copies would spend the same people's guarantee twice"
+            "it was moved to {gone}: two served copies would spend the same people's guarantee twice"
         ),
     };
     Ok(Error::invalid("from", from.name()?, remedy))

@@ -3,7 +3,7 @@
 use super::{Head, LifeId, Replacement, Step};
 use crate::{Error, Result};
 
-/// There is no such generation.
+/// Error for an unknown generation.
 pub(super) fn unknown_life(life: LifeId) -> Error {
     Error::unknown(format_args!("generation {life}"), "begin it first")
 }
@@ -18,7 +18,7 @@ pub(super) fn exhausted(what: &str) -> Error {
     Error::Unavailable(format!("{what}: all numbers are used; begin a new generation"))
 }
 
-/// There is such a key.
+/// Error for a key that exists.
 pub(super) fn key_exists(id: &str) -> Error {
     Error::Conflict(format!("key {id} exists: make a new one"))
 }
@@ -49,14 +49,14 @@ pub(super) fn check_step(step: &Step, closed: u64, folded: u64) -> Result<()> {
     Ok(())
 }
 
-/// A head that replaces another was made from that one, under what is charged now, and never decreases. `charged` is the floor that it raises.
+/// A head that replaces another was made from that one, under the present charge, and never decreases. `charged` is the floor that it raises.
 pub(super) fn check_replacement(
     Replacement { from, head: new, link, charge }: &Replacement,
     old: &Head,
     charged: u64,
 ) -> Result<()> {
     if *from != old.key() || charge.as_ref().is_some_and(|charge| charge.from < charged) {
-        let why = "another process has changed the head or what is charged meanwhile: look again";
+        let why = "transaction conflict: another process has changed the head or its charge; read them again";
         return Err(Error::Conflict(why.into()));
     }
     if let Some(link) = link

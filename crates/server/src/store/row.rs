@@ -10,7 +10,7 @@ use crate::{Error, Result, loops::StoredAnswer};
 /// Reads what follows the version of a record.
 pub(crate) type Reader<R> = fn(&[u8]) -> Option<R>;
 
-/// Something that is written with a version.
+/// A record that is written with a version.
 pub(crate) trait Record: Serialize + DeserializeOwned {
     /// Name in errors and in `vectors/store`.
     const NAME: &'static str;

@@ -47,7 +47,7 @@ pub struct WitnessRecord {
     pub erased: BTreeSet<PersonHash>,
     /// Everything that has begun, with what it costs one unit.
     pub lives: BTreeMap<LifeId, Life>,
-    /// When this was written.
+    /// Time at which this was written.
     pub time: Time,
 }
 
@@ -398,10 +398,10 @@ mod tests {
             refused
         };
         for bytes in [&b"garbage"[..], &[0], &[4, 1, 2], &[255; 40]] {
-            let told = refused(bytes);
-            assert!(told.contains("no witness that this program reads"), "{told}");
-            assert!(told.contains(&format!("this file with {} ", bytes[0])), "{told}");
-            assert!(!told.contains("version"), "{told}");
+            let message = refused(bytes);
+            assert!(message.contains("no witness that this program reads"), "{message}");
+            assert!(message.contains(&format!("this file with {} ", bytes[0])), "{message}");
+            assert!(!message.contains("version"), "{message}");
         }
         for bytes in [&[1][..], &[2, 9, 9], &[2; 64], &[3, 9, 9]] {
             assert!(refused(bytes).contains("damaged witness, or a file of another kind"));

@@ -4,7 +4,7 @@
 //   cd crates/server/tests/browser && npm ci && node pages.js [--screenshots FOLDER] [--seconds 60]
 //
 // RETICENT names the desk program (default: target/debug/reticent), beside which that of the service lies, CHROMIUM the browser (default: /usr/bin/chromium). With --screenshots it also leaves
-// pictures and the certificate as PDF. docs/figures/dashboard.png is its dashboard.png: the dashboard of an admin key so many seconds after the first lift.
+// pictures and the certificate as PDF. docs/figures/dashboard.png is its dashboard.png: the dashboard of an admin key --seconds after the first lift.
 import { chromium } from "playwright-core";
 import { spawn, execFileSync } from "node:child_process";
 import { createInterface } from "node:readline";
@@ -40,7 +40,7 @@ const start = async () => {
     createInterface({ input: child.stderr }).on("line", (line) => {
       address ??= line.match(/http:\/\/127\.0\.0\.1:\d+/)?.[0];
       admin ??= line.match(/^rt_\S+$/)?.[0];
-      // What it logs later is for whoever looks at a failure.
+      // Later lines of its log help to explain a failure.
       if (line.startsWith("{")) console.error(line);
       if (admin) resolve();
     });

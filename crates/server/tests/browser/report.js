@@ -35,7 +35,7 @@ name = "curator"
 kind = "joint"
 privacy = { epsilon = [0.5, 1, 2, 4], delta = 1e-6 }
 [[algorithm]]
-name = "nobody trusted"
+name = "local protocol"
 kind = "local"
 privacy = { epsilon = [0.5, 1, 2, 4], delta = 1e-6 }
 `);
@@ -160,7 +160,7 @@ for (const [width, colorScheme] of [[1200, "light"], [1200, "dark"], [400, "ligh
     await page.setViewportSize({ width: 700, height: 1000 });
     await page.emulateMedia({ media: "print" });
     const cut = await page.evaluate(() => [...document.querySelectorAll("table, svg")].map((part) => part.getBoundingClientRect().right).filter((right) => right > innerWidth));
-    assert.deepEqual(cut, [], "what is wider than the page");
+    assert.deepEqual(cut, [], "parts wider than the page");
     const folded = await page.evaluate(() => [...document.querySelectorAll("details pre")].filter((text) => !text.checkVisibility({ contentVisibilityAuto: true }) || text.getBoundingClientRect().height < 10).length);
     assert.equal(folded, 0, "texts that stay folded");
     assert.ok((await page.locator("table thead").count()) >= 1, "a table that is longer than a page repeats its header");
@@ -210,7 +210,7 @@ for (const [width, colorScheme] of [[1200, "light"], [1200, "dark"], [400, "ligh
   };
   const whole = await state();
   const again = figure.getByRole("button", { name: "Whole figure" });
-  /** Points of the line are so many times as far from the middle as in the whole figure. */
+  /** Asserts that points of the line are `times` times as far from the middle as in the whole figure. */
   const are_away = (points, times, tolerance) => points.forEach((point, number) => point.forEach((found, axis) => {
     const expected = middle[axis] + times * (whole.points[number][axis] - middle[axis]);
     assert.ok(Math.abs(found - expected) < tolerance, `${found} in place of ${expected}`);

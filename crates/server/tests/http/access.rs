@@ -7,7 +7,7 @@ use reticent_server::{
     store::{Fault, MemoryStore},
 };
 
-use crate::common::{LOOPS, START, Server, Setup, question};
+use crate::common::{LOOPS, START, Server, Setup, rank_request};
 
 /// Every route that needs a key: method, template, the roles that may call it.
 const GUARDED: [(&str, &str, &[Role]); 24] = [
@@ -242,10 +242,10 @@ async fn health_needs_no_key_and_readiness_tells_troubles() {
     assert_eq!(ready, serde_json::json!({"ready": true, "troubles": []}));
     let key = format!("Authorization: Bearer {}", server.app_key);
     let headers = [key.as_str(), "Content-Type: application/json; charset=utf-8"];
-    server.send("POST", "/v1/loops/home/rank", &headers, &question("e", "p")).await.expect(200);
+    server.send("POST", "/v1/loops/home/rank", &headers, &rank_request("e", "p")).await.expect(200);
 }
 
-/// What alerts look at: `packaging/prometheus`.
+/// Gauges that alerts look at: `packaging/prometheus`.
 #[tokio::test]
 async fn gauges_follow_releases_readiness_and_the_clock() {
     let (home, other) = LOOPS.split_once("[loop.other]").unwrap();
@@ -298,7 +298,7 @@ async fn gauges_follow_releases_readiness_and_the_clock() {
     assert_eq!(answers, serde_json::json!({"ready": true, "troubles": []}));
 }
 
-/// A store that refuses writes, as a full disk does: the process lives, and is not ready.
+/// A store that refuses writes, as a full disk does: the process runs, and is not ready.
 #[tokio::test]
 async fn readiness_follows_what_a_request_would_meet() {
     let store = Arc::new(MemoryStore::new([7; 16]));
@@ -308,7 +308,7 @@ async fn readiness_follows_what_a_request_would_meet() {
     for path in ["/readyz", "/readyz/requests"] {
         let answer = server.send("GET", path, &[], "").await.expect(503).json();
         let trouble = answer["troubles"][0].as_str().unwrap();
-        assert!(trouble.contains("refuses what requests write"), "{trouble}");
+        assert!(trouble.contains("refuses the writes of requests"), "{trouble}");
     }
     let metrics = server.get(&server.read_key, "/metrics").await.expect(200).body;
     assert!(metrics.contains("reticent_store_writable 0\n"), "{metrics}");

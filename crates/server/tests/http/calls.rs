@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use serde_json::json;
 
-use crate::common::{Server, question};
+use crate::common::{Server, rank_request};
 
 #[tokio::test]
 async fn a_rank_answers_an_action_with_probabilities_and_a_head() {
@@ -125,8 +125,8 @@ async fn a_deferred_event_is_exported_only_when_it_was_activated() {
 #[tokio::test]
 async fn what_is_wrong_with_one_of_a_batch_does_not_touch_the_others() {
     let server = Server::start().await;
-    let good: serde_json::Value = serde_json::from_str(&question("e1", "anna")).unwrap();
-    let other: serde_json::Value = serde_json::from_str(&question("e2", "berta")).unwrap();
+    let good: serde_json::Value = serde_json::from_str(&rank_request("e1", "anna")).unwrap();
+    let other: serde_json::Value = serde_json::from_str(&rank_request("e2", "berta")).unwrap();
     let body = json!({"requests": [good, {"actions": []}, other]}).to_string();
     let answer = server.post(&server.app_key, "/v1/loops/home/rank/batch", &body).await.expect(200);
     let results = answer.json()["results"].clone();
@@ -177,7 +177,7 @@ async fn bad_requests_are_problems_with_field_and_remedy_and_change_nothing() {
         assert!(!answer.body.contains("SECRET"), "{problem}");
     }
     let key = format!("Authorization: Bearer {}", server.app_key);
-    server.send("POST", rank, &[&key], &question("e", "p")).await.expect(415);
+    server.send("POST", rank, &[&key], &rank_request("e", "p")).await.expect(415);
     server.send("PUT", rank, &[&key], "{}").await.expect(405);
     let plain = server.send("POST", rank, &[&key, "Content-Type: text/plain"], "{}").await;
     assert_eq!(plain.expect(415).json()["type"], "urn:reticent:problem:not-json");

@@ -57,7 +57,7 @@ pub struct Server {
     pub task: Option<JoinHandle<()>>,
 }
 
-/// What a server is made of.
+/// Parts of a server.
 pub struct Setup {
     /// The file of loops: one of them is `home`.
     pub loops: String,
@@ -202,7 +202,7 @@ impl Server {
 
     /// Asks under this event id for this person.
     pub async fn rank(&self, id: &str, person: &str) -> Answer {
-        self.post(&self.app_key, "/v1/loops/home/rank", &question(id, person)).await
+        self.post(&self.app_key, "/v1/loops/home/rank", &rank_request(id, person)).await
     }
 
     pub async fn reward(&self, id: &str, value: f64) -> Answer {
@@ -218,7 +218,7 @@ impl Server {
     }
 }
 
-pub fn question(id: &str, person: &str) -> String {
+pub fn rank_request(id: &str, person: &str) -> String {
     serde_json::json!({
         "event_id": id, "person": person, "context": {"device": "phone"},
         "actions": [{"id": "a", "features": {"topic": "news"}}, {"id": "b", "features": {"topic": "sport"}}],

@@ -1,4 +1,4 @@
-//! What the dashboard tells whom about calls.
+//! Figures about calls that the dashboard shows, by role of the key.
 
 use reticent_server::http::Role;
 
@@ -14,8 +14,8 @@ async fn calls(server: &Server, key: &str) -> Option<String> {
     page.find("id=\"calls\"").map(|begin| page[begin..].to_string())
 }
 
-/// With a default of 0 the number of rewards is their sum, questions wait for the same writer as rewards, so that even their times would show it, and the number
-/// of questions shows whether a person came at all.
+/// With a default of 0 the number of rewards is their sum, rank requests wait for the same writer as rewards, so that their times would show it, and the number
+/// of rank requests shows whether a person came at all.
 #[tokio::test]
 async fn times_and_errors_of_calls_are_for_the_curators_eyes() {
     let server = Server::start().await;

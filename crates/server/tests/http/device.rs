@@ -96,7 +96,7 @@ fn actions() -> [Value; 2] {
     ["news", "sport"].map(|topic| Value::from_iter([("topic", topic)]))
 }
 
-/// The limits of somebody who accepts the delta of the loop with a shuffler.
+/// The limits of a person who accepts the delta of the loop with a shuffler.
 fn device_limits() -> device::Limits {
     device::Limits { delta: 1e-3, ..device::Limits::of("mixed") }
 }
@@ -125,7 +125,7 @@ async fn a_device_fetches_chooses_and_reports_once_over_http() {
     let model = server.get(&key, "/v1/loops/news/model").await;
     assert_eq!((number(model.clone(), "reports"), number(model, "sequence")), (1, 1));
     assert_eq!(device.refresh().await.unwrap(), 1);
-    // What was reported is kept by the installation: one more of two.
+    // The installation keeps the list of its reports: one more of two.
     let mut again =
         Device::join(endpoint(&server, &key), "news", 0, Some(&pending.ledger)).await.unwrap();
     again.report(&choice, 0.0).unwrap();
@@ -232,7 +232,7 @@ async fn what_devices_fetch_is_public_and_has_a_tag() {
     server.get("no key", "/v1/loops/news/protocol").await.expect(401);
 }
 
-/// A page as somebody sees it who has signed in with the admin key.
+/// A page as a caller sees it who has signed in with the admin key.
 async fn signed_in(server: &Server, page: &str) -> String {
     let form = "Content-Type: application/x-www-form-urlencoded";
     let body = format!("key={}", server.admin_key);
@@ -248,7 +248,7 @@ async fn sealed_reports_pass_a_shuffler_and_are_learnt_from() {
     let device_key = server.key("mixed", &[Role::Device]).await;
     let folder = tempfile::tempdir().unwrap();
     let (stop, stopped) = oneshot::channel::<()>();
-    let (tell, told) = oneshot::channel();
+    let (sender, receiver) = oneshot::channel();
     let options = ShuffleOptions {
         plans: ServiceFile::parse(LOOPS).unwrap().check_devices().unwrap(),
         data: folder.path().join("data"),
@@ -259,11 +259,11 @@ async fn sealed_reports_pass_a_shuffler_and_are_learnt_from() {
     let shuffler = tokio::spawn(run_shuffler(
         options,
         |address| {
-            let _ = tell.send(address);
+            let _ = sender.send(address);
         },
         async move { drop(stopped.await) },
     ));
-    let address = told.await.unwrap();
+    let address = receiver.await.unwrap();
     let to_shuffler = Endpoint::new(&format!("http://{address}"), None, None).unwrap();
     // Reports are taken when the shuffler has heard from its server.
     while let Err(error) = to_shuffler.get("/readyz").await {
@@ -284,7 +284,7 @@ async fn sealed_reports_pass_a_shuffler_and_are_learnt_from() {
         device.send(&pending).await.unwrap();
         device.send(&pending).await.unwrap();
     }
-    // The shuffler looks every half second.
+    // The shuffler looks every 0.5 s.
     let mut looks = 0;
     while number(server.get(&key, "/v1/loops/mixed/batches").await, "next") == 0 {
         looks += 1;
@@ -298,7 +298,7 @@ async fn sealed_reports_pass_a_shuffler_and_are_learnt_from() {
     let long = request("POST", "/v1/loops/mixed/reports", &headers, &"x".repeat(4096));
     let refused = exchange(TcpStream::connect(address).await.unwrap(), &long).await.expect(422);
     assert!(refused.body.contains("report = more than "), "{refused:?}");
-    // What devices are told is what both sides hash.
+    // Devices and the server hash the same parameters.
     let sealing = server.get(&device_key, "/v1/loops/mixed/sealing").await.expect(200).json();
     let batches = server.get(&key, "/v1/loops/mixed/batches").await.expect(200).json();
     assert_eq!(sealing["protocol"].as_str().unwrap().len(), 64);

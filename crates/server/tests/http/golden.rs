@@ -1,7 +1,7 @@
 //! Whole stores of every version, as a service left them: opened and served by the present program.
 //!
 //! `vectors/store/VERSION` has the store, its witness, the file of loops and what the service said when it was written. `RETICENT_WRITE_VECTORS=1` writes
-//! that of the present version; older ones stay. What is in one: a generation that has ended, releases, a person without visits left, an erased one, open
+//! that of the present version; older ones stay. Contents: a generation that has ended, releases, a person without visits left, an erased one, open
 //! events with a reward and without, a deferred one, keys and a revoked one, a loop of devices with a model and a report that waits.
 
 use std::{
@@ -24,7 +24,7 @@ use reticent_server::{
 use serde_json::json;
 use tokio::{net::TcpListener, sync::oneshot};
 
-use crate::common::{START, Server, question};
+use crate::common::{START, Server, rank_request};
 
 const LOOPS: &str = r#"[loop.home]
 purpose = "what to show on the home page"
@@ -110,7 +110,7 @@ async fn ticks(server: &Server, count: u64) {
     }
 }
 
-/// What the service says about its state: numbers and hashes, whose wording may change.
+/// Statements of the service about its state: numbers and hashes, whose wording may change.
 async fn said(server: &Server, key: &str) -> serde_json::Value {
     let get = async |path| server.get(key, path).await.expect(200);
     let certificate = get("/v1/loops/home/certificate").await.json();
@@ -139,7 +139,7 @@ async fn said(server: &Server, key: &str) -> serde_json::Value {
     })
 }
 
-/// Makes a store, and returns what is known about it.
+/// Makes a store, and returns its expected statements.
 async fn make(folder: &Path) -> serde_json::Value {
     let clock = Arc::new(ManualClock::at(START));
     let before = LOOPS.replace("epsilon = 1.0", "epsilon = 0.5");
@@ -164,7 +164,7 @@ async fn make(folder: &Path) -> serde_json::Value {
     let reward = r#"{"value": 0.5, "idempotency_key": "once"}"#;
     server.post(&server.app_key, "/v1/loops/home/events/open-1/reward", reward).await.expect(204);
     server.rank("open-2", "anna").await.expect(200);
-    let deferred = question("open-3", "dora").replacen('{', "{\"defer\": true,", 1);
+    let deferred = rank_request("open-3", "dora").replacen('{', "{\"defer\": true,", 1);
     server.post(&server.app_key, "/v1/loops/home/rank", &deferred).await.expect(200);
     let device = server.key("news", &[Role::Device]).await;
     let address = format!("http://{}", server.address);
@@ -229,7 +229,7 @@ async fn check(golden: &Path) {
     let (admin, revoked) = (key("admin"), key("revoked"));
     server.app_key = key("app");
 
-    // Nothing has gone back, and nothing has begun anew: certificates, chain, ledger, open events and model are what they were.
+    // Nothing was rolled back, and nothing has begun anew: certificates, chain, ledger, open events and model are as before.
     let ready = server.send("GET", "/readyz", &[], "").await;
     assert_eq!(ready.status, 200, "{}: {}", golden.display(), ready.body);
     let now = said(&server, &admin).await;
@@ -241,7 +241,7 @@ async fn check(golden: &Path) {
     let chain = verify_chain(lines(), None).unwrap();
     assert_eq!(chain.chain, known["said"]["chain"].as_str().unwrap());
 
-    // The same question has the same answer, another one is refused, and rewards are taken and refused as before. Programs that did not bind ids to keys have
+    // The same rank request has the same answer, another one is refused, and rewards are taken and refused as before. Programs that did not bind ids to keys
     // left requests that any key could test: these are refused whatever they are.
     let again = server.rank("open-1", "anna").await;
     if known["ids_of_keys"] == true {
@@ -257,9 +257,9 @@ async fn check(golden: &Path) {
     server.post(&server.app_key, "/v1/loops/home/events/open-1/reward", reward).await.expect(204);
     server.reward("early-1", 1.0).await.expect(410);
     server.post(&server.app_key, "/v1/loops/home/events/open-3/activate", "").await.expect(204);
-    server.post(&revoked, "/v1/loops/home/rank", &question("new", "dora")).await.expect(401);
+    server.post(&revoked, "/v1/loops/home/rank", &rank_request("new", "dora")).await.expect(401);
 
-    // Somebody without visits left is answered and not counted; the next releases go on with the chain.
+    // A person without visits left is answered and not counted; the next releases go on with the chain.
     server.rank("new", "anna").await.expect(200);
     assert_eq!(said(&server, &admin).await["people"], known["said"]["people"]);
     let head = chain.last;

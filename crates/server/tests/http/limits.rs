@@ -15,7 +15,7 @@ use tokio_rustls::{
     },
 };
 
-use crate::common::{Server, exchange, question, read_answer, request};
+use crate::common::{Server, exchange, rank_request, read_answer, request};
 
 fn quick() -> HttpLimits {
     let short = Duration::from_millis(300);
@@ -50,7 +50,8 @@ async fn ranks_beyond_the_rate_are_429_and_rewards_draw_on_no_rate() {
         server.reward("e1", 0.5).await.expect(204);
         server.reward("none", 0.5).await.expect(404);
     }
-    let batch = format!("{{\"requests\": [{}, {}]}}", question("e2", "b"), question("e3", "c"));
+    let batch =
+        format!("{{\"requests\": [{}, {}]}}", rank_request("e2", "b"), rank_request("e3", "c"));
     server.post(&server.app_key, "/v1/loops/home/rank/batch", &batch).await.expect(200);
     let refused = server.rank("e4", "anna").await.expect(429);
     assert_eq!(refused.header("retry-after"), Some("1"));
@@ -62,7 +63,7 @@ async fn ranks_beyond_the_rate_are_429_and_rewards_draw_on_no_rate() {
     server.reward("e2", 0.5).await.expect(204);
     // Another key has a rate of its own.
     let other = server.key("home", &[Role::Decide]).await;
-    server.post(&other, "/v1/loops/home/rank", &question("e5", "anna")).await.expect(200);
+    server.post(&other, "/v1/loops/home/rank", &rank_request("e5", "anna")).await.expect(200);
     server.clock.pass(1000);
     server.rank("e4", "anna").await.expect(200);
     assert_eq!(server.service.central("home").unwrap().open_events(), 5);
@@ -116,7 +117,7 @@ async fn slow_clients_are_cut_off() {
     }
     let key = format!("Authorization: Bearer {}", server.app_key);
     let headers = [key.as_str(), "Content-Type: application/json"];
-    let text = request("POST", "/v1/loops/home/rank", &headers, &question("e1", "anna"));
+    let text = request("POST", "/v1/loops/home/rank", &headers, &rank_request("e1", "anna"));
     let stream = TcpStream::connect(server.address).await.unwrap();
     exchange(stream, &text[..text.len() - 10]).await.expect(408);
     assert_eq!(server.service.central("home").unwrap().open_events(), 0);
@@ -140,7 +141,7 @@ async fn a_stop_finishes_requests_under_way_and_takes_no_new_ones() {
     let mut server = Server::start().await;
     let key = format!("Authorization: Bearer {}", server.app_key);
     let headers = [key.as_str(), "Content-Type: application/json"];
-    let text = request("POST", "/v1/loops/home/rank", &headers, &question("e1", "anna"));
+    let text = request("POST", "/v1/loops/home/rank", &headers, &rank_request("e1", "anna"));
     let (begin, end) = text.split_at(text.len() - 10);
     let mut idle = TcpStream::connect(server.address).await.unwrap();
     let mut stream = TcpStream::connect(server.address).await.unwrap();

@@ -1,4 +1,4 @@
-//! What is logged.
+//! Log lines.
 
 use std::{
     io::Write,
@@ -106,7 +106,7 @@ async fn logs_of_a_whole_session_hold_no_features_rewards_persons_ids_or_keys() 
     }
 }
 
-/// What keeps the service from being ready is logged where it arises: whoever polls must not fill the log.
+/// Reasons why the service is not ready are logged where they arise: a client that polls must not fill the log.
 #[tokio::test(flavor = "current_thread")]
 async fn polls_of_a_service_that_is_not_ready_are_not_logged() {
     let captured = Captured::default();

@@ -56,13 +56,13 @@ async fn late_and_unknown_events_are_204_and_change_nothing() {
     assert_eq!(server.service.central("home").unwrap().open_events(), 0);
 }
 
-/// The service's own calls too: `person_from` is a promise of the loop, whatever call a question comes by.
+/// The service's own calls too: `person_from` is a promise of the loop, whatever call a rank request comes by.
 #[tokio::test]
 async fn the_person_in_the_context_is_taken_out_of_native_calls_and_batches() {
     let server = Server::start().await;
-    let question = r#"{"context": {"user": {"id": "PIDMARK"}}, "actions": [{"id": "a"}]}"#;
-    server.post(&server.app_key, "/v1/loops/home/rank", question).await.expect(200);
-    let batch = format!(r#"{{"requests": [{question}]}}"#);
+    let rank_request = r#"{"context": {"user": {"id": "PIDMARK"}}, "actions": [{"id": "a"}]}"#;
+    server.post(&server.app_key, "/v1/loops/home/rank", rank_request).await.expect(200);
+    let batch = format!(r#"{{"requests": [{rank_request}]}}"#);
     server.post(&server.app_key, "/v1/loops/home/rank/batch", &batch).await.expect(200);
     let each = server.service.central("home").unwrap();
     let period = each.plan.ledger.period(crate::common::START);

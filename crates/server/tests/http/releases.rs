@@ -229,7 +229,7 @@ async fn compacted_releases_keep_number_time_and_hashes() {
             verify_chain(list.lines().map(|line| Ok::<_, String>(line.into())), head).unwrap();
         assert_eq!((verified.last, verified.whole, verified.hashes), (6, 2, 4));
         assert!(verified.from_the_beginning && verified.contains_head == Some(true));
-        // A client that saw the first release echoes it, and nothing has gone back.
+        // A client that saw the first release echoes it, and nothing was rolled back.
         let headers = [
             format!("Authorization: Bearer {}", server.read_key),
             format!("Reticent-Head: {token}"),

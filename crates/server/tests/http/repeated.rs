@@ -3,13 +3,13 @@
 use reticent_server::{http::Role, store::Place};
 use serde_json::{Value, json};
 
-use crate::common::{Answer, LOOPS, Server, Setup, question};
+use crate::common::{Answer, LOOPS, Server, Setup, rank_request};
 
 const RANK: &str = "/v1/loops/home/rank";
 
-/// The question of `common` with an undeclared field, and others that an attacker would try.
+/// The rank request of `common` with an undeclared field, and others that an attacker would try.
 fn guesses(id: &str) -> Vec<String> {
-    let right: Value = serde_json::from_str(&question(id, "anna")).unwrap();
+    let right: Value = serde_json::from_str(&rank_request(id, "anna")).unwrap();
     let with = |pointer: &str, value: Value| {
         let mut body = right.clone();
         *body.pointer_mut(pointer).unwrap() = value;
@@ -46,20 +46,20 @@ async fn another_key_cannot_test_a_request() {
     let second = server.key("home", &[Role::Decide, Role::Reward]).await;
     for key in [&second, &server.admin_key] {
         let refused = one_answer(&server, key, &guesses("e1")).await.expect(409);
-        let told = refused.json();
-        assert_eq!((&told["field"], &told["action"]), (&json!("event_id"), &Value::Null));
+        let problem = refused.json();
+        assert_eq!((&problem["field"], &problem["action"]), (&json!("event_id"), &Value::Null));
         let requests: Vec<Value> =
             guesses("e1").iter().map(|body| serde_json::from_str(body).unwrap()).collect();
         let batch = json!({ "requests": requests }).to_string();
         let path = "/v1/loops/home/rank/batch";
         let results = server.post(key, path, &batch).await.expect(200).json();
         let results = results["results"].as_array().unwrap();
-        assert!(results.iter().all(|result| *result == json!({"problem": told})), "{results:?}");
+        assert!(results.iter().all(|result| *result == json!({"problem": problem})), "{results:?}");
     }
-    // The caller itself is answered as before, and is told of another body.
+    // The caller itself is answered as before, and learns of another body.
     assert_eq!(server.rank("e1", "anna").await.expect(200).json(), first);
     one_answer(&server, &server.app_key, &guesses("e1")[1..]).await.expect(409);
-    // Rewards and activations find the event by its id, whoever asked.
+    // Rewards and activations find the event by its id, whichever caller sent it.
     let reward = "/v1/loops/home/events/e1/reward";
     server.post(&second, reward, r#"{"value": 0.5}"#).await.expect(204);
     server.post(&second, "/v1/loops/home/events/e1/activate", "").await.expect(204);
@@ -89,7 +89,7 @@ async fn of_two_keys_that_race_for_an_id_one_is_answered() {
     let server = Server::start().await;
     let second = server.key("home", &[Role::Decide, Role::Reward]).await;
     for number in 0..20 {
-        let body = question(&format!("e{number}"), "anna");
+        let body = rank_request(&format!("e{number}"), "anna");
         let (one, other) = tokio::join!(
             server.post(&server.app_key, RANK, &body),
             server.post(&second, RANK, &body)

@@ -79,7 +79,7 @@ async fn a_client_of_http2_without_room_for_its_answer_is_cut_off() {
 }
 
 #[tokio::test]
-async fn an_address_has_so_many_connections_at_a_time() {
+async fn an_address_has_a_limit_of_connections_at_a_time() {
     let limits = HttpLimits { per_address: PerAddress::Every(3), ..HttpLimits::default() };
     let server = Server::with(limits).await;
     let mut held = Vec::new();

@@ -67,7 +67,7 @@ impl IntoResponses for PersonalizerProblems {
 
 #[derive(OpenApi)]
 #[openapi(
-    info(title = "Reticent", description = "Private decisions over HTTP, each beside a certificate of what is promised to the people they are learnt from."),
+    info(title = "Reticent", description = "Private decisions over HTTP, each beside a certificate of the guarantee to the people they are learnt from."),
     paths(
         rank::rank, rank::rank_batch, reward::reward, reward::reward_batch, reward::activate,
         loops::list, loops::certificate, loops::releases, loops::together, loops::model,

@@ -3,7 +3,7 @@
 //! | file | contents |
 //! | --- | --- |
 //! | `row` | reports and batches as the store keeps them until they are counted |
-//! | `server` | the report server of core's protocol: what is simulated is what is deployed |
+//! | `server` | the report server of core's protocol: the simulated protocol is the deployed one |
 //! | `take` | reports are taken, each once |
 //! | `batch` | batches of a shuffler are taken, each once |
 //!
@@ -155,7 +155,7 @@ pub struct DeviceView {
     pub model: u64,
     /// Reports that it was made from.
     pub reports: u64,
-    /// When it was published, in milliseconds since 1970.
+    /// Time of its publication, in milliseconds since 1970.
     pub published: Option<u64>,
     /// Milliseconds between two models.
     pub tick: u64,
@@ -163,7 +163,7 @@ pub struct DeviceView {
     pub epsilon: f64,
     /// Delta.
     pub delta: f64,
-    /// Why no model is published at present.
+    /// Reason why no model is published at present.
     pub halted: Option<String>,
 }
 

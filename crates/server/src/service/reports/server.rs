@@ -1,4 +1,4 @@
-//! The report server of core's protocol, behind a shuffler or not: what is simulated is what is deployed.
+//! The report server of core's protocol, behind a shuffler or not: the simulated protocol is the deployed one.
 
 use reticent::{
     bandit::{Absorbed, Model, Server, ShuffleServer},
@@ -18,9 +18,9 @@ use crate::{
 
 /// The sums of reports, which publish models.
 pub enum ReportServer {
-    /// Of the local protocol.
+    /// Server of the local protocol.
     Local(Box<Server>),
-    /// Of the shuffled protocol.
+    /// Server of the shuffled protocol.
     Shuffled(Box<ShuffleServer>),
 }
 
@@ -28,7 +28,7 @@ pub enum ReportServer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Counted {
     Yes,
-    /// It was counted before, or is not needed.
+    /// Report that was counted before, or is not needed.
     No,
     Unusable,
 }
@@ -40,7 +40,7 @@ pub fn storage(plan: &DevicePlan) -> Result<StorageOutlook> {
 }
 
 impl ReportServer {
-    /// Before any report. The public randomness of models comes from the system.
+    /// A server before any report. The public randomness of models comes from the system.
     pub(super) fn new(plan: &DevicePlan) -> Result<Self> {
         let seed = u64::from_le_bytes(random()?);
         Ok(match &plan.learner {

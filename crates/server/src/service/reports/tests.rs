@@ -145,7 +145,7 @@ async fn what_is_deployed_is_what_is_simulated() {
             assert_eq!(world.send(&report).await.unwrap(), Taken::Taken);
             simulated.absorb(&report).unwrap();
         }
-        // Half of the models are made by a process that did not take the reports.
+        // Every second model is made by a process that did not take the reports.
         if round % 2 == 0 {
             world.restart().await;
         }
@@ -158,7 +158,7 @@ async fn what_is_deployed_is_what_is_simulated() {
     let mean =
         |arm: usize| policy.theta().iter().zip(arms.arm(arm)).map(|(a, b)| a * b).sum::<f64>();
     assert!(mean(1) > mean(0) + 0.3, "{} {}", mean(0), mean(1));
-    // Another slot of the clock is needed for another model, and nobody has to come.
+    // Another slot of the clock is needed for another model, and no device has to come.
     assert_eq!(world.tick_now().await, None);
     assert_eq!(world.tick().await, Some(21));
     // A clock that is set back does not stop models.
@@ -303,7 +303,7 @@ async fn foreign_and_malformed_reports_are_refused_with_a_reason_and_change_noth
         assert!(error.starts_with(words) && error.contains(": "), "{error}");
     }
     assert_eq!(world.loop_().counts.refused.load(Ordering::Relaxed), 10);
-    // What is wrong with one does not touch the others.
+    // A mistake in one does not touch the others.
     let taken = world.service.take(world.loop_(), &[b"{}", text.as_bytes()]).await.unwrap();
     assert!(taken[0].is_err() && taken[1].is_ok());
     world.tick().await;
@@ -462,7 +462,7 @@ async fn wait_until(holds: impl Fn() -> bool) {
 }
 
 #[tokio::test]
-async fn a_tick_that_fails_or_panics_is_told_and_tried_again() {
+async fn a_tick_that_fails_or_panics_is_reported_and_tried_again() {
     for (fault, words) in [(Fault::Before, "injected"), (Fault::Panic, "fault of the program")] {
         let World { service, store, clock, .. } = World::new(file(PRIVACY, TUNED)).await;
         clock.pass(TICK);

@@ -1,4 +1,4 @@
-//! Accidents: failures of the store, restarts, copies that are put back, foreign keys, clocks that jump, loops that end.
+//! Accidents: failures of the store, restarts, rollbacks, foreign keys, clocks that jump, loops that end.
 
 use super::*;
 
@@ -32,12 +32,12 @@ async fn a_release_is_served_when_it_is_committed_and_not_before() {
         world.store.close(1, due).await.unwrap();
         world.store.fail_next(fault);
         assert!(world.service.tick("home").await.is_err());
-        assert_eq!(world.number(), before, "{fault:?}: a release that nobody confirmed is served");
+        assert_eq!(world.number(), before, "{fault:?}: an unconfirmed release is served");
         let head = world.store.head(1).await.unwrap();
         assert_eq!(head.number, before + stored);
         let shown = world.service.releases("home", 1, 99).await.unwrap();
         assert_eq!(shown.last().map(|record| record.number), Some(before));
-        // The next tick goes on from what is stored: no number is used twice, none is left out.
+        // The next tick goes on from the store: no number is used twice, none is left out.
         world.service.tick("home").await.unwrap();
         assert_eq!(world.number(), before + 1);
     }
@@ -105,7 +105,7 @@ async fn rows_of_a_loop_that_learns_no_more_go_with_their_slots() {
 }
 
 #[tokio::test]
-async fn rows_of_a_generation_that_has_ended_go_when_nobody_may_want_them_any_more() {
+async fn rows_of_a_generation_that_has_ended_go_when_they_are_not_needed_any_more() {
     for (retain, after) in [("", 3), ("retain = \"10 minutes\"", 11)] {
         let text = file(EXACT, retain);
         let mut world = World::new(&text).await;
@@ -161,7 +161,7 @@ async fn kept(world: &World, life: LifeId) -> usize {
 }
 
 #[tokio::test]
-async fn only_a_store_that_has_gone_back_is_accepted_as_a_rollback() {
+async fn only_a_store_that_was_rolled_back_is_accepted_as_a_rollback() {
     let world = World::new(&file(EXACT, "")).await;
     let head = world.service.head(world.service.central("home").unwrap()).await.unwrap();
     let named = HeadName::new(head.number, &head.chain).text();
@@ -188,14 +188,14 @@ async fn ticking_until(world: &World, holds: impl Fn() -> bool) {
 }
 
 #[tokio::test]
-async fn a_panic_in_a_tick_is_told_and_tried_again_and_nothing_is_consumed() {
+async fn a_panic_in_a_tick_is_reported_and_tried_again_and_nothing_is_consumed() {
     let world = World::new(&file(EXACT, "")).await;
     world.rank("one", None).await;
     world.reward("one", 1.0).await.unwrap();
     world.clock.pass(3 * TICK);
     world.store.fail_next(Fault::Panic);
-    let told = || world.service.troubles().iter().any(|trouble| trouble.contains("fault"));
-    ticking_until(&world, told).await;
+    let reported = || world.service.troubles().iter().any(|trouble| trouble.contains("fault"));
+    ticking_until(&world, reported).await;
     assert!(world.service.central("home").unwrap().is_failing());
     assert_eq!(world.number(), 0);
     ticking_until(&world, || world.number() == 1).await;
@@ -205,12 +205,12 @@ async fn a_panic_in_a_tick_is_told_and_tried_again_and_nothing_is_consumed() {
 }
 
 #[tokio::test]
-async fn a_tick_that_fails_is_told_until_one_succeeds() {
+async fn a_tick_that_fails_is_reported_until_one_succeeds() {
     let world = World::new(&file(EXACT, "")).await;
     world.clock.pass(TICK);
     world.store.fail_next(Fault::Before);
-    let told = || world.service.troubles().iter().any(|trouble| trouble.contains("injected"));
-    ticking_until(&world, told).await;
+    let reported = || world.service.troubles().iter().any(|trouble| trouble.contains("injected"));
+    ticking_until(&world, reported).await;
     ticking_until(&world, || world.service.troubles().is_empty() && world.number() == 1).await;
 }
 

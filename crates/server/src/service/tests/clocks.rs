@@ -13,7 +13,7 @@ async fn a_clock_that_jumps_forward_closes_nothing() {
     assert_eq!(world.service.tick("home").await.unwrap(), Ticked::Halted);
     // The window of the event is still open.
     world.reward("one", 1.0).await.unwrap();
-    // Whoever comes meanwhile comes at the time that is known, and is not kept open until the wrong day.
+    // A person who comes now comes at the known time, and is not kept open until the wrong day.
     world.rank("two", None).await;
     // Set right, it goes on by itself.
     world.clock.jump(START + TICK);
@@ -24,7 +24,7 @@ async fn a_clock_that_jumps_forward_closes_nothing() {
 /// The clock of a machine was 40 minutes ahead for six seconds: forty slots closed for good, nothing was released until it had come to them again, and
 /// nothing said so.
 #[tokio::test(flavor = "current_thread")]
-async fn a_clock_that_is_ahead_by_less_than_an_hour_closes_nothing_and_is_told() {
+async fn a_clock_that_is_ahead_by_less_than_an_hour_closes_nothing_and_is_logged() {
     let (logged, _guard) = Captured::begin();
     let world = World::new(&file(EXACT, "")).await;
     world.rank("one", None).await;
@@ -38,8 +38,8 @@ async fn a_clock_that_is_ahead_by_less_than_an_hour_closes_nothing_and_is_told()
     let trouble = world.service.troubles().remove(0);
     assert!(trouble.contains("accept-time --data DIR --date"), "{trouble}");
     assert!(world.service.clock_doubt().is_some());
-    let told = logged.take();
-    assert_eq!(told.matches("the clock says").count(), 1, "{told}");
+    let log = logged.take();
+    assert_eq!(log.matches("the clock says").count(), 1, "{log}");
     world.clock.jump(START + TICK + 6000);
     assert!(world.service.troubles().is_empty() && world.service.clock_doubt().is_none());
     assert!(logged.take().contains("the clock is right again"));
@@ -62,8 +62,8 @@ async fn a_suspension_is_logged() {
     assert_eq!(logged.take(), "");
     world.clock.pass(12_000);
     tokio::time::sleep(std::time::Duration::from_millis(600)).await;
-    let told = logged.take();
-    assert!(told.contains("did not run for 12.0 s"), "{told}");
+    let log = logged.take();
+    assert!(log.contains("did not run for 12.0 s"), "{log}");
     world.service.stop();
     noticing.await.unwrap();
 }
@@ -122,9 +122,9 @@ async fn repeated_steps_of_a_clock_do_not_add_up() {
     }
 }
 
-/// A start under a clock that is some hours ahead believes it. What it has closed stays closed, which is told until the time has come.
+/// A start under a clock that is some hours ahead believes it. Slots that it has closed stay closed, which is logged until the time has come.
 #[tokio::test]
-async fn slots_that_a_start_under_a_wrong_clock_has_closed_are_told_until_they_have_passed() {
+async fn slots_that_a_start_under_a_wrong_clock_has_closed_are_reported_until_they_have_passed() {
     let text = file(EXACT, "");
     let mut world = World::new(&text).await;
     world.ticks(1).await;
@@ -146,14 +146,14 @@ async fn slots_that_a_start_under_a_wrong_clock_has_closed_are_told_until_they_h
 }
 
 #[tokio::test]
-async fn slots_that_were_closed_under_a_wrong_clock_are_told() {
+async fn slots_that_were_closed_under_a_wrong_clock_are_reported() {
     let text = file(EXACT, "");
     let mut world = World::new(&text).await;
     world.store.close(1, START / TICK + 1_000_000).await.unwrap();
     world.again(&text).await;
     let trouble = world.service.troubles().remove(0);
     assert!(trouble.contains("accept-time --data DIR --date 2023-11-14"), "{trouble}");
-    // The clock is right now: the loop says what is left to do.
+    // The clock is right now: the loop says which slots are left to close.
     world.service.accept_time("2023-11-14").await.unwrap();
     world.ticks(1).await;
     assert!(world.service.troubles()[0].contains("future"));
@@ -189,7 +189,7 @@ async fn a_wrong_clock_at_a_start_closes_nothing_until_an_operator_accepts_it() 
 }
 
 #[tokio::test]
-async fn a_clock_that_goes_back_gives_nobody_the_visits_of_an_earlier_period() {
+async fn a_clock_that_is_set_back_gives_no_person_the_visits_of_an_earlier_period() {
     let text = file(&format!("{EXACT}, visits = 1, per = \"1 day\""), "");
     let mut world = World::new(&text).await;
     world.rank("one", Some("a")).await;
@@ -218,7 +218,7 @@ async fn a_night_away_needs_no_operator() {
 }
 
 #[tokio::test]
-async fn the_time_of_the_witness_counts_where_an_old_copy_was_put_back() {
+async fn the_time_of_the_witness_counts_after_a_rollback() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("witness");
     let (store, clock) = (Arc::new(MemoryStore::new([1; 16])), Arc::new(ManualClock::at(START)));
@@ -237,7 +237,7 @@ async fn the_time_of_the_witness_counts_where_an_old_copy_was_put_back() {
     assert!(service.troubles()[0].contains("accept-time"));
 }
 
-/// The store is away for some ticks while the process runs: rewards that failed meanwhile can be sent again.
+/// The store is away for some ticks while the process runs: rewards that failed in that time can be sent again.
 #[tokio::test]
 async fn after_an_absence_of_the_store_slots_stay_open_for_a_while() {
     let world = World::new(&file(EXACT, "")).await;
@@ -257,7 +257,7 @@ async fn after_an_absence_of_the_store_slots_stay_open_for_a_while() {
     world.clock.pass(TICK);
     assert_eq!(world.service.tick("home").await.unwrap(), Ticked::Released(2));
     world.assert_learnt(1.0, 1.0);
-    // A short failure is none that anybody noticed.
+    // A short failure that no caller noticed counts as none.
     world.clock.pass(TICK);
     world.store.fail_next(Fault::Before);
     assert!(world.service.tick("home").await.is_err());

@@ -1,4 +1,4 @@
-//! Counts for the curator: what was taken is counted once, whoever repeats it and whoever goes away.
+//! Counts for the curator: a stored event is counted once, whichever caller repeats it or goes away.
 
 use std::time::Duration;
 
@@ -55,38 +55,38 @@ async fn what_is_refused_erased_or_activated_again_is_no_reward_and_no_activatio
     assert_eq!(counts.refused_rewards.load(Ordering::Relaxed), 1);
 }
 
-/// A caller who leaves `person` out gets answers and teaches nothing: an administrator sees it, and the log says it once an hour, whoever comes.
+/// A caller who leaves `person` out gets answers from which nothing is learnt: an administrator sees it, and the log says it once an hour.
 #[tokio::test(flavor = "current_thread")]
-async fn questions_without_a_person_are_counted_and_told() {
+async fn rank_requests_without_a_person_are_counted_and_logged() {
     let world = World::new(&file(&format!("{EXACT}, visits = 2, per = \"ever\""), "")).await;
     let (logged, _guard) = Captured::begin();
-    let told = || logged.take().matches("rank requests come without `person`").count();
+    let warnings = || logged.take().matches("rank requests come without `person`").count();
     let without = || {
         let counts = &world.service.central("home").unwrap().counts;
         counts.without_person.load(Ordering::Relaxed)
     };
     world.rank("named", Some("a")).await;
-    assert_eq!((without(), told()), (0, 0));
+    assert_eq!((without(), warnings()), (0, 0));
     for (id, lines) in [("one", 1), ("two", 0)] {
         world.rank(id, None).await;
-        assert_eq!(told(), lines, "{id}");
+        assert_eq!(warnings(), lines, "{id}");
     }
     world.rank("two", None).await;
     assert_eq!(without(), 2 * CROWD as u64, "a repetition is not counted");
     world.clock.pass(3_600_000);
     world.rank("three", None).await;
-    assert_eq!(told(), 1);
+    assert_eq!(warnings(), 1);
     // Where persons are not counted nothing is missing.
     let world = World::new(&file(EXACT, "")).await;
     world.rank("one", None).await;
-    assert_eq!(told(), 0);
+    assert_eq!(warnings(), 0);
     let counts = &world.service.central("home").unwrap().counts;
     assert_eq!(counts.without_person.load(Ordering::Relaxed), 0);
 }
 
 /// A full disk: what a request would meet is known before one comes, while none comes, and as soon as there is room.
 #[tokio::test]
-async fn a_disk_that_is_full_is_told_as_requests_meet_it() {
+async fn a_disk_that_is_full_is_reported_as_requests_meet_it() {
     let (folder, disk) = (tempfile::tempdir().unwrap(), Disk::new());
     let store = RedbStore::open_on(&disk, &folder.path().join("store"), 32).unwrap();
     let clock = Arc::new(ManualClock::at(START));
@@ -134,9 +134,9 @@ async fn probes_are_made_on_a_timetable() {
     probing.await.unwrap();
 }
 
-/// Whether the events are there is not known to the caller, and known to the store.
+/// The caller does not know if the events are there; the store does.
 #[tokio::test]
-async fn open_events_are_counted_again_after_a_commit_that_nobody_confirmed() {
+async fn open_events_are_counted_again_after_an_unconfirmed_commit() {
     let world = World::new(&file(EXACT, "")).await;
     let open = || world.service.central("home").unwrap().open_events();
     world.rank("one", None).await;
@@ -145,7 +145,7 @@ async fn open_events_are_counted_again_after_a_commit_that_nobody_confirmed() {
         assert!(world.service.rank("home", request("lost", None)).await.is_err());
         assert_eq!(open(), open_then, "{fault:?}");
     }
-    // What is repeated is no second event.
+    // A repeated request is no second event.
     world.service.rank("home", request("lost", None)).await.unwrap();
     assert_eq!(open(), CROWD as u64 + 1);
     world.ticks(3).await;
@@ -192,7 +192,7 @@ async fn serve_by(store: &Arc<RedbStore>, clock: &Arc<ManualClock>) -> Arc<Servi
     service.await.unwrap()
 }
 
-/// Some groups fail before their commit and some after it, while others are counted.
+/// Groups of requests fail before their commit and after it, while others are counted.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn open_events_are_right_when_groups_fail_under_load() {
     let folder = tempfile::tempdir().unwrap();

@@ -47,7 +47,7 @@ async fn the_time_of_the_last_model_is_known_and_no_key_of_people_is_needed() {
         clock.pass(DAY / 2);
         assert_eq!(service.tick("news").await.unwrap(), Ticked::Released(number));
     }
-    // A restart under another key: nobody is counted under the first one, and the clock is right.
+    // A restart under another key: no person is counted under the first one, and the clock is right.
     clock.pass(DAY / 2);
     let service = open_devices(&text, options(&store, &clock, 4)).await;
     assert_eq!(service.troubles(), [""; 0]);
@@ -79,7 +79,7 @@ async fn a_generation_that_only_the_witness_knows_is_begun_again() {
     assert!(honest > 2.0 && total(&service).await >= honest, "{honest}");
 }
 
-/// A total names whom one has to trust, and what is protected where nobody knows which installations are one person's.
+/// A total names the trusted parties, and the protected unit where it is not known which installations are one person's.
 #[tokio::test]
 async fn a_total_names_the_trust_and_the_unit_of_its_loops() {
     let curated = |name: &str| {
@@ -133,7 +133,7 @@ async fn a_loop_of_devices_that_is_missing_for_one_start_goes_on() {
     clock.pass(DAY / 2);
     assert_eq!(service.tick("news").await.unwrap(), Ticked::Released(2));
     assert_eq!(store.head(life).await.unwrap().closed, head.closed + 1);
-    // What is left of an earlier generation goes.
+    // The rest of an earlier generation goes.
     let service = open_devices(&devices(2.0), options(&store, &clock, 3)).await;
     service.sweep().await.unwrap();
     assert_eq!(store.head(life).await.unwrap().closed, crate::store::LAST_SLOT);

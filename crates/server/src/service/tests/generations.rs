@@ -5,7 +5,7 @@ use std::{io::Write, sync::Mutex};
 use super::*;
 use crate::{service::outcomes, store::contract::sample::separate_ledgers};
 
-/// What this thread logs.
+/// Log lines of this thread.
 #[derive(Clone, Default)]
 pub(super) struct Captured(Arc<Mutex<Vec<u8>>>);
 
@@ -16,12 +16,12 @@ impl Captured {
         let writer = captured.clone();
         let subscriber = format.with_writer(move || writer.clone()).finish();
         let guard = tracing::subscriber::set_default(subscriber);
-        // While there is only one, a line that another thread reaches first is taken to interest nobody.
+        // With a single subscriber, a line that another thread reaches first is cached as never enabled.
         let other = tracing::Dispatch::new(tracing_subscriber::registry());
         (captured, (other, guard))
     }
 
-    /// What was written since the last call.
+    /// Text written since the last call.
     pub(super) fn take(&self) -> String {
         String::from_utf8(std::mem::take(&mut *self.0.lock().unwrap())).unwrap()
     }
@@ -40,20 +40,23 @@ impl Write for Captured {
 
 /// On one thread, so that the log of this thread is all of it.
 #[tokio::test(flavor = "current_thread")]
-async fn a_new_generation_is_told_with_what_has_changed() {
+async fn a_new_generation_is_logged_with_its_changes() {
     let (captured, _guards) = Captured::begin();
     let text = file("epsilon = 1.0, delta = 1e-6, visits = 1, per = \"ever\"", "");
     let mut world = World::new(&text).await;
     let generation =
         |world: &World| world.service.generation(world.service.central("home").unwrap());
-    let told = captured.take();
-    assert!(told.contains("the first generation begins"), "{told}");
-    assert!(told.contains(&generation(&world)) && told.contains("\"loop\":\"home\""), "{told}");
+    let logged = captured.take();
+    assert!(logged.contains("the first generation begins"), "{logged}");
+    assert!(
+        logged.contains(&generation(&world)) && logged.contains("\"loop\":\"home\""),
+        "{logged}"
+    );
     world.again(&text).await;
     assert_eq!(captured.take(), "", "nothing has begun");
     let later = text.replace("epsilon = 1.0", "epsilon = 2.0").replace("[0, 1]", "[0, 2]");
     world.again(&later).await;
-    let told = captured.take();
+    let logged = captured.take();
     for words in [
         "a new generation begins and learns anew",
         "\"changed\":\"privacy, reward\"",
@@ -61,7 +64,7 @@ async fn a_new_generation_is_told_with_what_has_changed() {
         "\"life\":2",
         &generation(&world),
     ] {
-        assert!(told.contains(words), "{words}: {told}");
+        assert!(logged.contains(words), "{words}: {logged}");
     }
 }
 
@@ -80,13 +83,13 @@ async fn an_accepted_rollback_has_a_line_in_the_log() {
     let named = HeadName::new(head.number, &head.chain).text();
     captured.take();
     world.service.accept_rollback("home", &named).await.unwrap();
-    let told = captured.take();
+    let logged = captured.take();
     for words in [
         "an operator accepted a rollback: epsilon is now 5.94 (was 4.00), for good",
         &named,
         "\"loop\":\"home\"",
     ] {
-        assert!(told.contains(words), "{words}: {told}");
+        assert!(logged.contains(words), "{words}: {logged}");
     }
 }
 
@@ -139,8 +142,8 @@ async fn a_person_s_visits_are_counted_over_all_generations() {
     }
     assert_eq!(together.lives, ["home (3 generations with one ledger)"]);
     assert!(certificate.sentence.contains("at most 2 times in each calendar window of 1 day"));
-    let told = |words: &str| certificate.conditions.iter().any(|one| one.text.contains(words));
-    assert!(told("2 earlier generations of this loop counted visits in the same ledger"));
+    let states = |words: &str| certificate.conditions.iter().any(|one| one.text.contains(words));
+    assert!(states("2 earlier generations of this loop counted visits in the same ledger"));
     // The next day they may be learnt from again.
     world.clock.pass(7_200_000);
     for visit in 0..3 {
@@ -168,7 +171,7 @@ async fn generations_of_earlier_stores_stay_composed() {
     assert!((later - epsilon).abs() < 1e-9, "{later}");
 }
 
-/// Where noise or caps differ the dearest counts; over other periods visits are counted anew, and both are charged.
+/// If noise or caps differ, the largest cost counts; over other periods visits are counted anew, and both are charged.
 #[tokio::test]
 async fn what_differs_between_generations_is_charged() {
     let epsilon = async |from: &str, to: &str| {
@@ -293,7 +296,7 @@ async fn a_changed_file_does_not_evade_the_charge_of_a_rollback() {
     }
 }
 
-/// What `serve --check --data` says before a changed file is served is what comes.
+/// `serve --check --data` predicts the effect of a changed file.
 #[tokio::test]
 async fn what_a_file_will_do_is_said_before() {
     let mut world = World::new(&twice_a_day()).await;

@@ -46,7 +46,7 @@ async fn under_a_foreign_key_people_are_answered_and_nothing_is_learnt() {
     assert!(world.service.troubles().is_empty());
 }
 
-/// Visits of loop `shop`, if it has any, and of loop `home`; which of them learn under a foreign key, and what is said about it.
+/// Visits of loop `shop`, if it has any, and of loop `home`; which of them learn under a foreign key, and the log of it.
 async fn learns_under_a_foreign_key(home: &str, shop: &str) -> (bool, bool, String) {
     let (home, shop) = (file(home, ""), file(shop, "").replace("loop.home", "loop.shop"));
     let text = home + &shop;
@@ -67,18 +67,18 @@ async fn learns_under_a_foreign_key(home: &str, shop: &str) -> (bool, bool, Stri
     (learns[0], learns[1], troubles[0].clone())
 }
 
-/// What is said while keys are missing is what happens.
+/// The message about missing keys predicts what happens.
 #[tokio::test]
 async fn while_keys_are_missing_loops_that_count_visits_learn_nothing_and_the_others_go_on() {
     let visits = format!("{EXACT}, visits = 2, per = \"ever\"");
-    let (home, shop, told) = learns_under_a_foreign_key(&visits, EXACT).await;
-    assert!(!home && shop, "{told}");
+    let (home, shop, message) = learns_under_a_foreign_key(&visits, EXACT).await;
+    assert!(!home && shop, "{message}");
     let some = "nothing is learnt in the loops that count visits (home); the others go on learning";
-    assert!(told.contains(some), "{told}");
-    let (home, shop, told) = learns_under_a_foreign_key(&visits, &visits).await;
-    assert!(!home && !shop && told.contains("answered, and nothing is learnt;"), "{told}");
-    let (home, shop, told) = learns_under_a_foreign_key(EXACT, EXACT).await;
-    assert!(home && shop && told.contains("every loop goes on learning"), "{told}");
+    assert!(message.contains(some), "{message}");
+    let (home, shop, message) = learns_under_a_foreign_key(&visits, &visits).await;
+    assert!(!home && !shop && message.contains("answered, and nothing is learnt;"), "{message}");
+    let (home, shop, message) = learns_under_a_foreign_key(EXACT, EXACT).await;
+    assert!(home && shop && message.contains("every loop goes on learning"), "{message}");
 }
 
 #[tokio::test]
@@ -139,7 +139,7 @@ async fn a_key_that_rows_are_retained_under_is_needed_to_erase_them() {
     assert!(world.service.troubles().is_empty());
 }
 
-/// The first key, whose rows still stand, is needed, and a service without it says so, also to whoever erases somebody.
+/// The first key, whose rows still stand, is needed, and a service without it says so, also to a caller who erases a person.
 async fn assert_first_key_is_needed(world: &mut World, text: &str) {
     let needed = needed_keys(world.store.as_ref(), world.service.now()).await.unwrap();
     assert!(needed.contains(&key(3).check_value()));
@@ -209,7 +209,7 @@ async fn a_foreign_key_is_needed_until_its_rows_are_gone() {
         world.clock.pass(DAY);
         world.service.tick("home").await.unwrap();
     }
-    // Nobody was charged under it, so that it is outlived although visits count for ever.
+    // No person was charged under it, so that it is outlived although visits count for ever.
     with_keys(&mut world, &text, &[3]).await;
     assert!(world.service.troubles().is_empty());
 }

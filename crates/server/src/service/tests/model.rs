@@ -1,4 +1,4 @@
-//! A model as a file, from a store that nobody serves.
+//! A model as a file, from a store that no process serves.
 
 use super::*;
 
@@ -24,7 +24,7 @@ async fn a_stopped_store_gives_the_model_that_its_service_gave() {
     assert!(stored("hoem", None).await.unwrap_err().contains("name one of home"));
 }
 
-/// What it has cost may be known to the witness only, and a release that the witness does not know has not left the service.
+/// Its cost may be known to the witness only, and a release that the witness does not know has not left the service.
 #[tokio::test]
 async fn a_store_that_was_served_with_a_witness_gives_no_model_without_it() {
     let folder = tempfile::tempdir().unwrap();

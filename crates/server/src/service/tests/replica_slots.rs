@@ -26,7 +26,7 @@ async fn open_events_of_all_processes_are_counted() {
 
 /// A window of a day has many slots, and all open events are in them: a tick reads those of the last ones only.
 #[tokio::test]
-async fn open_events_of_slots_that_nobody_asks_for_are_not_counted_again() {
+async fn open_events_of_slots_that_no_caller_requests_are_not_counted_again() {
     let text = file(EXACT, "").replace("2 minutes", "1 hour");
     let Some((one, other, clock)) = two(&text).await else { return };
     let tick = async || {
@@ -38,7 +38,7 @@ async fn open_events_of_slots_that_nobody_asks_for_are_not_counted_again() {
     let crowd = CROWD as u64;
     one.world.rank("one", None).await;
     assert_eq!((tick().await, tick().await), (crowd, crowd));
-    // Whoever counted these again would miss them.
+    // A process that counted these again would miss them.
     one.database.tamper("delete from remembered").await;
     one.world.rank("two", None).await;
     assert_eq!(tick().await, 2 * crowd);
@@ -46,7 +46,7 @@ async fn open_events_of_slots_that_nobody_asks_for_are_not_counted_again() {
     assert_eq!(tick().await, crowd, "the first slot has closed");
 }
 
-/// Slots that nobody asked for any more are asked for again when a clock that went ahead is set right.
+/// Slots that no caller requested any more are requested again when a clock that went ahead is set right.
 #[tokio::test]
 async fn open_events_after_a_clock_that_went_ahead_are_counted() {
     let text = file(EXACT, "").replace("2 minutes", "1 hour");
@@ -84,7 +84,7 @@ async fn tick_while_hanging(one: &Replica, other: &Replica, clock: &ManualClock)
     tokio::join!(hang, tick, pass).1
 }
 
-/// Whoever sent rewards meanwhile had no answer either.
+/// Callers who sent rewards in that time had no answer either.
 #[tokio::test]
 async fn after_a_database_has_hung_slots_stay_open_for_a_while() {
     let Some((one, other, clock)) = two(&file(EXACT, "")).await else { return };

@@ -73,7 +73,7 @@ async fn both_answer_one_releases_and_both_serve_it() {
     let Some((one, other, clock)) = two(&file(EXACT, "")).await else { return };
     one.world.rank("one", None).await;
     other.world.rank("two", None).await;
-    // A reward may come to another process than the question.
+    // A reward may come to another process than the rank request.
     other.world.reward("one", 1.0).await.unwrap();
     for number in 1..=3 {
         clock.pass(TICK);
@@ -92,9 +92,9 @@ async fn both_answer_one_releases_and_both_serve_it() {
     );
 }
 
-/// A standby is promoted that lacks what was committed last, in both loops; one process has served the last release of one loop, and nobody who is left that of the other.
+/// A standby is promoted that lacks the last commits, in both loops; one process has served the last release of one loop, and no remaining process that of the other.
 #[tokio::test]
-async fn a_loop_that_has_gone_back_stops_the_others_of_its_database() {
+async fn a_loop_that_was_rolled_back_stops_the_others_of_its_database() {
     let text = format!("{}{}", file(EXACT, ""), file(EXACT, "").replace("loop.home", "loop.shop"));
     let Some((one, _, clock)) = two(&text).await else { return };
     let folder = tempfile::tempdir().unwrap();
@@ -119,14 +119,14 @@ async fn a_loop_that_has_gone_back_stops_the_others_of_its_database() {
         "its last release was served by the other"
     );
     assert_eq!(service.tick("home").await.unwrap(), Ticked::Halted);
-    // What was revoked and erased stays so.
+    // Revoked keys and erased people stay so.
     service.follow_others().await.unwrap();
     assert_eq!(watching.database.erased().await.unwrap(), [[9; 16]]);
     let keys = watching.database.keys().await.unwrap();
     assert!(keys.iter().all(|found| found.id != key.id || found.revoked.is_some()));
 }
 
-/// The note of a loop that has gone back fails with the store, and is made when that answers again.
+/// The note of a loop that was rolled back fails with the store, and is made when that answers again.
 #[tokio::test]
 async fn a_halt_that_could_not_be_noted_is_noted_later() {
     let Some((one, other, clock)) = two(&file(EXACT, "")).await else { return };
@@ -155,7 +155,7 @@ async fn a_loop_that_is_missing_in_the_file_of_one_process_is_not_swept_by_it() 
     clock.pass(3 * TICK);
     old.world.service.sweep().await.unwrap();
     assert_eq!(one.database.kept_events(life, Place::default(), 9).await.unwrap().len(), 1);
-    // A new generation of it is told to whoever still serves the last one.
+    // A new generation of it is announced to any process that still serves the last one.
     let changed = both.replace("1000.0", "999.0");
     assert_ne!(changed, both);
     let _new = Replica::open(&one.url, &changed, &clock).await;
@@ -253,7 +253,7 @@ async fn what_one_process_sees_stops_all_and_what_an_operator_accepts_lets_all_g
     assert_eq!(one.tick().await, Ticked::Halted);
 }
 
-/// A releaser that has looked and found nothing cannot commit what is noted against meanwhile.
+/// A releaser that has looked and found nothing cannot commit against a note that was made since.
 #[tokio::test]
 async fn a_note_ends_the_right_of_whoever_releases() {
     let Some((one, other, clock)) = two(&file(EXACT, "")).await else { return };
@@ -285,7 +285,7 @@ async fn a_database_that_goes_back_is_noticed_by_what_was_served() {
             )
             .await;
         if forked {
-            // The second has not served what is lost, and releases others under its numbers.
+            // The second has not served the lost releases, and releases others under their numbers.
             for number in [2, 3] {
                 clock.pass(TICK);
                 assert_eq!(other.tick().await, Ticked::Released(number));
@@ -347,7 +347,7 @@ async fn accept(replica: &Replica) -> u64 {
     replica.world.service.accept_rollback("home", &named(replica).await).await.unwrap().replays
 }
 
-/// Three copies have released: the first, the one that was put back and accepted, and the one that is put back after that. The witness of one process knows of the first two.
+/// Three copies have released: the first, the one that was restored and accepted, and the one that is restored after that. The witness of one process knows of the first two.
 #[tokio::test]
 async fn an_acceptance_is_charged_with_what_the_witness_of_any_process_knows() {
     let text = file("epsilon = 1.0, delta = 1e-6, visits = 1, per = \"ever\"", "");
@@ -377,7 +377,7 @@ async fn an_acceptance_is_charged_with_what_the_witness_of_any_process_knows() {
         clock.pass(TICK);
         assert_eq!(other.tick().await, Ticked::Halted);
         if let Some(aware) = &aware {
-            // It is stopped, and does not stop itself again with every look, which would end the epoch under whoever accepts.
+            // It is stopped, and does not stop itself again with every look, which would end the epoch under the process that accepts.
             let epoch = async || aware.database.head(1).await.unwrap().epoch;
             aware.tick().await;
             let before = epoch().await;
@@ -397,7 +397,7 @@ async fn an_acceptance_is_charged_with_what_the_witness_of_any_process_knows() {
                     (Ticked::Halted, Ticked::Halted)
                 );
                 assert!(aware.loop_().halted().unwrap().contains("did not know of all replays"));
-                // It has told the store: it is charged once, whoever accepts it, and whenever the witness comes back.
+                // The store holds it: it is charged once, whichever process accepts it, and whenever the witness comes back.
                 drop(aware);
                 assert_eq!(accept(&other).await, 2);
                 Replica::witnessed(&url, &text, &clock, &path).await
@@ -425,7 +425,7 @@ async fn an_acceptance_is_charged_with_what_the_witness_of_any_process_knows() {
     }
 }
 
-/// A witness that begins late knows what is charged in the store: an older copy that is put back later lacks it.
+/// A witness that begins late knows the charges in the store: an older copy that is restored later lacks them.
 #[tokio::test]
 async fn a_new_witness_knows_what_was_charged_before_it() {
     let text = file("epsilon = 1.0, delta = 1e-6, visits = 1, per = \"ever\"", "");

@@ -1,11 +1,11 @@
-//! Older copies that are put back: what was released, begun, erased and charged since is not lost.
+//! Rollbacks: releases, generations, erasures and charges since the copy are not lost.
 
 use super::*;
 use reticent_loops::page::epsilon_text;
 
 use crate::loops::{ChainLine, Enforcement, Rollback, verify_chain};
 
-/// Follows the chain of a loop as it is listed to whoever asks.
+/// Follows the chain of a loop as it is listed to a caller.
 async fn verify(service: &Arc<Service>, replays: u64) {
     let loop_ = service.central("home").unwrap();
     let header = serde_json::to_string(&service.chain_header(loop_)).unwrap();
@@ -28,8 +28,7 @@ async fn verify(service: &Arc<Service>, replays: u64) {
 }
 
 #[tokio::test]
-async fn an_old_copy_put_back_twice_releases_nothing_until_it_is_accepted_and_is_charged_each_time()
-{
+async fn a_rollback_done_twice_releases_nothing_until_it_is_accepted_and_is_charged_each_time() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("witness");
     let clock = Arc::new(ManualClock::at(START));
@@ -53,9 +52,9 @@ async fn an_old_copy_put_back_twice_releases_nothing_until_it_is_accepted_and_is
     let mut epsilon = 1.0;
     for (copy, replays) in [(&old, 1), (&again, 2)] {
         let service = start(copy).await;
-        // What was charged after the copy was made is told before anybody accepts anything.
-        let told = service.view(service.central("home").unwrap(), false).epsilon;
-        assert!(told > epsilon - 1e-3, "{told}");
+        // Charges from after the copy was made are shown before an operator accepts anything.
+        let shown = service.view(service.central("home").unwrap(), false).epsilon;
+        assert!(shown > epsilon - 1e-3, "{shown}");
         assert_eq!(tick(&service).await, Ticked::Halted);
         let head = copy.head(1).await.unwrap();
         let named = HeadName::new(head.number, &head.chain).text();
@@ -77,12 +76,16 @@ async fn an_old_copy_put_back_twice_releases_nothing_until_it_is_accepted_and_is
             assert!(trouble.contains(&words), "{words}: {trouble}");
         }
         assert!(service.price_rollback("home", "4.00").await.is_err());
-        // What was erased in the lost copy is erased again.
+        // Erasures in the lost copy are made again.
         assert_eq!(copy.erased().await.unwrap().len(), 1);
         assert!(service.accept_rollback("home", "4.00").await.is_err());
         let accepted = service.accept_rollback("home", &named).await.unwrap();
-        assert_eq!((accepted.replays, accepted.cost), (replays, cost), "what was named is charged");
-        assert!((cost.before - told).abs() < 1e-9, "{cost:?}, and {told} was told");
+        assert_eq!(
+            (accepted.replays, accepted.cost),
+            (replays, cost),
+            "the named rollback is charged"
+        );
+        assert!((cost.before - shown).abs() < 1e-9, "{cost:?}, and {shown} was shown");
         // It is done once.
         assert!(service.accept_rollback("home", &named).await.is_err());
         let charged = service.certificate("home").await.unwrap().guarantee.epsilon();
@@ -127,7 +130,7 @@ async fn a_generation_that_only_the_witness_knows_is_still_charged() {
         service.together().await.unwrap().guarantee.unwrap().epsilon()
     };
     let honest = total(&service).await;
-    // With the old file, with the new one, and with another one: what the lost generation told about people is told.
+    // With the old file, with the new one, and with another one: the privacy loss of the lost generation is charged.
     for (text, lives, halted) in [(&first, 3, false), (&second, 2, true), (&third, 3, false)] {
         let copy = Arc::new(backup.copy());
         let elsewhere = folder.path().join(format!("witness-{lives}-{halted}-{}", text.len()));
@@ -137,7 +140,7 @@ async fn a_generation_that_only_the_witness_knows_is_still_charged() {
         assert!(total(&service).await >= honest - 1e-6, "{}", total(&service).await);
         assert_eq!(tick(&service).await == Ticked::Halted, halted);
         if halted {
-            // It is the lost generation itself, which has gone back to its beginning.
+            // It is the lost generation itself, from its beginning.
             let head = service.head(service.central("home").unwrap()).await.unwrap();
             let named = HeadName::new(head.number, &head.chain).text();
             assert_eq!(service.accept_rollback("home", &named).await.unwrap().replays, 1);
@@ -145,14 +148,14 @@ async fn a_generation_that_only_the_witness_knows_is_still_charged() {
             assert!(matches!(tick(&service).await, Ticked::Released(_)));
         }
     }
-    // Served without its witness meanwhile, the store has another generation under the same number.
+    // Served without its witness before, the store has another generation under the same number.
     let copy = Arc::new(backup.copy());
     drop(open(&third, &copy, &clock, Secret::from_bytes([3; 32])).await.unwrap());
     let refused = Service::open(witnessed_options(&third, &copy, &clock, &path)).await;
     assert!(refused.err().unwrap().to_string().contains("without its witness"));
 }
 
-/// What a generation has cost is what the accountant says, and a program that would calibrate it in another way does not begin it again.
+/// The cost of a generation is what the accountant says, and a program that would calibrate it in another way does not begin it again.
 #[tokio::test]
 async fn a_lost_generation_begins_again_at_its_own_cost_or_not_at_all() {
     let folder = tempfile::tempdir().unwrap();
@@ -179,22 +182,22 @@ async fn keys_that_were_revoked_since_a_copy_was_made_are_revoked_again() {
     let path = folder.path().join("witness");
     let (store, clock) = (Arc::new(MemoryStore::new([1; 16])), Arc::new(ManualClock::at(START)));
     let text = file("epsilon = 1.0, delta = 1e-6, visits = 1, per = \"ever\"", "");
-    for id in ["told", "untold", "kept"] {
+    for id in ["noted", "unnoted", "kept"] {
         store.add_key(crate::store::contract::sample::key(id)).await.unwrap();
     }
     let copy = Arc::new(store.copy());
     let service = witnessed(&text, &store, &clock, &path).await;
-    service.witness_revoked("told").await.unwrap();
-    // One that was revoked while nothing was served is told to the witness by the next start.
-    store.revoke_key("untold".into(), START).await.unwrap();
+    service.witness_revoked("noted").await.unwrap();
+    // A key that was revoked while nothing was served is written to the witness by the next start.
+    store.revoke_key("unnoted".into(), START).await.unwrap();
     drop(witnessed(&text, &store, &clock, &path).await);
     drop(witnessed(&text, &copy, &clock, &path).await);
     let keys = copy.keys().await.unwrap().into_iter();
     let revoked: Vec<String> = keys.filter(|key| key.revoked.is_some()).map(|key| key.id).collect();
-    assert_eq!(revoked, ["told", "untold"]);
+    assert_eq!(revoked, ["noted", "unnoted"]);
 }
 
-/// Two copies of a store release beside each other: whoever has seen the other one's release stops this one.
+/// Two copies of a store release beside each other: a client that has seen the other one's release stops this one.
 #[tokio::test]
 async fn two_releases_of_one_number_are_noticed_by_tokens_and_by_the_witness() {
     let folder = tempfile::tempdir().unwrap();
@@ -219,12 +222,12 @@ async fn two_releases_of_one_number_are_noticed_by_tokens_and_by_the_witness() {
     beside.notice("home", &own).await.unwrap();
     assert!(beside.troubles().is_empty(), "its own earlier release is no fork");
     beside.notice("home", &seen).await.unwrap();
-    let told = |service: &Service| service.troubles().remove(0);
-    assert!(told(&beside).contains("two releases of number 2"), "{}", told(&beside));
+    let trouble = |service: &Service| service.troubles().remove(0);
+    assert!(trouble(&beside).contains("two releases of number 2"), "{}", trouble(&beside));
     assert_eq!(tick(&beside).await, Ticked::Halted);
     // It is remembered, and goes on when it was accepted and charged.
     let beside = start().await;
-    assert!(told(&beside).contains("two releases of number 2"), "{}", told(&beside));
+    assert!(trouble(&beside).contains("two releases of number 2"), "{}", trouble(&beside));
     let head = copy.head(1).await.unwrap();
     let named = HeadName::new(head.number, &head.chain).text();
     assert_eq!(beside.accept_rollback("home", &named).await.unwrap().replays, 1);
@@ -233,11 +236,11 @@ async fn two_releases_of_one_number_are_noticed_by_tokens_and_by_the_witness() {
     for store in [same_number, Arc::new(copy.copy())] {
         std::fs::copy(&path, &elsewhere).unwrap();
         let beside = witnessed(&text, &store, &clock, &elsewhere).await;
-        assert!(told(&beside).contains("two releases of number 2"), "{}", told(&beside));
+        assert!(trouble(&beside).contains("two releases of number 2"), "{}", trouble(&beside));
     }
 }
 
-/// What a witness can show, and that one was lost, stands in the certificate, for good.
+/// Knowledge of a witness, and the loss of one, stand in the certificate, for good.
 #[tokio::test]
 async fn a_certificate_says_where_the_witness_is_and_that_one_was_lost() {
     let folder = tempfile::tempdir().unwrap();
@@ -370,7 +373,7 @@ async fn one_acceptance_covers_all_tokens_that_were_shown_before_it() {
     }
 }
 
-/// A backup is put back twice, and each time releases are made: three lines in all. What the second one has released could be of the first one, by all that
+/// A backup is restored twice, and each time releases are made: three lines in all. Releases of the second one could be of the first one, by all that
 /// the store knows, and is charged.
 #[tokio::test]
 async fn a_token_beyond_what_was_accepted_is_charged_because_it_may_be_of_another_line() {
@@ -413,7 +416,7 @@ async fn a_rollback_that_one_loop_shows_stops_all_loops_of_the_file() {
     clock.pass(TICK);
     assert!(matches!(service.tick("other").await.unwrap(), Ticked::Released(_)));
     service.notice("home", &token).await.unwrap();
-    // A loop that is out of the file meanwhile stops when it is back.
+    // A loop that is out of the file for a time stops when it is back.
     let (alone, shown) = halt_rolled_back(&text, &clock).await;
     let without = open(&home, &alone, &clock, Secret::from_bytes([3; 32])).await.unwrap();
     without.notice("home", &shown).await.unwrap();
@@ -452,13 +455,13 @@ async fn a_head_that_is_served_under_a_doubted_clock_is_known_to_the_witness() {
     let before = std::fs::read(&path).unwrap();
     clock.pass(TICK);
     assert_eq!(service.tick("home").await.unwrap(), Ticked::Released(2));
-    // The process had died before the witness was told, and the machine was away for ten days.
+    // The process had died before it wrote to the witness, and the machine was away for ten days.
     std::fs::write(&path, before).unwrap();
     clock.pass(10 * 24 * 3_600_000);
     let service = witnessed(&text, &store, &clock, &path).await;
     assert!(!service.troubles().is_empty());
     assert_eq!(service.central("home").unwrap().answering().served.number, 2);
-    // Whoever puts the older copy back now is noticed.
+    // A rollback to the older copy is noticed now.
     let service = witnessed(&text, &copy, &clock, &path).await;
     assert!(service.troubles().iter().any(|why| why.contains("rollback: ")));
 }
@@ -475,7 +478,7 @@ async fn another_key_of_the_events_is_refused() {
     assert!(refused.contains("events.key"), "{refused}");
 }
 
-/// A machine that is cloned, or a copy that is put back and not noticed: the same noise on other data would show them by subtraction.
+/// A machine that is cloned, or an unnoticed rollback: the same noise on other data would show them by subtraction.
 #[tokio::test]
 async fn copies_of_one_state_never_draw_the_same_noise() {
     let (store, clock) = (Arc::new(MemoryStore::new([1; 16])), Arc::new(ManualClock::at(START)));

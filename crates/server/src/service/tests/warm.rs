@@ -17,7 +17,7 @@ fn refusal(text: &str) -> String {
     refused.err().map(|error| error.to_string()).unwrap_or_default()
 }
 
-/// How often sport is shown to a hundred people.
+/// Number of times that sport is shown to a hundred people.
 async fn sport(service: &Arc<Service>) -> usize {
     let requests = (0..100).map(|index| request(&format!("ask-{index}"), None)).collect();
     let answers = service.rank_all("home", requests).await.unwrap();
@@ -47,7 +47,7 @@ async fn a_public_prior_is_known_from_the_start_and_costs_nothing() {
         assert_eq!(total(warm).await, total(cold).await);
         let certificate = warm.certificate("home").await.unwrap();
         assert!(certificate.conditions.iter().any(|one| one.text.contains("public examples")));
-        // Nobody has come: examples are not in what is said about people.
+        // No person has come: examples are not in the statements about people.
         world.ticks(3).await;
         let loop_ = world.service.central("home").unwrap();
         assert_eq!(world.service.view(loop_, false).summary.mean_reward, None);
@@ -111,7 +111,7 @@ async fn a_private_model_is_begun_with_and_its_cost_is_in_the_total() {
     let condition = condition.unwrap();
     assert_eq!(condition.enforcement, crate::loops::Enforcement::Trusted);
     assert!(condition.text.contains("states its cost truly"), "{}", condition.text);
-    // What is checked before anything is served says the same.
+    // A check before anything is served says the same.
     let plans = ServiceFile::parse(&text).unwrap().check().unwrap();
     let checked = crate::loops::Together::of_plans(&plans).unwrap().guarantee.unwrap().epsilon();
     assert!((checked - both).abs() < 1e-9, "{checked} {both}");
@@ -149,7 +149,7 @@ async fn a_private_model_is_begun_with_and_its_cost_is_in_the_total() {
 const STRONG: &str = "epsilon = 30.0, delta = 1e-6, visits = 1, per = \"ever\"";
 const DECISIONS: &str = "epsilon = 30.0, delta = 1e-6, unit = \"decision\"";
 
-/// Noise that says of itself that it protects nobody.
+/// Noise that says of itself that it protects no person.
 struct Simulated(SecureNoise);
 
 impl Noise for Simulated {
@@ -176,7 +176,7 @@ fn edited(model: &str, at: &str, value: serde_json::Value) -> String {
     json.to_string()
 }
 
-/// Epsilon of the total, and what is in it and what is not.
+/// Epsilon of the total, the number of its loops, and the loops that are not in it.
 async fn total(service: &Arc<Service>) -> (f64, usize, Vec<String>) {
     let together = service.together().await.unwrap();
     let epsilon = together.guarantee.map_or(0.0, |guarantee| guarantee.epsilon());
@@ -284,7 +284,7 @@ async fn an_origin_that_the_store_cannot_show_is_counted() {
         ("replays", edited(&model, "/legacy", replayed)),
     ] {
         let (epsilon, lives) = begun(&untrue).await;
-        assert!(lives == 2 && epsilon > honest + 1.0, "{what}: {lives} lives, {epsilon}");
+        assert!(lives == 2 && epsilon > honest + 1.0, "{what}: {lives} generations, {epsilon}");
     }
     // A generation has not begun with what it released itself, or with what a later one did.
     let store = Arc::new(world.store.copy());
@@ -295,12 +295,12 @@ async fn an_origin_that_the_store_cannot_show_is_counted() {
     for (later, counted) in [(2, true), (1, false), (0, false)] {
         assert_eq!(service.is_counted(&lives, &origin, later, &curator).await.unwrap(), counted);
     }
-    // Simulated noise protects nobody, whatever it is said to have cost.
+    // Simulated noise protects no person, whatever it is said to have cost.
     let plans = ServiceFile::parse(&file(STRONG, "")).unwrap().check().unwrap();
     let mut simulated =
         plans[0].learner.clone().curator(Simulated(SecureNoise::from_system().unwrap()));
-    let mut nobody = simulated.no_sums();
-    simulated.tick(&mut nobody).unwrap();
+    let mut unused = simulated.no_sums();
+    simulated.tick(&mut unused).unwrap();
     let simulated = serde_json::json!(crate::secret::hex(&simulated.legacy().unwrap().save()));
     std::fs::write(&path, edited(&model, "/legacy", simulated)).unwrap();
     let message = refusal(&warm(PERSONS, &path));

@@ -1,4 +1,4 @@
-//! A report leaves once, whatever becomes of the file, the store and the numbers of models meanwhile.
+//! A report leaves once, whatever becomes of the file, the store and the numbers of models before.
 
 use super::*;
 use crate::store::{Digest, NewEvent, Payer};
@@ -153,7 +153,7 @@ async fn a_batch_holds_reports_that_are_sealed_to_one_key() {
     // The others are given up with it, and nothing waits for ever.
     world.restart().await;
     assert_eq!(world.forward().await.unwrap(), Forwarded::Waiting);
-    // Two rows of each of five reports: the mark of what is sealed, and the report.
+    // Two rows of each of five reports: the mark of its sealed bytes, and the report.
     assert_eq!(world.loop_().state().consumed.number, 10);
 }
 
@@ -181,7 +181,7 @@ async fn a_damaged_row_stops_nothing() {
     assert_eq!(world.server.batches().concat().len(), 2);
 }
 
-/// Whoever has the bytes cannot send them again under another salt or model, before and after their batch has left and the process has ended: the server
+/// A sender who has the bytes cannot send them again under another salt or model, before and after their batch has left and the process has ended: the server
 /// would see one ciphertext several times.
 #[tokio::test]
 async fn sealed_bytes_are_taken_under_one_outer_id_only() {
@@ -212,7 +212,7 @@ async fn sealed_bytes_are_taken_under_one_outer_id_only() {
     assert_eq!((world.loop_().waiting(), world.server.batches().concat().len()), (0, 2));
 }
 
-/// The process dies between the mark of what is sealed and the report: the same bytes again are taken.
+/// The process dies between the mark of the sealed bytes and the report: the same bytes again are taken.
 #[tokio::test]
 async fn a_report_whose_mark_alone_was_stored_is_taken_when_it_comes_again() {
     let mut world = World::new("sealed", 2, 2).await;
@@ -227,7 +227,7 @@ async fn a_report_whose_mark_alone_was_stored_is_taken_when_it_comes_again() {
     assert_eq!(world.loop_().waiting(), 1);
 }
 
-/// Whoever has the bytes cannot send them again as a report on a newer model.
+/// A sender who has the bytes cannot send them again as a report on a newer model.
 #[tokio::test]
 async fn the_model_is_bound_to_what_is_sealed() {
     let world = World::new("sum", 2, 2).await;

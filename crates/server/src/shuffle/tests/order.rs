@@ -1,4 +1,4 @@
-//! What leaves tells neither order nor sender: the order is uniform, and a sender who stands out on the way in does not on the way out.
+//! A batch shows neither order nor sender: the order is uniform, and a sender who stands out on the way in does not on the way out.
 
 use reticent::noise::Noise;
 
@@ -56,7 +56,7 @@ async fn mixed(world: &World, envelopes: &[Envelope], planted: bool) -> SealedBa
     SealedBatch::read(loop_.subject(), 4, &bytes).unwrap()
 }
 
-/// How often each of the 24 orders of four reports left, of a thousand batches.
+/// Counts of the 24 orders in which four reports left, of a thousand batches.
 async fn orders(planted: bool) -> [u64; 24] {
     let world = World::new("sealed", 4, 4).await;
     let mut orders = [0_u64; 24];
@@ -82,7 +82,7 @@ async fn the_order_is_uniform_and_that_of_arrival_is_noticed() {
     assert!(far_from_uniform(&moved));
 }
 
-/// How often the report of one sender, who comes first and under an older model than the others, stands at each place of its batch. Every report is sent again
+/// Counts, by place in its batch, of the report of one sender, who comes first and under an older model than the others. Every report is sent again
 /// with later batches, from another address.
 async fn places_of_the_first(planted: bool) -> [u64; 4] {
     let world = World::new("sealed", 4, 4).await;

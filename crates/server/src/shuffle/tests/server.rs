@@ -1,4 +1,4 @@
-//! A server that is away, refuses, goes back or says odd things: devices keep their reports, and nothing is believed for ever.
+//! A server that is away, refuses, is rolled back or gives inconsistent answers: devices keep their reports, and nothing is believed for ever.
 
 use reticent::privacy::Guarantee;
 
@@ -47,7 +47,7 @@ async fn a_batch_that_is_refused_is_named_and_sent_again() {
     world.take_new(2).await;
     *world.server.fault.lock().unwrap() = FaultAfter::new(0, Fault::Before);
     assert!(world.forward().await.is_err());
-    // Meanwhile the server lost its key: the batch is committed under the old one.
+    // Before that the server lost its key: the batch is committed under the old one.
     let (store, clock) = (Arc::clone(&world.server.store), Arc::clone(&world.server.clock));
     world.server = Server::open(&world.plans, store.clone(), clock.clone(), key(9)).await;
     world.restart().await;
@@ -113,7 +113,7 @@ async fn a_number_that_no_server_can_have_reached_is_not_believed() {
 }
 
 #[tokio::test]
-async fn a_server_of_another_protocol_or_that_has_gone_back_makes_no_device_drop_its_report() {
+async fn a_server_of_another_protocol_or_that_was_rolled_back_makes_no_device_drop_its_report() {
     let world = World::new("sealed", 4, 4).await;
     world.tick(6).await;
     let truth = world.server.news();
@@ -136,7 +136,7 @@ async fn a_server_of_another_protocol_or_that_has_gone_back_makes_no_device_drop
     world.take_new(1).await;
 }
 
-/// A server may tell devices of larger batches, more noise or other features than the shuffler's file has: what they then price is not what is shuffled.
+/// A server may state larger batches, more noise or other features than the shuffler's file has: devices then price another protocol than the shuffled one.
 #[tokio::test]
 async fn reports_that_were_priced_for_another_protocol_are_refused() {
     let world = World::new("sealed", 4, 4).await;
@@ -144,7 +144,7 @@ async fn reports_that_were_priced_for_another_protocol_are_refused() {
     let protocol_of = |text: &str| plans_of(text)[0].subject().unwrap().protocol;
     assert_eq!(protocol_of(&own), subject.protocol);
     let mut different = BTreeSet::from([subject.protocol]);
-    for told in [
+    for stated in [
         text("sealed", 40, 4),
         own.replace("batch = 4,", "batch = 4, honest = 3,"),
         own.replace("epsilon = 4.0", "epsilon = 3.0"),
@@ -152,8 +152,8 @@ async fn reports_that_were_priced_for_another_protocol_are_refused() {
         own.replace("1 minute", "2 minutes"),
         text("sum", 4, 4),
     ] {
-        assert!(different.insert(protocol_of(&told)), "{told}");
-        let subject = Subject { protocol: protocol_of(&told), ..subject.clone() };
+        assert!(different.insert(protocol_of(&stated)), "{stated}");
+        let subject = Subject { protocol: protocol_of(&stated), ..subject.clone() };
         let sealed = seal(&subject, &key(2), 0, &vec![0.0; subject.values]);
         let refused = world.take(&sealed, "a").await.unwrap_err().to_string();
         assert!(refused.starts_with("protocol is "), "{refused}");

@@ -1,9 +1,9 @@
-//! The suite. A check gets an empty store and says what is wrong with it.
+//! The suite. A check gets an empty store and returns its mistake.
 
 use super::{
     erasure::{an_erasure_leaves_the_budget, an_erasure_overwrites_requests_and_answers},
     generations::{lives_follow_each_other, visits_are_counted_over_generations},
-    releases::{a_number_has_one_release, a_page_of_releases_holds_so_many_bytes},
+    releases::{a_number_has_one_release, a_page_of_releases_has_a_limit_of_bytes},
     sample::{self, CLOSED, charge, event, event_of, person, reward, step},
     snapshot::Snapshot,
 };
@@ -13,7 +13,7 @@ use crate::store::{
     Store, StoredEvent,
 };
 
-/// What a check finds.
+/// Result of a check.
 pub(super) type Checked = Result<(), Box<dyn std::error::Error>>;
 
 macro_rules! ensure {
@@ -48,7 +48,7 @@ suite![
     rewards_are_taken_late_or_unknown,
     a_closed_slot_stays_closed,
     a_number_has_one_release,
-    a_page_of_releases_holds_so_many_bytes,
+    a_page_of_releases_has_a_limit_of_bytes,
     a_head_never_goes_back,
     lives_follow_each_other,
     visits_are_counted_over_generations,
@@ -98,7 +98,7 @@ async fn an_event_repeated_by_id_is_one(store: &dyn Store) -> Checked {
     let second = store.begin_life(sample::life("other", 1)).await?.id;
     ensure!(
         store.insert_events(vec![event(second, 1)]).await? == [Ranked::Added { slot: CLOSED + 1 }],
-        "ids are of a life"
+        "ids are of a generation"
     );
     Ok(())
 }
@@ -117,9 +117,9 @@ async fn a_person_is_learnt_from_at_most_k_times(store: &dyn Store) -> Checked {
         ])
         .await?;
     ensure!(learnt(store, life).await? == 5, "other periods and people have visits of their own");
-    let nobody =
+    let uncharged =
         [Payer::NotLearnt, Payer::Decision].map(|payer| NewEvent { payer, ..event(life, 8) });
-    let [not_learnt, decision] = nobody;
+    let [not_learnt, decision] = uncharged;
     store.insert_events(vec![not_learnt, NewEvent { event: [9; 16], ..decision }]).await?;
     ensure!(
         learnt(store, life).await? == 6,
@@ -288,7 +288,7 @@ async fn a_head_never_goes_back(store: &dyn Store) -> Checked {
         let refused = store.replace_state(life, stale).await;
         ensure!(refused.is_err() && store.head(life).await? == head, "made from another head");
     }
-    // Another process has told of a charge that this one does not know.
+    // Another process has noted a charge that this one does not know.
     store.raise_floor("charged".into(), 3).await?;
     let charge = |from, to| Some(Raise { name: "charged".into(), from, to });
     let unaware = Replacement { charge: charge(2, 3), ..accepted.clone() };
@@ -358,10 +358,7 @@ async fn only_what_is_released_is_collected(store: &dyn Store) -> Checked {
     let count = store.ledger(life, 0, 2).await?;
     ensure!((count.people, count.used_up) == (4, 1), "counts stay: {count:?}");
     let unreleased = Collect { unreleased: true, ..sample::everything() };
-    ensure!(
-        store.collect(life, unreleased).await? == 1,
-        "what is closed goes without a release too"
-    );
+    ensure!(store.collect(life, unreleased).await? == 1, "closed rows go without a release too");
     let kept: Vec<u8> =
         events(store, life).await?.iter().map(|(_, event)| event.event[0]).collect();
     ensure!(kept == [4, 1], "open ones stay: {kept:?}");
@@ -375,22 +372,22 @@ async fn a_refused_transaction_changes_nothing(store: &dyn Store) -> Checked {
     let before = Snapshot::of(store).await?;
     ensure!(
         store.insert_events(vec![event_of(life, 2, charge(1)), event(99, 3)]).await.is_err(),
-        "an unknown life"
+        "an unknown generation"
     );
     ensure!(
         store.reward(vec![reward(life, 1, 1, None), reward(99, 1, 1, None)]).await.is_err(),
-        "an unknown life"
+        "an unknown generation"
     );
-    ensure!(store.activate(99, [1; 16]).await.is_err(), "an unknown life");
+    ensure!(store.activate(99, [1; 16]).await.is_err(), "an unknown generation");
     ensure!(
         store.close(99, 12).await.is_err() && store.take_epoch(99).await.is_err(),
-        "an unknown life"
+        "an unknown generation"
     );
     ensure!(
         store.release(step(99, 0, 1)).await.is_err() && store.head(99).await.is_err(),
-        "an unknown life"
+        "an unknown generation"
     );
-    ensure!(store.collect(99, sample::everything()).await.is_err(), "an unknown life");
+    ensure!(store.collect(99, sample::everything()).await.is_err(), "an unknown generation");
     ensure!(
         store.begin_life(NewLife { closed: u64::MAX, ..sample::life("home", 2) }).await.is_err(),
         "no open slot"
@@ -434,7 +431,7 @@ async fn nothing_is_added_below_a_floor_that_never_goes_down(store: &dyn Store) 
     ensure!(added(&answers) == [false, true, false, true], "{answers:?}");
     let kept: Vec<u8> = events(store, life).await?.iter().map(|(_, row)| row.event[0]).collect();
     ensure!(kept == [1, 3, 5], "{kept:?}");
-    // What is known is refused for its number too, and another floor is another one.
+    // A known floor is refused for its number too, and another floor is another one.
     let again = store.insert_events_above("a".into(), numbered(&[0], 1)).await?;
     ensure!(added(&again) == [false], "below the floor");
     let again = store.insert_events_above("b".into(), numbered(&[0], 1)).await?;
@@ -446,6 +443,6 @@ async fn nothing_is_added_below_a_floor_that_never_goes_down(store: &dyn Store) 
         "a damaged floor"
     );
     let unknown = vec![(0, event(99, 1))];
-    ensure!(store.insert_events_above("a".into(), unknown).await.is_err(), "an unknown life");
+    ensure!(store.insert_events_above("a".into(), unknown).await.is_err(), "an unknown generation");
     Ok(())
 }

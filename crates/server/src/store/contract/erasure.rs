@@ -39,7 +39,7 @@ pub(super) async fn an_erasure_leaves_the_budget(store: &dyn Store) -> Checked {
     Ok(())
 }
 
-/// Whether the event's own row is still there or was removed with its release.
+/// Requests and answers are overwritten if the event's own row is still there, and if it was removed with its release.
 pub(super) async fn an_erasure_overwrites_requests_and_answers(store: &dyn Store) -> Checked {
     let life = begin(store).await?;
     store.insert_events(vec![event_of(life, 1, charge(1)), event_of(life, 2, charge(2))]).await?;
@@ -48,13 +48,13 @@ pub(super) async fn an_erasure_overwrites_requests_and_answers(store: &dyn Store
     store.collect(life, Collect { forget_ids: 0, ..sample::everything() }).await?;
     ensure!(events(store, life).await?.is_empty(), "rows of a release are removed");
     store.insert_events(vec![event_of(life, 3, charge(1)), event_of(life, 4, charge(2))]).await?;
-    let told = async |id| store.insert_events(vec![event_of(life, id, charge(1))]).await;
+    let answer = async |id| store.insert_events(vec![event_of(life, id, charge(1))]).await;
     let kept = |id: u8| [Ranked::Repeated { request: [id; 32], answer: vec![id, 1] }];
-    ensure!(told(1).await? == kept(1) && told(3).await? == kept(3), "before the erasure");
+    ensure!(answer(1).await? == kept(1) && answer(3).await? == kept(3), "before the erasure");
     store.erase(vec![person(1)], 77).await?;
     let nothing = [Ranked::Repeated { request: ERASED_REQUEST, answer: Vec::new() }];
-    ensure!(told(3).await? == nothing, "an event with a row");
-    ensure!(told(1).await? == nothing, "an event whose row was removed");
-    ensure!(told(2).await? == kept(2) && told(4).await? == kept(4), "others keep theirs");
+    ensure!(answer(3).await? == nothing, "an event with a row");
+    ensure!(answer(1).await? == nothing, "an event whose row was removed");
+    ensure!(answer(2).await? == kept(2) && answer(4).await? == kept(4), "others keep theirs");
     Ok(())
 }

@@ -11,7 +11,7 @@ pub(super) async fn lives_follow_each_other(store: &dyn Store) -> Checked {
     store.insert_events((0..3).map(|id| event_of(first.id, id, charge(1))).collect()).await?;
     store.insert_events(vec![event_of(first.id, 3, Charge { period: 1, ..charge(2) })]).await?;
     let again = NewLife { state: vec![99], closed: 50, time: 9, ..sample::life("home", 1) };
-    ensure!(store.begin_life(again).await? == first, "the same generation is the same life");
+    ensure!(store.begin_life(again).await? == first, "the same generation has the same number");
     ensure!(store.head(first.id).await?.state == [1], "and keeps its state");
     let changed = NewLife { params: b"changed".to_vec(), ..sample::life("home", 1) };
     let present = store.begin_life(changed).await?;
@@ -20,7 +20,7 @@ pub(super) async fn lives_follow_each_other(store: &dyn Store) -> Checked {
     let after = NewLife { counts_with: Some(first.id), ..sample::life("home", 2) };
     let second = store.begin_life(after).await?;
     let other = store.begin_life(sample::life("other", 2)).await?;
-    ensure!(second.id != first.id && other.id != second.id, "new lives");
+    ensure!(second.id != first.id && other.id != second.id, "new generations");
     let lives = store.lives().await?;
     let ends: Vec<_> = lives.iter().map(|life| (life.id, life.ended)).collect();
     ensure!(ends == [(first.id, Some(1002)), (second.id, None), (other.id, None)], "{ends:?}");
@@ -38,10 +38,13 @@ pub(super) async fn lives_follow_each_other(store: &dyn Store) -> Checked {
             event_of(second.id, 4, charge(1)),
         ])
         .await?;
-    ensure!(learnt(store, first.id).await? == 4, "nothing is learnt in a life that has ended");
-    ensure!(learnt(store, second.id).await? == 0, "nor beyond k visits in both lives");
+    ensure!(
+        learnt(store, first.id).await? == 4,
+        "nothing is learnt in a generation that has ended"
+    );
+    ensure!(learnt(store, second.id).await? == 0, "nor beyond k visits in both generations");
     let third = store.begin_life(sample::life("home", 1)).await?;
-    ensure!(third.id != first.id, "an ended life does not come back");
+    ensure!(third.id != first.id, "an ended generation does not come back");
     ensure!(store.ledger(third.id, 0, 1).await?.people == 0, "its own ledger, unless asked");
     Ok(())
 }
@@ -70,7 +73,7 @@ pub(super) async fn visits_are_counted_over_generations(store: &dyn Store) -> Ch
     );
     for life in [first, second.id, third.id] {
         let count = store.ledger(life, 7, 3).await?;
-        ensure!((count.people, count.used_up) == (1, 1), "life {life}: {count:?}");
+        ensure!((count.people, count.used_up) == (1, 1), "generation {life}: {count:?}");
     }
     let lives = store.lives().await?;
     let ledgers: Vec<_> = lives.iter().map(|life| life.ledger).collect();

@@ -1,4 +1,4 @@
-//! Random operations, then a move from redb to PostgreSQL and back: what is readable stays the same, and the source has ended.
+//! Random operations, then a move from redb to PostgreSQL and back: the readable contents stay the same, and the source has ended.
 
 use proptest::{collection::vec, prelude::*};
 
@@ -15,7 +15,7 @@ use crate::{
     },
 };
 
-/// What two new epochs, that of the source's end and that of the target's beginning, do to the model.
+/// Applies two new epochs, that of the source's end and that of the target's beginning, to the model.
 async fn move_model(model: &MemoryStore) -> Result<(), Error> {
     for life in model.lives().await? {
         model.take_epoch(life.id).await?;
@@ -168,7 +168,7 @@ async fn two_moves_go_to_one_place_and_what_was_not_checked_is_not_served() {
 }
 
 #[test]
-fn places_are_told_apart_by_all_that_tells_them_apart() {
+fn places_are_distinguished_by_all_their_parts() {
     let name = |url: &str| PostgresStore::name(url).unwrap();
     let all = [
         name("postgres://alice:secret@127.0.0.1/r"),

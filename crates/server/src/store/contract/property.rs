@@ -50,7 +50,7 @@ pub(super) enum Interruption {
     None,
     Reopen,
     Fault(Fault),
-    /// The disk is full after so many writes.
+    /// The disk is full after this number of writes.
     FullDisk(i64),
 }
 
@@ -102,7 +102,7 @@ pub(super) async fn apply(store: &dyn Store, operation: &Operation) -> Result<Ve
     Ok(match operation.clone() {
         Operation::Rank(events) => {
             let ranked = store.insert_events(events.into_iter().map(new_event).collect()).await?;
-            bytes(&ranked.into_iter().map(told).collect::<Vec<_>>())
+            bytes(&ranked.into_iter().map(parts).collect::<Vec<_>>())
         }
         Operation::Reward(rewards) => {
             let new =
@@ -150,7 +150,7 @@ pub(super) async fn apply(store: &dyn Store, operation: &Operation) -> Result<Ve
         Operation::RankAbove(first, number, event) => {
             let event = (number, new_event(event));
             let ranked = store.insert_events_above(floor_name(first), vec![event]).await?;
-            bytes(&ranked.into_iter().map(|one| one.map(told)).collect::<Vec<_>>())
+            bytes(&ranked.into_iter().map(|one| one.map(parts)).collect::<Vec<_>>())
         }
     })
 }
@@ -171,7 +171,7 @@ fn floor_name(first: bool) -> String {
     if first { "floor".into() } else { "a".into() }
 }
 
-fn told(ranked: Ranked) -> (u64, [u8; 32], Vec<u8>) {
+fn parts(ranked: Ranked) -> (u64, [u8; 32], Vec<u8>) {
     match ranked {
         Ranked::Added { slot } => (slot, [0; 32], Vec::new()),
         Ranked::Repeated { request, answer } => (0, request, answer),

@@ -36,7 +36,7 @@ pub(super) async fn a_number_has_one_release(store: &dyn Store) -> Checked {
 }
 
 /// However large its releases are; hashes without a release take none of the bytes.
-pub(super) async fn a_page_of_releases_holds_so_many_bytes(store: &dyn Store) -> Checked {
+pub(super) async fn a_page_of_releases_has_a_limit_of_bytes(store: &dyn Store) -> Checked {
     let life = begin(store).await?;
     for number in 1..=6 {
         let release = vec![7; 100 * number as usize];

@@ -32,7 +32,7 @@ pub(crate) fn charge(number: u8) -> Charge {
     Charge { person: person(number), earlier: [None; MOST_EARLIER_KEYS], period: 0, most: 3 }
 }
 
-/// An event whose window ends in the first open slot, paid by nobody.
+/// An event whose window ends in the first open slot, charged to no person.
 pub(crate) fn event(life: LifeId, id: u8) -> NewEvent {
     NewEvent {
         life,
@@ -59,7 +59,7 @@ pub(crate) fn reward(life: LifeId, id: u8, units: i64, key: Option<u64>) -> NewR
     NewReward { life, event: [id; 16], units, key, sum: true }
 }
 
-/// A step that folds what is folded already.
+/// A step that folds slots that are folded already.
 pub(crate) fn step(life: LifeId, epoch: u64, number: u64) -> Step {
     let byte = number as u8;
     let release = ReleaseRecord {
@@ -72,7 +72,7 @@ pub(crate) fn step(life: LifeId, epoch: u64, number: u64) -> Step {
     Step { life, epoch, state: vec![byte, 4], folded: CLOSED, release }
 }
 
-/// What replaces a head without a charge.
+/// Replacement of a head without a charge.
 pub(crate) fn replacement(old: &Head, head: Head, link: Option<ReleaseRecord>) -> Replacement {
     Replacement { from: old.key(), head, link, charge: None }
 }

@@ -9,7 +9,7 @@ use crate::{
     store::{Place, Store, StoredEvent},
 };
 
-/// What was read, by a name of each thing.
+/// Rows that were read, by a name of each.
 #[derive(PartialEq)]
 pub(crate) struct Snapshot(BTreeMap<String, Vec<u8>>);
 

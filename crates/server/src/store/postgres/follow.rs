@@ -1,7 +1,7 @@
 //! Changes by other processes, and the time: one connection that listens, and asks for the time every second.
 //!
 //! **The database's clock decides.** Slots and periods of all replicas come from it: each takes the time that passes from its own steady clock and the
-//! time of day from the database. What is asked for travels, so that a replica is behind by at most that, and never ahead.
+//! time of day from the database. The requested time travels, so that a replica is behind by at most that, and never ahead.
 
 use std::{
     sync::{
@@ -80,7 +80,7 @@ impl Follower {
                     }
                     (Ok(()), _) => {}
                 }
-                // What was missed is looked at.
+                // Reads the notifications that were missed.
                 sender.send_modify(|changes| *changes += 1);
                 tokio::time::sleep(INTERVAL).await;
             }

@@ -1,4 +1,4 @@
-//! Charges to the ledger: one conditional write, which grants a person what is left of their visits.
+//! Charges to the ledger: one conditional write, which grants a person the rest of their visits.
 //!
 //! A batch is added up by person and sorted by hash, so that batches that meet wait for each other in one order. The write itself holds the condition:
 //! `visits + min(n, most - visits)` of the row as it is when it is locked, never of one that was read before.

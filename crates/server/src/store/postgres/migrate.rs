@@ -15,7 +15,7 @@ const MIGRATIONS: &[&str] = &[
 /// The lock of migrations, within one schema.
 const LOCK: i32 = 0x7265_7469;
 
-/// Applies what is missing, makes the identity of a new store, and returns the identity.
+/// Applies missing migrations, makes the identity of a new store, and returns the identity.
 pub(super) async fn migrate(on: &Transaction<'_>) -> Attempt<Vec<u8>> {
     execute(on, "select pg_advisory_xact_lock($1, hashtext(current_schema()))", &[&LOCK]).await?;
     on.batch_execute(

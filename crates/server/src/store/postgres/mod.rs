@@ -2,7 +2,7 @@
 //!
 //! | file | what it is |
 //! | --- | --- |
-//! | `connect` | where the database is, by TLS, and what is refused |
+//! | `connect` | address of the database, TLS, refused addresses |
 //! | `migrate` | numbered SQL files |
 //! | `transaction` | tasks, repetitions, statements |
 //! | `groups` | calls that are committed together |
@@ -12,7 +12,7 @@
 //! | `follow` | what others do, and the database's clock |
 //! | `number` | numbers and bytes as PostgreSQL keeps them |
 //!
-//! Any process ranks and takes rewards. Slots are closed under a lock that no event on its way passes, so that what is closed is final for every process that reads
+//! Any process ranks and takes rewards. Slots are closed under a lock that no event on its way passes, so that a closed slot is final for every process that reads
 //! it. One process releases: it leases the right, and the update that moves the head checks its epoch.
 //!
 //! **No stored parts.** The sums of a tick are not kept by shard of the event id: the releaser reads the rows of the closed slots and adds them up itself. Contributions are integers,

@@ -1,4 +1,4 @@
-//! Operations that remove: what is not needed any more, and people who are erased.
+//! Operations that remove: collection, and erasure of people.
 
 use deadpool_postgres::Transaction;
 
@@ -52,7 +52,7 @@ const FORGET_REQUESTS: &str =
 const FORGET_EARLIER_REQUESTS: &str = "update remembered r set request = $2, answer = ''::bytea from events e \
      where e.person = any($1) and r.person is null and (r.life, r.event) = (e.life, e.event)";
 
-/// Erases people: their raw rows and what is remembered of their requests go, and their hashes are remembered.
+/// Erases people: their raw rows and their remembered requests go, and their hashes are remembered.
 pub(super) async fn erase(
     on: &Transaction<'_>,
     key: i32,

@@ -47,7 +47,7 @@ pg_ctl -D "$folder/data" -s -w -m immediate stop
 rm -rf "$folder" 2>/dev/null
 "#;
 
-/// Runs what follows where the tables and the log of writes have small disks of their own, which nobody else sees and which are gone when it ends.
+/// Script that runs PostgreSQL where the tables and the log of writes have small disks of their own, which no other process sees and which go when it ends.
 const WITH_SMALL_DISKS: &str = r#"
 folder=$1 owner=$2
 shift 2
@@ -57,7 +57,7 @@ done
 exec "$@"
 "#;
 
-/// What makes the log of writes need a new file often.
+/// Settings that make the log of writes need a new file often.
 const SMALL_LOG: &str = "-c wal_recycle=off -c min_wal_size=2MB -c max_wal_size=16MB";
 
 /// A PostgreSQL that runs.
@@ -173,7 +173,7 @@ fn as_user(user: Option<(u32, u32)>) -> Vec<OsString> {
     words.into_iter().map(OsString::from).collect()
 }
 
-/// A folder that PostgreSQL may use, and whom it runs as: root may not, so that then it is `postgres` or `nobody`.
+/// A folder that PostgreSQL may use, and the user that it runs as: root may not, so that then it is `postgres` or `nobody`.
 fn place() -> (PathBuf, Option<(u32, u32)>) {
     let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
     let target = target.canonicalize().unwrap_or_else(|_| std::env::temp_dir());
@@ -280,7 +280,7 @@ impl Cluster {
         self.command(&format!("free {disk}"));
     }
 
-    /// What PostgreSQL has told its administrator.
+    /// The log of PostgreSQL.
     pub(crate) fn log(&self) -> String {
         let log = std::fs::read(self.folder.join("log")).expect("a log");
         String::from_utf8_lossy(&log).into_owned()

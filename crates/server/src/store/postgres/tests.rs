@@ -1,4 +1,4 @@
-//! What the contract does not say: races, failures of the database, what is refused. Each race is also run with a mistake in it, which it must show.
+//! Beyond the contract: races, failures of the database, refusals. Each race is also run with a mistake in it, which it must show.
 
 use std::sync::Arc;
 
@@ -98,7 +98,7 @@ async fn migrations_are_applied_once_and_later_ones_are_refused() {
     assert!(refused.contains("migration 1000"), "{refused}");
 }
 
-/// What PostgreSQL knows of a table, it knew before this loop began: it expects one row of it, and may not join by that.
+/// PostgreSQL's statistics of a table are from before this loop began: it expects one row of it, and may not join by that.
 #[tokio::test]
 async fn rows_of_a_new_loop_are_removed_by_their_addresses() {
     let Some(cluster) = cluster() else { return };
@@ -140,7 +140,7 @@ async fn charge_by_reading(
     Ok(visits < i64::from(charge.most))
 }
 
-/// How many of two charges at the same time are granted to somebody who has one visit left.
+/// Number of two charges at the same time that are granted to a person who has one visit left.
 async fn granted_of_two(cluster: &Cluster, by_reading: bool) -> usize {
     let (first, second, life) = two_on_one(cluster).await;
     let meet = Arc::new(Barrier::new(2));
@@ -208,7 +208,7 @@ async fn release_by_looking(
     Ok(Committed::Yes)
 }
 
-/// How many of two releases of one number are committed, when both processes believe that they may.
+/// Number of two releases with one number that are committed, when both processes believe that they may.
 async fn released_of_two(cluster: &Cluster, by_looking: bool) -> usize {
     let (first, second, life) = two_on_one(cluster).await;
     let meet = Arc::new(Barrier::new(2));
@@ -246,7 +246,7 @@ async fn a_number_that_two_processes_want_is_released_once() {
     );
 }
 
-/// A process is slow: it has read which slots are closed, and inserts much later. Does the slot close meanwhile?
+/// A slow process: it has read which slots are closed, and inserts much later. Does the slot close in between?
 async fn closes_under_a_slow_insert(cluster: &Cluster, with_lock: bool) -> bool {
     let (slow, closer, life) = two_on_one(cluster).await;
     let mut client = slow.connections.pool.get().await.unwrap();
@@ -254,7 +254,7 @@ async fn closes_under_a_slow_insert(cluster: &Cluster, with_lock: bool) -> bool 
     if with_lock {
         assert!(locks::lock_shared(&on, slow.key, &[life as i32]).await.is_ok());
     }
-    // Nobody can be waited for who never comes: within this time a closer that does not wait has closed the slot.
+    // The test cannot wait for an event that never comes: within this time a closer that does not wait has closed the slot.
     let closed = timeout(Duration::from_millis(300), closer.close(life, sample::CLOSED + 1)).await;
     on.commit().await.unwrap();
     if closed.is_err() {
@@ -315,7 +315,7 @@ async fn a_caller_who_goes_away_does_not_cut_a_transaction() {
         let _ =
             timeout(Duration::from_micros(u64::from(id) * 100), store.insert_events(events)).await;
     }
-    // What was begun is done before this, in the same queue or beside it.
+    // Earlier transactions are done before this, in the same queue or beside it.
     for _ in 0..4 {
         store.insert_events(vec![event(life, 250)]).await.unwrap();
     }
@@ -324,7 +324,7 @@ async fn a_caller_who_goes_away_does_not_cut_a_transaction() {
     let kept = other.kept_events(life, Place::default(), 1000).await.unwrap();
     let has = |id: u8| kept.iter().any(|(_, event)| event.event == [id; 16]);
     for id in 0..40 {
-        assert_eq!(has(id), has(id + 100), "half of transaction {id}");
+        assert_eq!(has(id), has(id + 100), "part of transaction {id}");
     }
     let people = other.ledger(life, 0, 1).await.unwrap().people;
     assert_eq!(people, (0..40).filter(|id| has(*id)).count() as u64);
@@ -392,9 +392,9 @@ async fn the_clock_and_the_changes_of_the_database_are_heard() {
     timeout(Duration::from_secs(60), changed).await.unwrap().unwrap();
 }
 
-/// A process that does not know of a new key of the people's hashes would not see what is counted under it.
+/// A process that does not know of a new key of the people's hashes would not see counts under it.
 #[tokio::test]
-async fn nobody_is_charged_by_a_process_that_something_new_is_unknown_to() {
+async fn no_person_is_charged_by_a_process_that_something_new_is_unknown_to() {
     let Some(cluster) = cluster() else { return };
     let (old, new, life) = two_on_one(cluster).await;
     old.charge_until("key 2".into());

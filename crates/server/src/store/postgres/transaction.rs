@@ -1,4 +1,4 @@
-//! Transactions: in tasks of their own, so that a caller who goes away cannot cut one in half, and repeated where PostgreSQL asks for it.
+//! Transactions: in tasks of their own, so that a caller who goes away cannot interrupt one, and repeated where PostgreSQL asks for it.
 //!
 //! Until the commit is sent nothing has happened, so that a serialisation failure, a deadlock or a lost connection is tried again. A commit whose
 //! answer is lost may have happened or not: that is an error, and the caller reads again or repeats it under the same id.
@@ -15,7 +15,7 @@ use crate::{Error, Result, failpoint, store::Pending};
 /// Attempts of a transaction, at most.
 const ATTEMPTS: u32 = 12;
 
-/// Why an attempt did not succeed.
+/// Reason why an attempt did not succeed.
 pub(super) enum Failure {
     /// It was refused, and nothing has changed.
     Refused(Error),
@@ -69,7 +69,7 @@ impl From<Failure> for Error {
         match failure {
             Failure::Refused(error) => error,
             Failure::Database(error) => database_error(&error),
-            Failure::Changed => Error::store("other transactions were always first: try again"),
+            Failure::Changed => Error::store("transaction conflict: retries exhausted"),
         }
     }
 }

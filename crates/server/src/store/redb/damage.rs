@@ -1,7 +1,7 @@
 //! A damaged file. redb finds most damage by itself and returns an error; where the bytes of a file contradict each other in other ways it panics. Both end here,
 //! as an error that names the file and says what to do.
 //!
-//! From then on nothing is read from the file or written to it: what a group had written may be half of it, and what was read may be wrong.
+//! From then on nothing is read from the file or written to it: a group may be written in part, and what was read may be wrong.
 
 use std::{
     cell::{Cell, RefCell},
@@ -32,7 +32,7 @@ pub(super) fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
         }));
     });
     let before = CAUGHT.replace(true);
-    // Whatever a panic leaves half done is not used any more: see `Shared::guarded`.
+    // Data that a panic leaves incomplete are not used any more: see `Shared::guarded`.
     let done = catch_unwind(AssertUnwindSafe(work));
     CAUGHT.set(before);
     done.map_err(|_| PLACE.take())

@@ -80,7 +80,7 @@ impl StorageBackend for Bytes {
     }
 }
 
-/// A store with something in every table, as it is after kill -9 and after a stop, and what is in it: without the last commit, and with it.
+/// A store with something in every table, as it is after kill -9 and after a stop, and its contents: without the last commit, and with it.
 async fn sound_files() -> ([Vec<u8>; 2], [Snapshot; 2]) {
     let file = Bytes::new(Vec::new());
     let store = file.open().unwrap();
@@ -103,27 +103,27 @@ async fn sound_files() -> ([Vec<u8>; 2], [Snapshot; 2]) {
 
 /// Outcome of a file.
 #[derive(Default)]
-struct Told {
+struct Tried {
     errors: Vec<String>,
-    /// What was read when it was opened.
+    /// Contents as read when it was opened.
     contents: Option<Snapshot>,
 }
 
 /// Does with a file what a service does: opens it, reads everything, writes, copies it and closes it.
-async fn use_all(file: Bytes, folder: &Path) -> Told {
-    let mut told = Told::default();
+async fn use_all(file: Bytes, folder: &Path) -> Tried {
+    let mut tried = Tried::default();
     let store = match file.open() {
         Ok(store) => store,
         Err(error) => {
-            told.errors.push(error.to_string());
-            return told;
+            tried.errors.push(error.to_string());
+            return tried;
         }
     };
     let read = Snapshot::of(&store).await;
     let mut note =
-        |outcome: Result<()>| told.errors.extend(outcome.err().map(|error| error.to_string()));
+        |outcome: Result<()>| tried.errors.extend(outcome.err().map(|error| error.to_string()));
     match read {
-        Ok(contents) => told.contents = Some(contents),
+        Ok(contents) => tried.contents = Some(contents),
         Err(error) => note(Err(error)),
     }
     note(store.insert_events(vec![event_of(1, 200, charge(2))]).await.map(drop));
@@ -139,25 +139,25 @@ async fn use_all(file: Bytes, folder: &Path) -> Told {
     let copy = folder.join("copy");
     note(store.backup(copy.clone()).await);
     let _ = fs::remove_file(copy);
-    told
+    tried
 }
 
 /// The same in a thread of its own, which must end.
-fn try_all(bytes: Vec<u8>, folder: &Path, what: &str) -> Told {
+fn try_all(bytes: Vec<u8>, folder: &Path, what: &str) -> Tried {
     let (sender, receiver) = mpsc::channel();
     let folder = folder.to_owned();
     let worker = std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let _ = sender.send(runtime.block_on(use_all(Bytes::new(bytes), &folder)));
     });
-    let told = receiver.recv_timeout(TIME);
-    let told = told.unwrap_or_else(|error| panic!("{what}: a panic or no end: {error}"));
+    let tried = receiver.recv_timeout(TIME);
+    let tried = tried.unwrap_or_else(|error| panic!("{what}: a panic or no end: {error}"));
     assert!(worker.join().is_ok(), "{what}: a panic");
-    for error in &told.errors {
+    for error in &tried.errors {
         // A task of the runtime that panicked, and a writer that did.
         assert!(!error.contains("panic") && !error.contains("it is closed"), "{what}: {error}");
     }
-    told
+    tried
 }
 
 /// Nothing that is wrong is read: where a file is opened, it has the contents of the sound one. One byte of the file has no checksum, and says which of two commits is
@@ -167,9 +167,9 @@ async fn flipped_bytes_are_found_or_are_not_in_use() {
     let folder = tempfile::tempdir().unwrap();
     let (sound, [before, contents]) = sound_files().await;
     for bytes in &sound {
-        let told = try_all(bytes.clone(), folder.path(), "a sound file");
-        assert_eq!(told.errors, Vec::<String>::new());
-        assert!(told.contents.unwrap() == contents);
+        let tried = try_all(bytes.clone(), folder.path(), "a sound file");
+        assert_eq!(tried.errors, Vec::<String>::new());
+        assert!(tried.contents.unwrap() == contents);
     }
     let [mut opened, mut refused] = [0; 2];
     for number in 0..600_u64 {
@@ -188,8 +188,8 @@ async fn flipped_bytes_are_found_or_are_not_in_use() {
             flipped.push((place, bits));
         }
         let what = format!("case {number}: {flipped:?}");
-        let told = try_all(bytes, folder.path(), &what);
-        match told.contents {
+        let tried = try_all(bytes, folder.path(), &what);
+        match tried.contents {
             Some(found) => {
                 let differences = found.differences(&contents);
                 let older = found == before && flipped.iter().any(|(place, _)| *place == 9);
@@ -211,8 +211,8 @@ async fn a_file_with_bytes_missing_is_refused() {
         let most = if number < 50 { 8192 } else { bytes.len() - 1 };
         let length = 1 + hash::mix(7, number) as usize % most;
         bytes.truncate(length);
-        let told = try_all(bytes, folder.path(), &format!("{length} bytes"));
-        assert!(told.contents.is_none() && !told.errors.is_empty(), "{length} bytes");
+        let tried = try_all(bytes, folder.path(), &format!("{length} bytes"));
+        assert!(tried.contents.is_none() && !tried.errors.is_empty(), "{length} bytes");
     }
 }
 
@@ -226,13 +226,13 @@ async fn after_a_panic_nothing_is_read_written_or_acknowledged() {
     store.insert_events(vec![event_of(life, 1, charge(1))]).await.unwrap();
     let before = store.commits();
     store.fail_next(Some(Fault::Panic));
-    let mut told = Vec::new();
+    let mut tried = Vec::new();
     for id in 2..5 {
-        told.push(store.insert_events(vec![event_of(life, id, charge(1))]).await.err().unwrap());
+        tried.push(store.insert_events(vec![event_of(life, id, charge(1))]).await.err().unwrap());
     }
-    told.push(store.head(life).await.err().unwrap());
-    told.push(store.backup(folder.path().join("copy")).await.err().unwrap());
-    for error in told {
+    tried.push(store.head(life).await.err().unwrap());
+    tried.push(store.backup(folder.path().join("copy")).await.err().unwrap());
+    for error in tried {
         let message = error.to_string();
         assert!(message.contains("store.redb is damaged"), "{message}");
         assert!(message.contains("restore a backup"), "{message}");

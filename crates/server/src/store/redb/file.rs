@@ -40,7 +40,7 @@ pub(super) fn open(path: &Path) -> Attempt<Database> {
     Ok(database)
 }
 
-/// Opens what these bytes are. Every page that is in use is compared with its checksum: redb does that after a crash only, and would read what is wrong, such
+/// Opens a file of these bytes. Every page that is in use is compared with its checksum: redb does that after a crash only, and would read wrong data, such
 /// as a count of visits, or panic.
 pub(super) fn open_on(bytes: impl StorageBackend) -> Result<Database, DatabaseError> {
     let repaired = Rc::new(Cell::new(false));
@@ -54,7 +54,7 @@ pub(super) fn open_on(bytes: impl StorageBackend) -> Result<Database, DatabaseEr
     Ok(database)
 }
 
-/// Why a file cannot be opened.
+/// Reason why a file cannot be opened.
 fn explain(path: &Path, error: DatabaseError) -> Failure {
     match error {
         DatabaseError::DatabaseAlreadyOpen => Error::store(format_args!(

@@ -112,7 +112,7 @@ fn identify(shared: &Shared) -> Attempt<StoreId> {
 }
 
 impl Drop for RedbStore {
-    /// Waits for what is queued, so that the file is closed when the store is gone.
+    /// Waits for queued operations, so that the file is closed when the store is gone.
     fn drop(&mut self) {
         self.queue.stop();
         if let Some(writer) = self.writer.take() {

@@ -154,7 +154,7 @@ fn export(transaction: &ReadTransaction, sender: &mut Sender) -> Attempt<()> {
     Ok(())
 }
 
-/// The ledger: what is journalled is newer than what is in the table.
+/// The ledger: the journal is newer than the table.
 fn export_ledger(transaction: &ReadTransaction, sender: &mut Sender) -> Attempt<()> {
     let mut newest = BTreeMap::<(LifeId, u64, PersonHash), u32>::new();
     for row in transaction.open_table(JOURNAL)?.iter()? {

@@ -1,6 +1,6 @@
 //! Collection and erasure, in two parts: a reader looks for rows, which may take long, and the writer removes them, which does not.
 //!
-//! A place is never given to another event, so that what was found is still the same row when it goes.
+//! A place is never given to another event, so that a found row is still the same when it goes.
 
 use std::{
     collections::BTreeSet,
@@ -110,7 +110,7 @@ pub(super) fn pack(
     Ok(())
 }
 
-/// Removes what was found, and returns how much it was.
+/// Removes the found rows, and returns how many they were.
 pub(super) fn remove_garbage(group: &mut Group<'_>, garbage: Garbage) -> Attempt<u64> {
     let life = garbage.life;
     let mut head = group.tables.head(life)?;
@@ -146,9 +146,9 @@ pub(super) fn remove_garbage(group: &mut Group<'_>, garbage: Garbage) -> Attempt
 
 /// Places of a person's events.
 pub(super) struct Found {
-    /// With a row of their own.
+    /// Events with a row of their own.
     events: Vec<PlaceKey>,
-    /// Of which the id is remembered, with a row or without.
+    /// Events of which the id is remembered, with a row or without.
     ids: BTreeSet<PlaceKey>,
 }
 
@@ -179,7 +179,7 @@ pub(super) fn find_person(
     Ok(Found { events, ids })
 }
 
-/// Removes the rows that were found with what is remembered of their requests, and remembers whose they were. Counts and event ids stay: without them an
+/// Removes the found rows with their remembered requests, and remembers whose they were. Counts and event ids stay: without them an
 /// erasure would refill the budget.
 pub(super) fn erase(
     group: &mut Group<'_>,

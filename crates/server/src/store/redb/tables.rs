@@ -273,7 +273,7 @@ impl<'t> Tables<'t> {
         ledger_of(&self.lives, life)
     }
 
-    /// Writes what was buffered: before the commit.
+    /// Writes the buffers: before the commit.
     pub(super) fn flush(&mut self) -> Attempt<()> {
         self.open.flush()?;
         self.heads.flush()

@@ -1,4 +1,4 @@
-//! What the contract does not say: files, groups, failures, copies.
+//! Beyond the contract: files, groups, failures, copies.
 
 use std::{fs, os::unix::fs::PermissionsExt, sync::Arc};
 
@@ -76,7 +76,7 @@ async fn a_damaged_row_of_an_event_stops_nothing() {
     let rows = store.kept_events(life, Place::default(), 9).await.unwrap();
     let lengths: Vec<usize> = rows.iter().map(|(_, row)| row.features.len()).collect();
     assert_eq!(lengths, [2, 0, 2, 2]);
-    // It may be anybody's, so that it goes with whoever is erased.
+    // It may be any person's, so that it goes with every erasure.
     assert_eq!(store.erase(vec![person(1)], 5).await.unwrap().rows, 2);
     damage(3);
     store.close(life, CLOSED + 1).await.unwrap();
@@ -183,7 +183,7 @@ async fn a_full_disk_is_an_error_until_there_is_room() {
     assert!(acknowledged.len() < 170, "the disk was full at times");
     let kept = store.kept_events(life, Place::default(), 1000).await.unwrap();
     let count = |id| kept.iter().filter(|(_, event)| event.event == id).count();
-    assert!(acknowledged.iter().all(|id| count(*id) == 1), "what was acknowledged is there once");
+    assert!(acknowledged.iter().all(|id| count(*id) == 1), "an acknowledged event is there once");
     let before = Snapshot::of(&store).await.unwrap();
     drop(store);
     let after = Snapshot::of(&RedbStore::open(&path).unwrap()).await.unwrap();
@@ -290,7 +290,7 @@ async fn the_journal_stays_short_when_groups_grow() {
     assert!((16..=48).contains(&longest), "{longest} entries");
 }
 
-/// Many clients repeat what was not acknowledged while groups fail; their own history says what the store must have.
+/// Many clients repeat requests that were not acknowledged while groups fail; their own history says what the store must have.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn clients_who_repeat_after_failures_count_once() {
     let folder = tempfile::tempdir().unwrap();

@@ -36,7 +36,7 @@ const GROUP: usize = 1024;
 /// Transactions that wait, at most; who comes later waits to be queued.
 pub(super) const QUEUE: usize = 16_384;
 
-/// Why an operation did not happen.
+/// Reason why an operation did not happen.
 pub(super) enum Failure {
     /// It was refused before it wrote anything.
     Refused(Error),
@@ -295,7 +295,7 @@ impl Queue {
         })
     }
 
-    /// Lets the writer end after what is queued.
+    /// Lets the writer end after the queued operations.
     pub(super) fn stop(&self) {
         let _ = self.sender.send(Message::Stop);
     }
@@ -338,7 +338,7 @@ fn run(shared: &Shared, receiver: &mpsc::Receiver<Message>, behind: WriteBehind)
             Failure::Storage(message) | Failure::Damaged(message) => message,
         });
         if failure.is_some() {
-            // What is in memory may be ahead of the file. Callers read again after a failure, so the file is opened before they know of it.
+            // The memory may be ahead of the file. Callers read again after a failure, so the file is opened before they know of it.
             behind = shared.guarded(|| shared.reopen()).ok();
         }
         jobs.into_iter().for_each(|job| job.answer(failure.as_deref()));

@@ -1,6 +1,6 @@
 //! The exact parts of released numbers: with noise that is small beside a crowd that does the same, two worlds show by how much each of them moves a sum.
 //!
-//! Features have norm at most 1 and centred rewards at most half of the range, so that a contribution (the upper triangle of x x^T, and y x) has norm at most
+//! Features have norm at most 1 and centred rewards at most 0.5 of the range, so that a contribution (the upper triangle of x x^T, and y x) has norm at most
 //! `rho = sqrt(1 + 1/4)`. A person of k visits moves a sum by at most `k rho` when they are taken out, and by at most `2 k rho` when they are replaced.
 
 use reticent::{release::Release, wire};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::world::{TICK, Visit};
 use crate::common::{Server, Setup};
 
-/// Noise that protects nobody.
+/// Noise that protects no person.
 const LOOPS: &str = r#"
     [loop.home]
     privacy = { epsilon = 1000.0, delta = 1e-6, visits = 2, per = "30 days" }
@@ -40,7 +40,7 @@ async fn released(visits: &[Visit], most: u32) -> Sums {
     for slot in 0..12 {
         for (number, visit) in visits.iter().enumerate() {
             if visit.slot == slot {
-                let requests = crowd(|member| question(visit, number, member));
+                let requests = crowd(|member| rank_request(visit, number, member));
                 send(&server, "rank/batch", &json!({ "requests": requests })).await;
             }
             if let (Some(reward), true) = (visit.reward, visit.slot + 1 == slot) {
@@ -67,7 +67,7 @@ fn id(visit: usize, member: usize) -> String {
     format!("visit {visit} of {member}")
 }
 
-fn question(visit: &Visit, number: usize, member: usize) -> Value {
+fn rank_request(visit: &Visit, number: usize, member: usize) -> Value {
     json!({
         "event_id": id(number, member), "person": format!("{:?} {member}", visit.person),
         "context": {"device": visit.device}, "defer": visit.defer,
@@ -82,7 +82,7 @@ async fn send(server: &Server, call: &str, body: &Value) {
     assert!(!answer.body.contains("problem"), "{}", answer.body);
 }
 
-/// How far one member of the crowd moves the sums from one world to the other, and how much of it noise may be: m normal numbers of deviation s have a norm above `s (sqrt(m) + 6)` with
+/// Distance by which one member of the crowd moves the sums from one world to the other, and bound on its noise: m normal numbers of deviation s have a norm above `s (sqrt(m) + 6)` with
 /// probability below 1e-7.
 fn distance(one: &Sums, other: &Sums) -> (f64, f64) {
     let differences = one.0.iter().zip(&other.0).map(|(one, other)| one - other);

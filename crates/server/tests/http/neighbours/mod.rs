@@ -13,7 +13,7 @@ use world::{Script, Serving, Ticks, Visit, transcript};
 
 use crate::common::Plant;
 
-/// Worlds whose questions come at the same times as those of the base.
+/// Worlds whose rank requests come at the same times as those of the base.
 fn neighbours() -> Vec<(&'static str, Script)> {
     let erased = |slot| Script { erased: Some(slot), ..Script::base() };
     vec![
@@ -74,7 +74,7 @@ async fn a_read_key_sees_the_same_in_neighbouring_worlds() {
     }
 }
 
-/// Whether there was anything at all: what a `read` key sees does not show that a person has asked, nor when.
+/// Existence of requests: what a `read` key sees does not show that a person has sent any, nor when.
 #[tokio::test(flavor = "multi_thread")]
 async fn visits_at_other_times_or_none_change_nothing_that_a_read_key_sees() {
     // Room for open events depends on when people ask: a caller who fills it learns how many others did.
@@ -95,7 +95,7 @@ async fn visits_at_other_times_or_none_change_nothing_that_a_read_key_sees() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn counts_of_questions_in_metrics_are_caught() {
+async fn counts_of_rank_requests_in_metrics_are_caught() {
     let serving = Serving { tight: false, ..planted(planted::rank_count_in_metrics) };
     let base = transcript(&Script::base(), serving).await;
     let none = transcript(&Script { visits: Vec::new(), ..Script::base() }, serving).await;

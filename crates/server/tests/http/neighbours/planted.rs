@@ -20,7 +20,7 @@ pub fn reward_count_in_metrics(routes: Router, service: Arc<Service>) -> Router 
     count_in_metrics(routes, service, |counts| &counts.rewards)
 }
 
-/// Adds the number of questions to the metrics of every key.
+/// Adds the number of rank requests to the metrics of every key.
 pub fn rank_count_in_metrics(routes: Router, service: Arc<Service>) -> Router {
     count_in_metrics(routes, service, |counts| &counts.ranks)
 }
@@ -44,7 +44,7 @@ fn count_in_metrics(
     }))
 }
 
-/// Refuses questions while too many events wait for their reward: a reward makes room.
+/// Refuses rank requests while too many events wait for their reward: a reward makes room.
 pub fn too_many_by_open_rewards(routes: Router, _: Arc<Service>) -> Router {
     let waiting = Arc::new(AtomicI64::new(0));
     routes.layer(from_fn(move |request: Request, next: Next| {
@@ -84,7 +84,7 @@ pub fn open_until_rewarded(routes: Router, _: Arc<Service>) -> Router {
     }))
 }
 
-/// Says in a header of everybody's answers how many people have used up their visits.
+/// Says in a header of all answers how many people have used up their visits.
 pub fn ledger_in_headers(routes: Router, service: Arc<Service>) -> Router {
     routes.layer(from_fn(move |request: Request, next: Next| {
         let service = Arc::clone(&service);

@@ -1,6 +1,6 @@
 //! Everything that a `read` key can see, as lines of text in which noisy numbers are blotted out.
 //!
-//! Blotted out are functions of released numbers (sums, their hashes, policies, mean rewards, what was chosen by a policy) and what is random or a time
+//! Blotted out are functions of released numbers (sums, their hashes, policies, mean rewards, choices by a policy) and values that are random or a time
 //! of the machine (keys, sessions, the date). How many numbers there are, and everything else, is compared.
 
 use reticent_server::http::openapi;
@@ -19,7 +19,7 @@ const PAGES: [&str; 7] = [
     "/docs",
 ];
 
-/// Everything that a `read` key and nobody at all may ask for, at one moment.
+/// Everything that a caller may ask for with a `read` key or without any key, at one moment.
 pub async fn everything(server: &Server, slot: u64) -> Vec<String> {
     let mut lines = Vec::new();
     for (path, methods) in openapi()["paths"].as_object().unwrap() {

@@ -1,4 +1,4 @@
-//! A world: everybody else does the same in all of them, and one person differs. All of it over HTTP, by a clock that is moved.
+//! A world: all other people do the same in all of them, and one person differs. All of it over HTTP, by a clock that is moved.
 
 use std::sync::Arc;
 
@@ -35,13 +35,13 @@ const ROOM: u64 = 24;
 /// A visit of the person.
 #[derive(Debug, Clone)]
 pub struct Visit {
-    /// The slot of the question.
+    /// The slot of the rank request.
     pub slot: u64,
     pub person: Option<&'static str>,
     pub device: &'static str,
     pub age: f64,
     pub defer: bool,
-    /// Whether it is activated in the same slot.
+    /// True if it is activated in the same slot.
     pub activate: bool,
     /// A reward one slot later.
     pub reward: Option<f64>,
@@ -61,13 +61,13 @@ impl Visit {
     }
 }
 
-/// What the person does.
+/// Script of the person.
 #[derive(Debug, Clone)]
 pub struct Script {
     pub visits: Vec<Visit>,
     /// The slot at whose end the person is erased.
     pub erased: Option<u64>,
-    /// Repeats questions, and sends late, unknown and unreadable rewards.
+    /// Repeats rank requests, and sends late, unknown and unreadable rewards.
     pub clumsy: bool,
 }
 
@@ -87,21 +87,21 @@ impl Script {
     }
 }
 
-/// When releases are made.
+/// Schedule of releases.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Ticks {
     /// One a slot.
     ByClock,
-    /// The planted fault: when a slot has passed and so many rewards have come since the last one.
+    /// The planted fault: when a slot has passed and this number of rewards has come since the last one.
     AfterRewards(u64),
 }
 
-/// How a world is served.
+/// Options by which a world is served.
 #[derive(Clone, Copy)]
 pub struct Serving {
     pub ticks: Ticks,
     pub planted: Option<Plant>,
-    /// Whether the world has little room for open events, so that a crowd at its end is refused.
+    /// True if the world has little room for open events, so that a crowd at its end is refused.
     pub tight: bool,
 }
 
@@ -112,7 +112,7 @@ impl Serving {
     }
 }
 
-/// What a `read` key and the other people see of a world, line by line.
+/// Everything that a `read` key and the other people see of a world, line by line.
 pub async fn transcript(script: &Script, serving: Serving) -> Vec<String> {
     let (clock, store) = (Arc::new(ManualClock::at(START)), Arc::new(MemoryStore::new([7; 16])));
     let set_up = || Setup {
@@ -166,7 +166,7 @@ pub async fn transcript(script: &Script, serving: Serving) -> Vec<String> {
     lines
 }
 
-/// What the person does in one slot.
+/// Does the person's part of one slot.
 pub async fn act(server: &Server, script: &Script, slot: u64) {
     for (number, visit) in script.visits.iter().enumerate() {
         let id = format!("own-{number}");
@@ -180,7 +180,7 @@ pub async fn act(server: &Server, script: &Script, slot: u64) {
             }
         }
         if let (Some(reward), true) = (visit.reward, visit.slot + 1 == slot) {
-            // Nobody is told whether the person was erased meanwhile, or whether the reward is the first.
+            // The answer does not show whether the person was erased before, or whether the reward is the first.
             let times = if script.clumsy { 3 } else { 1 };
             for _ in 0..times {
                 server.reward(&id, reward).await.expect(204);
@@ -190,8 +190,8 @@ pub async fn act(server: &Server, script: &Script, slot: u64) {
             server.reward(&id, 1.0).await.expect(410);
             server.reward("never", 1.0).await.expect(404);
             server.post(&server.app_key, "/v1/loops/home/rank", "{").await.expect(400);
-            // Another question under a used id: refused, whether there is room or not.
-            let other = Some("someone else");
+            // Another rank request under a used id: refused, whether there is room or not.
+            let other = Some("another person");
             let refused = ask(server, &id, other, visit.device, visit.age, visit.defer).await;
             assert!([409, 429].contains(&refused.status), "{refused:?}");
         }
