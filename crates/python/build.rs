@@ -5,7 +5,7 @@
 
 use std::{fs, path::Path, process::Command};
 
-/// What is built here: the folder of its crate, and the other crates that it is made of.
+/// The built crates: the folder of each, and the other crates that it is made of.
 const BUILT: [(&str, &[&str]); 2] = [
     ("cli", &["core", "device", "lab", "loops"]),
     ("python", &["core", "device", "durable", "lab", "loops"]),
@@ -63,7 +63,7 @@ fn words(commit: &str, changed: bool) -> String {
     format!("{short}{}", if changed { ", changed" } else { "" })
 }
 
-/// What git answers, if it is here and succeeds.
+/// The output of git, if it is installed and succeeds.
 fn git(arguments: &[&str]) -> Option<String> {
     let output = Command::new("git").args(arguments).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;

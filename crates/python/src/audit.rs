@@ -107,7 +107,7 @@ fn steps(recorded: &People<'_>) -> Answer<Vec<Step>> {
 type Named<'py> = (String, Py<PyAny>, Option<PyRef<'py, Guarantee>>);
 
 /// Runs policies with one person replaced: `people` are those of an environment, `others` their possible replacements. Returns the findings
-/// as JSON and as a table. The last argument holds the number of runs of each world, the seed, and the confidence.
+/// as JSON and as a table. The last argument holds the number of runs of each data set, the seed, and the confidence.
 #[pyfunction]
 pub(crate) fn audit_policies(
     py: Python<'_>,

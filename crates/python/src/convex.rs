@@ -34,7 +34,7 @@ impl Forked for Bandit {
     }
 }
 
-/// Under local protection whoever is waited for would be asked by every copy, and one value protected twice: no copy is made then.
+/// Under local protection every copy would ask the person who is waited for, and protect one value twice: no copy is made then.
 fn answered_once(bandit: &Bandit) -> reticent::Result<()> {
     match (bandit.local_value(), bandit.open_decisions()) {
         (None, _) | (_, 0) => Ok(()),
@@ -300,7 +300,7 @@ impl ConvexBandit {
         let bandit = self.bandit.enter()?;
         let (guarantee, replays) = match bandit.params().protection {
             Protection::None => return Ok(None),
-            // Every value is protected by itself, whoever learns it.
+            // Every value is protected by itself, for any learner.
             Protection::Local { .. } => return Ok(Some(bandit.guarantee()?.into())),
             _ => (bandit.guarantee()?, bandit.replays()),
         };

@@ -168,7 +168,7 @@ impl JointBandit {
 
     /// A bandit in files: goes on with the one in this folder, or begins one with these parameters of `JointBandit`. A release is used when
     /// it is on disk and not before, so a process may be killed at any time. `log` keeps the log of releases elsewhere, on another
-    /// file system say: it notices that an older copy of the folder was put back. Such a state raises `StaleState`, or is charged for with
+    /// file system say: it notices that the folder was rolled back to an older copy. Such a state raises `StaleState`, or is charged for with
     /// `rollback="charge"`. To be closed, or used in a `with` statement; after a kill, decisions that were open are unknown.
     ///
     /// >>> import numpy, reticent, tempfile
@@ -446,7 +446,7 @@ impl JointBandit {
     }
 
     /// The whole state, people's data included: protect these bytes as the data itself, and go on in one place only. Without
-    /// `open_decisions` the rewards of decisions that are open now are refused by whoever goes on from them.
+    /// `open_decisions` the rewards of decisions that are open now are refused by the bandit that goes on from them.
     #[pyo3(signature = (open_decisions = true))]
     fn save<'py>(&mut self, py: Python<'py>, open_decisions: bool) -> Answer<Bound<'py, PyBytes>> {
         if !matches!(self.kept, Kept::Memory) {

@@ -54,7 +54,7 @@ def test_private_bandits_take_blocks():
     model = server.publish()
     block = person.choose(model, arms)
     report = person.report(model, x, 0.5, block=block)
-    # Every kept entry of every block, whichever was told.
+    # Every kept entry of every block, whichever was given.
     assert len(report.values) == 3 * (10 + 4)
     assert server.absorb(report) == "counted"
     assert isinstance(server.expected_reward(x, block=2), float)

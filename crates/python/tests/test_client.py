@@ -1,4 +1,4 @@
-"""`reticent.Client` against the built program: what is counted once, what is repeated, what falls back, and what never leaves."""
+"""`reticent.Client` against the built program: counts, repetitions, fall-backs, and data that never leave the device."""
 
 import inspect
 import json
@@ -58,7 +58,7 @@ ACTIONS = [{"id": "a", "features": {"topic": "news"}}, {"id": "b", "features": {
 TOPICS = [{"topic": "news"}, {"topic": "sport"}]
 # A public key that every implementation takes.
 BASE_POINT = "09" + 31 * "00"
-# An address that nobody listens on: port 9 is kept free of services.
+# An address without a listener: port 9 is kept free of services.
 AWAY = "http://127.0.0.1:9"
 
 
@@ -80,7 +80,7 @@ def admin(service):
 
 
 def reward_of(service, admin, note):
-    """What the question with this note in its context was learnt with, when its window has ended. There must be one."""
+    """The reward with which the event with this note in its context was learnt, when its window has ended. There must be one."""
 
     def closed():
         rows = map(json.loads, service.get(admin, "/v1/loops/home/events/export").splitlines())
@@ -91,7 +91,7 @@ def reward_of(service, admin, note):
     return row["reward"]
 
 
-def test_questions_rewards_and_activations_are_counted(service, keys, admin):
+def test_rank_requests_rewards_and_activations_are_counted(service, keys, admin):
     with reticent.Client(service.address, "home", key=keys["home"]) as client:
         answer = client.rank(ACTIONS, context={"age": numpy.int64(31), "note": "plain"}, person="anna")
         assert not answer.fallback and answer.reason is None
@@ -116,19 +116,19 @@ def test_a_lost_answer_is_asked_for_again_and_counted_once(service, keys, admin)
         assert not answer.fallback and len(between.seen) == 3
         between.plan = ["drop", "drop"]
         assert client.reward(answer.event_id, 0.25)
-        questions, rewards = between.seen[:3], between.seen[3:]
+        ranks, rewards = between.seen[:3], between.seen[3:]
         assert len(rewards) == 3
-        for requests in (questions, rewards):
+        for requests in (ranks, rewards):
             assert len({body for *_, body in requests}) == 1, "the same bytes every time"
-        # The head of the last answer is echoed; the first question had seen none.
-        assert "Reticent-Head" not in questions[0][2] and rewards[0][2]["Reticent-Head"]
+        # The head of the last answer is echoed; the first request had seen none.
+        assert "Reticent-Head" not in ranks[0][2] and rewards[0][2]["Reticent-Head"]
         between.plan = ["drop"] * 9
         lost = client.rank(ACTIONS, context={"note": "lost"}, person="berta")
         assert lost.fallback and len(between.seen) == 9, "as often as was asked for"
         between.plan, before = [], len(between.seen)
         assert not client.reward(lost.event_id, 1) and not client.activate(lost.event_id)
         assert len(between.seen) == before, "what the service would misunderstand is not sent"
-        # The same question again: the answer that was lost, and its rewards are sent.
+        # The same rank request again: the answer that was lost, and its rewards are sent.
         assert not client.rank(ACTIONS, context={"note": "lost"}, person="berta", event_id=lost.event_id).fallback
         assert client.reward(lost.event_id, 0.5)
     assert reward_of(service, admin, "dropped") == 0.25
@@ -192,7 +192,7 @@ MARK = "MARK-8172635"
 
 
 @pytest.mark.parametrize(
-    "question",
+    "call",
     [
         {"context": {"age": float("nan"), "name": MARK}},
         {"context": {"name": {MARK}}},
@@ -204,11 +204,11 @@ MARK = "MARK-8172635"
         {"actions": [MARK]},
     ],
 )
-def test_what_cannot_be_sent_is_refused_before_it_is_sent_and_without_its_contents(service, keys, question):
+def test_what_cannot_be_sent_is_refused_before_it_is_sent_and_without_its_contents(service, keys, call):
     with Between(service) as between:
         client = reticent.Client(between.address, "home", key=keys["home"])
         with pytest.raises(reticent.ReticentError) as refused:
-            client.rank(question.pop("actions", ACTIONS), **question)
+            client.rank(call.pop("actions", ACTIONS), **call)
         assert between.seen == []
     # The whole chain of errors, without the lines of this file.
     chain = [refused.value]
@@ -318,7 +318,7 @@ def test_a_device_chooses_counts_and_reports_and_nothing_raw_leaves(service, key
             again.report(again.choose({"age": 31}, TOPICS), 0.0)
         assert again.unsent == []
         wait_until(lambda: reports_of(service, keys["direct"], "direct") == 3)
-        # Nobody's context, and nothing that tells devices apart but their reports.
+        # No context, and nothing that distinguishes devices but their reports.
         for _, _, headers, body in between.seen:
             assert MARK.encode() not in body and b"age" not in body
             assert set(headers) <= {"Host", "Accept-Encoding", "Accept", "Authorization", "Content-Type", "Content-Length"}
@@ -380,9 +380,9 @@ def test_noise_behind_a_shuffler_is_priced_by_the_devices_own_accountant(service
         texts = [json.dumps({**kept, **dict(changed)}).encode() for kept, changed in ((plan, plan_of), (sealing, says))]
         return reticent.Person.from_sealing(*texts, mixed, loop, in_memory=True, **{"most_delta": 1e-3, "most_epsilon": 4.0, **limits})
 
-    half = join()
-    assert (half.protocol, half.loop, half.reports_left(), half.ledger) == (sealing["protocol"], loop, visits, None)
-    assert len(half.protocol) == 64
+    person = join()
+    assert (person.protocol, person.loop, person.reports_left(), person.ledger) == (sealing["protocol"], loop, visits, None)
+    assert len(person.protocol) == 64
     for limits, words in [
         ({"most_epsilon": 3.5}, "epsilon is .*: at most 3.5"),
         ({"most_epsilon": float("nan")}, "epsilon is .*: at most NaN"),
@@ -456,7 +456,7 @@ def test_sealed_reports_go_through_the_shuffler(service, keys, tmp_path, shuffle
             # After an answer that was lost: it was taken before.
             (unsent,) = (tmp_path / str(number)).glob("*/unsent")
             (unsent / "0.sealed").write_bytes(report)
-            # What was made for the server alone never goes to the shuffler.
+            # A report made for the server alone never goes to the shuffler.
             (unsent / "0.report").write_bytes(b"{}")
             between.plan = ["drop"]
             assert device.flush() == Flushed(taken=0, refused=0, waiting=1)
@@ -474,7 +474,7 @@ def test_sealed_reports_go_through_the_shuffler(service, keys, tmp_path, shuffle
         between.plan = [503]
         assert device.flush() == Flushed(taken=1, refused=0, waiting=1) and device.unsent == [made[0]]
         assert device.flush() == Flushed(taken=1, refused=0, waiting=0)
-        # What is changed on its way is refused for good, and dropped.
+        # A report that is changed on its way is refused for good, and dropped.
         (unsent / "0.sealed").write_bytes(made[0][:-1])
         assert device.flush() == Flushed(taken=0, refused=1, waiting=0)
 
@@ -493,28 +493,28 @@ def test_a_sealed_report_is_counted_in_the_file_before_it_is_given_out(service, 
 
     def join(key=BASE_POINT):
         shuffler = json.dumps({"public_key": key, "protocol": protocol}).encode()
-        half = reticent.Person.from_sealing(plan, sealing, shuffler, "summed", ledger=ledger, most_delta=1e-3)
-        half.set_model(model)
-        return half
+        person = reticent.Person.from_sealing(plan, sealing, shuffler, "summed", ledger=ledger, most_delta=1e-3)
+        person.set_model(model)
+        return person
 
     for unreadable in (None, "", 32 * "zz", BASE_POINT[2:]):
         with pytest.raises(reticent.ReticentError, match="public_key is"):
             join(unreadable)
-    half = join()
-    choice = half.choose({}, TOPICS)
+    person = join()
+    choice = person.choose({}, TOPICS)
     assert not ledger.exists()
-    half.report(choice, 1.0)
-    assert half.reports_left() == 3 and half.ledger == ledger.read_bytes()
-    # Two halves share the count, and the choice of one is reported by the other.
+    person.report(choice, 1.0)
+    assert person.reports_left() == 3 and person.ledger == ledger.read_bytes()
+    # Two devices share the count, and the choice of one is reported by the other.
     other = join()
     for left in (2, 1, 0):
         other.report(reticent.Choice(bytes(choice)), 1.0)
-        assert half.reports_left() == other.reports_left() == left
+        assert person.reports_left() == other.reports_left() == left
     last = ledger.read_bytes()
     with pytest.raises(reticent.ReticentError, match="reports left is 0: at most 4"):
-        half.report(choice, 1.0)
+        person.report(choice, 1.0)
     assert ledger.read_bytes() == last
     for damaged in (last[:7], last[:-1], b""):
         ledger.write_bytes(damaged)
         with pytest.raises(reticent.ReticentError):
-            half.report(choice, 1.0)
+            person.report(choice, 1.0)

@@ -83,7 +83,7 @@ def test_a_commit_is_stated_only_of_the_package_s_own_repository(script, tmp_pat
     assert script(crate) == [commit]
     (crate / "python/reticent/__init__.py").write_text("2\n")
     assert script(crate) == [f"{commit}, changed"]
-    # Unpacked in a repository of somebody else.
+    # Unpacked in a repository of another project.
     elsewhere = tmp_path / "vendor/crates/python"
     shutil.copytree(crate, elsewhere)
     git(tmp_path, "add", ".")

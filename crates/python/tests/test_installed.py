@@ -1,4 +1,4 @@
-"""What works wherever the package is installed: with numpy and nothing else. `cargo xtask artifacts` runs this file in an environment that has only the wheel."""
+"""Checks that work wherever the package is installed: with numpy and nothing else. `cargo xtask artifacts` runs this file in an environment that has only the wheel."""
 
 import importlib.metadata
 import json

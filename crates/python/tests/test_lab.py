@@ -181,7 +181,7 @@ def test_control_c_stops_and_the_next_run_goes_on(tmp_path):
         f"""
         import os, signal
         from reticent import lab
-        # A process that was started in the background ignores the signal until it is told otherwise.
+        # A process that was started in the background ignores the signal by default.
         signal.signal(signal.SIGINT, signal.default_int_handler)
         config = dict(name="long", rounds=300_000, trials=200, environment=dict(kind="gap", dimension=8, arms=40),
                       algorithm=[dict(kind="linucb")])
@@ -261,7 +261,7 @@ def test_own_environments_and_policies():
 
 
 def test_rewards_come_late_or_never():
-    """LinUCB with tickets is told every reward that is not lost, and gives up on the others."""
+    """LinUCB with tickets gets every reward that is not lost, and gives up on the others."""
     seen, learner = [], reticent.LinUCB(2)
 
     class Watched:
@@ -374,7 +374,7 @@ def test_a_data_set_is_not_left_among_the_results(tmp_path, monkeypatch):
     assert list(temporary.iterdir()) == []
 
 
-def test_a_simulation_is_marked_as_protecting_nobody(experiment):
+def test_a_simulation_is_marked_as_protecting_no_person(experiment):
     simulated = lab.run(experiment)
     assert repr(simulated).endswith("would have this guarantee") and repr(simulated).count("*") == 5
     assert "protects no person" in simulated._repr_html_()

@@ -301,7 +301,7 @@ def test_thompson_sampling_gives_every_decision_its_probability(arms):
         assert probabilities[plan.person().choose(model, arms)] > 0.0
     with pytest.raises(ReticentError, match="members is 0"):
         joint(rule={"thompson": {"members": 0}})
-    # A floor that so many arms cannot all have makes them equally likely: nobody is refused for the number of their arms.
+    # A floor that so many arms cannot all have makes them equally likely: no person is refused for the number of their arms.
     bandit = joint(rule={"thompson": {"minimum_probability": 0.9}})
     assert bandit.decide(arms).probability == 1 / len(arms)
 

@@ -1,4 +1,4 @@
-"""What a machine lacks is skipped by name, and never under CI."""
+"""Tests that a machine cannot run are skipped by name, and never under CI."""
 
 import pytest
 

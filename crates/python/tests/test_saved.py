@@ -1,4 +1,4 @@
-"""What Python saves begins with its kind and version: golden files are read and written again, and foreign ones are refused by name."""
+"""Everything that Python saves begins with its kind and version: golden files are read and written again, and foreign ones are refused by name."""
 
 import json
 import pathlib

@@ -38,7 +38,7 @@ _PAUSE = 0.1
 
 @dataclass(frozen=True)
 class Problem:
-    """What is wrong, as the service describes it (RFC 9457). Fields that it leaves out are empty."""
+    """An error as the service describes it (RFC 9457). Fields that it leaves out are empty."""
 
     type: str = ""
     title: str = ""
@@ -74,17 +74,17 @@ class ServiceError(ReticentError):
 
     @property
     def value(self) -> str:
-        """What was given, or a description of it where it may be a person's data."""
+        """The given value, or a description of it where it may be a person's data."""
         return self.problem.value
 
     @property
     def remedy(self) -> str:
-        """What to do."""
+        """The remedy."""
         return self.problem.remedy
 
     @property
     def temporary(self) -> bool:
-        """Whether the same request may succeed later."""
+        """True if the same request may succeed later."""
         return self.status in (408, 425, 429) or self.status >= 500
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -101,7 +101,7 @@ class UnreachableError(ReticentError):
 
     @property
     def temporary(self) -> bool:
-        """Whether the same request may succeed later."""
+        """True if the same request may succeed later."""
         return True
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -142,7 +142,7 @@ class _Wire:
         return self.wire
 
     def silent(self) -> bool:
-        """Whether nothing has come: on an idle connection that is its end."""
+        """True if nothing has come: on an idle connection that is its end."""
         with selectors.DefaultSelector() as selector:
             selector.register(self.wire, selectors.EVENT_READ)
             return not selector.select(0)
@@ -238,7 +238,7 @@ class Endpoint:
                 wanted = found.get("Retry-After") or ""
                 pause = float(wanted) if wanted.isdecimal() and int(wanted) > 0 else pause
             except (OSError, http.client.HTTPException) as error:
-                # What was sent is in none of these errors.
+                # The request is in none of these errors.
                 failure = UnreachableError(self.origin, f"{type(error).__name__}: {error}")
                 worthwhile = not isinstance(error, ssl.SSLCertVerificationError)
             if not worthwhile or attempt >= self._retries or time.monotonic() + pause >= end:

@@ -1,4 +1,4 @@
-"""What a person accepts, whatever a server publishes."""
+"""Limits of what a device accepts, for anything that a server publishes."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""A client of the service: questions and rewards, and devices that talk to it.
+"""A client of the service: rank requests and rewards, and devices that talk to it.
 
     client = reticent.Client("https://decide.example", "home", key=KEY)
     answer = client.rank([{"id": "a"}, {"id": "b"}], context={"age": 31}, person="anna")
@@ -43,18 +43,18 @@ class Ranked:
 
 @dataclass(frozen=True)
 class RankAnswer:
-    """Which action to take."""
+    """The action to take."""
 
     action: str
     """The id of the action."""
     event_id: str
-    """What rewards and activations name."""
+    """The id that rewards and activations name."""
     ranking: tuple[Ranked, ...] = ()
     """All actions with their probabilities, the chosen one first; empty after a fall-back."""
     fallback: bool = False
-    """Whether the service was away, and this is the caller's first action. Rewards of the event are not sent."""
+    """True if the service was away, and this is the caller's first action. Rewards of the event are not sent."""
     reason: ServiceError | UnreachableError | None = None
-    """Why."""
+    """Reason of the fall-back."""
 
 
 class Client:
@@ -93,7 +93,7 @@ class Client:
         defer: bool = False,
         event_id: str | None = None,
     ) -> RankAnswer:
-        """Which of these actions, each `{"id": ..., "features": ...}`, the caller's own choice first.
+        """Chooses one of these actions, each `{"id": ..., "features": ...}`, the caller's own choice first.
 
         If the service is away, the caller's first action that is not excluded is answered, with `fallback` and the `reason`, and rewards for the event are not
         sent. A refusal (a wrong key, a field that cannot be used) is raised as `ServiceError`. An answer that was lost may belong to an event that the service
@@ -101,11 +101,11 @@ class Client:
         """
         ids = _ids(actions)
         event_id = str(uuid.uuid4()) if event_id is None else _text("event_id", event_id)
-        question: dict[str, Any] = {"event_id": event_id, "actions": [dict(action) for action in actions]}
+        request: dict[str, Any] = {"event_id": event_id, "actions": [dict(action) for action in actions]}
         optional = {"person": person, "context": context, "exclude": list(exclude) or None, "defer": defer or None}
-        question.update({name: value for name, value in optional.items() if value is not None})
-        # What cannot be written is refused before the service is asked.
-        body = _written(question)
+        request.update({name: value for name, value in optional.items() if value is not None})
+        # A request that cannot be written is refused before it is sent.
+        body = _written(request)
         try:
             found = self._call("/rank", body)
             answer = _read(found)
@@ -228,7 +228,7 @@ def _written(value: dict[str, Any]) -> bytes:
         return json.dumps(value, allow_nan=False, default=_plain).encode()
     except (TypeError, ValueError, RecursionError):
         pass
-    raise ReticentError("the question cannot be written as JSON: give texts, finite numbers, true and false, lists and dictionaries")
+    raise ReticentError("the rank request cannot be written as JSON: give texts, finite numbers, true and false, lists and dictionaries")
 
 
 def _plain(value: Any) -> Any:

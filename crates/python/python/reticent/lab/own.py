@@ -89,7 +89,7 @@ def play(
 
 
 def _makes(value, *methods):
-    """Whether `value` is a function or a class that makes an object, not an object with one of these methods."""
+    """True if `value` is a function or a class that makes an object, not an object with one of these methods."""
     return isinstance(value, type) or (callable(value) and not any(hasattr(value, method) for method in methods))
 
 
@@ -275,7 +275,7 @@ class Classification:
         return (numpy.arange(len(self.classes)) == self._class).astype(float)
 
     def reward(self, arm: int) -> float:
-        """Whether the arm is the line's class."""
+        """1 if the arm is the line's class."""
         return float(arm == self._class)
 
     def _table(self, folder):

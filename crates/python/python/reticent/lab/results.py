@@ -66,7 +66,7 @@ class Algorithm:
 
     @property
     def stuck(self) -> numpy.ndarray:
-        """Which trials stopped learning: late losses per round at least half the early ones, and a total loss of at least twice the median."""
+        """Trials that stopped learning: late losses per round at least half the early ones, and a total loss of at least twice the median."""
         return numpy.array(self._over_trials[2], dtype=bool)
 
 
