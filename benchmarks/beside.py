@@ -3,12 +3,12 @@
     cargo build --release
     python3 benchmarks/beside.py --set-up       # redis-server with apt-get (as root), VW's daemon with pip in target/beside; then it measures
 
-Without `--set-up` nothing is installed; what is missing is left out and named. The client needs Python's standard library only.
+Without `--set-up` nothing is installed; missing systems are left out and named. The client needs Python's standard library only.
 
-Every system gets the same questions, those of the loop in `examples/loops.toml` with 20 actions, and one reward for each:
+Every system gets the same rank requests, those of the loop in `examples/loops.toml` with 20 actions, and one reward for each:
 
     Reticent    HTTP and JSON. A linear model of 14 coordinates; event, person and reward are on disk before the answer.
-    VW          its own line protocol. `--cb_explore_adf -q ca --epsilon 0.1`, a child for each connection; the caller draws the action, keeps the question
+    VW          its own line protocol. `--cb_explore_adf -q ca --epsilon 0.1`, a child for each connection; the caller draws the action, keeps the request
                 and sends it again with the reward. The daemon of PyPI's package: `vw --daemon` in Python's process.
     Redis       RESP. An epsilon-greedy bandit as one Lua script: counts and sums for each device and action, no features; the event is a key until
                 its reward or for 30 minutes. Append-only file, synced always or every second.
@@ -27,12 +27,12 @@ import subprocess
 import sys
 
 from beside_client import measure
-from beside_systems import ALL, SETUP, Reticent, VowpalWabbit, question
+from beside_systems import ALL, SETUP, Reticent, VowpalWabbit, rank_request
 
 
 def play(system, generator, number, arguments):
     """One round: all ranks, then the reward of each."""
-    asked = [question(generator) for _ in range(arguments.requests)]
+    asked = [rank_request(generator) for _ in range(arguments.requests)]
     events = [f"visit-{number}-{index}" for index in range(arguments.requests)]
     ranks = [system.rank(event, each, generator.random()) for event, each in zip(events, asked)]
     answers, *rank = measure(system, ranks, arguments.clients, arguments.processes)
@@ -46,7 +46,7 @@ def spread(values, form):
 
 
 def tables(systems, rounds, kept):
-    """What was measured; and what each does, with what was kept."""
+    """Tables of the measurements, and of each system's work and kept events."""
 
     def column(system, kind, position):
         return [each[kind][position] for each in rounds[system.head]]
@@ -82,7 +82,7 @@ def set_up():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--set-up", action="store_true", help="install what is missing first")
+    parser.add_argument("--set-up", action="store_true", help="install missing systems first")
     parser.add_argument("--requests", type=int, default=20_000, help="ranks, and rewards, of a round")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--clients", type=int, default=64, help="connections at the same time")
@@ -106,7 +106,7 @@ def main():
             system.prepare()
         generator = random.Random(7)
         for number in range(arguments.rounds):
-            # The order changes, so that nobody is always first.
+            # The order changes, so that no system is always first.
             for system in systems if number % 2 == 0 else systems[::-1]:
                 rounds[system.head].append(play(system, generator, number, arguments))
                 print(f"round {number + 1}: {system.head}", file=sys.stderr)

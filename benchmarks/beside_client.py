@@ -7,7 +7,7 @@ import select
 import socket
 import time
 
-# A measurement ends after so many seconds, whatever is left.
+# A measurement ends after this many seconds, with or without requests left.
 SECONDS = 60
 
 

@@ -20,8 +20,8 @@ ACTIONS, EPSILON = 20, 0.1
 TOPICS, DEVICES = ("news", "sport", "music"), ("phone", "computer")
 
 
-def question(generator):
-    """What a caller knows: a person, a context and the features of every action."""
+def rank_request(generator):
+    """Data of a caller: a person, a context and the features of every action."""
     return {
         "person": f"person-{generator.randrange(10_000)}",
         "age": generator.randrange(18, 80),
@@ -74,7 +74,7 @@ class System:
                 time.sleep(0.02)
 
     def processor_seconds(self):
-        """What the server and its children have used so far."""
+        """Processor seconds that the server and its children have used so far."""
         nanoseconds = 0
         for process in Path("/proc").glob("[0-9]*"):
             # A process or a thread may end meanwhile.
@@ -89,7 +89,7 @@ class System:
         return drive(self.port, [request], self.is_whole, 1)[0][0]
 
     def prepare(self):
-        """What is known only when the server runs."""
+        """Facts that are known only when the server runs."""
 
 
 class Reticent(System):
@@ -147,7 +147,7 @@ class VowpalWabbit(System):
     head = "VW's daemon"
     learns = "a linear model, from features"
     durable = "no: in memory until it is saved"
-    known = "weights without noise; the caller keeps every question for its reward"
+    known = "weights without noise; the caller keeps every request for its reward"
     python = SETUP / "bin" / "python"
     # The loop of the `vw` program, which PyPI's package lacks.
     code = "import sys, pylibvw; from vowpalwabbit import pyvw; pylibvw.vw.run_parser(pyvw.Workspace(arg_list=sys.argv[1:]))"
@@ -163,7 +163,7 @@ class VowpalWabbit(System):
         self.run(self.python, "-c", self.code, "--daemon", "--foreground", "--port", str(self.port), "--num_children", str(self.clients + 1), *options)
 
     def prepare(self):
-        self.probe = self.rank("", question(random.Random(0)), 0.0)
+        self.probe = self.rank("", rank_request(random.Random(0)), 0.0)
         self.fresh = self.ask(self.probe)
 
     def rank(self, event, asked, _, chosen=None, label=""):
@@ -185,7 +185,7 @@ class VowpalWabbit(System):
         return reply.count(b":") == ACTIONS
 
     def kept(self, ranks):
-        """Whether the model still answers as it did, or as one that has learnt nothing."""
+        """1 if the model still answers as it did, 0 if it answers as one that has learnt nothing."""
         answer = self.ask(self.probe)
         return 0.0 if answer == self.fresh else 1.0
 

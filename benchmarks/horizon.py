@@ -1,4 +1,4 @@
-"""What it costs not to know the horizon: regret of the same stream with the right one, one 100 times too long, and none.
+"""Cost of not knowing the horizon: regret of the same stream with the right one, one 100 times too long, and none.
 
     pip install . && python benchmarks/horizon.py [rounds] [trials]
 

@@ -1,11 +1,11 @@
-"""The Python package beside what people use today, in one run: LinUCB on the same stream, and `run` beside the command line.
+"""The Python package beside other packages, in one run: LinUCB on the same stream, and `run` beside the command line.
 
     cargo build --release
     python3 -m venv target/bench && target/bench/bin/pip install . mabwiser contextualbandits river
     target/bench/bin/python benchmarks/python.py
 
 The stream: d = 5, K = 25 arms that stay, rewards of +-1 whose means are linear in the arms' features (the `gap` environment); the same
-rewards for everybody who plays the same arm in the same round. mabwiser and contextualbandits have one model per arm and cannot be
+rewards for every algorithm that plays the same arm in the same round. mabwiser and contextualbandits have one model per arm and cannot be
 given the arms' features, so they get a constant context: the same decision problem, not the same algorithm. Whatever does not
 install is left out and named. Widths differ: ours is the theorem's for rewards of +-1 unless it says otherwise, numpy's and river's are two
 deviations, the others' are their alpha = 1; regret says as much about that as about speed. Compiled cost: the same work in one batch call.
@@ -117,7 +117,7 @@ def with_river(stream):
 def side_by_side(rounds):
     stream = Stream(max(rounds, 20_000))
     print(f"d = {DIMENSION}, K = {ARMS}, {rounds} rounds".ljust(44), "us a round", "regret".rjust(9))
-    everybody = {
+    algorithms = {
         "reticent LinUCB, Arms built once": ours(linucb, True),
         "reticent LinUCB, arms as an array": ours(linucb, False),
         "reticent LinUCB, reward_noise 0.3: not certified": ours(lambda: reticent.LinUCB(DIMENSION, rule={"certified": {"reward_noise": 0.3}}), True),
@@ -128,7 +128,7 @@ def side_by_side(rounds):
         "contextualbandits LinUCB, constant context": with_contextualbandits,
         "mabwiser LinUCB, constant context": with_mabwiser,
     }
-    for name, start in everybody.items():
+    for name, start in algorithms.items():
         try:
             start(stream)
         except ImportError as error:
@@ -144,7 +144,7 @@ def side_by_side(rounds):
 
 
 def overhead(people=200_000):
-    """What a call from Python costs above the compiled work."""
+    """Cost of a call from Python above the compiled work."""
     stream = Stream(1000)
     arms = reticent.Arms(stream.arms)
     rewards = numpy.resize(stream.rewards[:, 0], people)

@@ -31,14 +31,14 @@ columns = [list(cancer.feature_names).index(name) for name in names]
 rows = [[*(float(row[column]) for column in columns), int(label)] for row, label in zip(cancer.data, cancer.target)]
 write("breast_cancer.csv", [*names, "benign"], rows)
 
-# 6366 answers to a magazine's question that few would answer in the clear (Fair 1978): an affair, or none?
+# 6366 answers to a magazine's survey that few would answer in the clear (Fair 1978): an affair, or none?
 survey = statsmodels.datasets.fair.load_pandas().data
 names = ["rate_marriage", "yrs_married", "religious"]
 rows = [[*(float(person[name]) for name in names), int(person["affairs"] > 0)] for _, person in survey.iterrows()]
 random.Random(1).shuffle(rows)
 write("survey.csv", [*names, "affair"], rows)
 
-# The same in two parts, where everybody has picked a level. The levels are invented: no data set comes with any.
+# The same in two parts, where every person has picked a level. The levels are invented: no data set comes with any.
 levels = random.Random(2).choices(["inf", 16, 8, 0], weights=[1, 6, 2, 1], k=len(rows))
 people = [[*row[:3], level, row[3]] for row, level in zip(rows, levels)]
 held_out = len(rows) // 4

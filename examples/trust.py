@@ -20,7 +20,7 @@ TICK = 500
 FORGET = 3600.0
 
 
-def nobody_hidden(common, _budget, seed):
+def non_private(common, _budget, seed):
     return curated(reticent.LinUCB(**common, seed=seed))
 
 
@@ -98,9 +98,9 @@ def main():
     arms = [features.arms({"device": name}, actions) for name in devices]
     taste = numpy.array([list(backend.TASTE[name].values()) for name in devices])
 
-    # The messages: bodies of a question and a reward; a report; a sealed report, which is a header, an encapsulated key, a tag and 8 bytes a number.
-    question = {"event_id": "0" * 36, "person": "0" * 22, "context": {"device": "phone"}, "actions": [{"id": each["offer"], "features": each} for each in actions]}
-    asked = len(json.dumps(question)) + len(json.dumps({"value": 1.0, "idempotency_key": "0" * 36}))
+    # The messages: bodies of a rank request and a reward; a report; a sealed report, which is a header, an encapsulated key, a tag and 8 bytes a number.
+    request = {"event_id": "0" * 36, "person": "0" * 22, "context": {"device": "phone"}, "actions": [{"id": each["offer"], "features": each} for each in actions]}
+    asked = len(json.dumps(request)) + len(json.dumps({"value": 1.0, "idempotency_key": "0" * 36}))
     local, mixed = reticent.LocalPlan(**common, **budget), {}
     for aggregation in ("permute", "sum"):
         mixed[aggregation] = reticent.ShufflePlan(**common, **budget, batch=TICK, honest=TICK // 2, aggregation=aggregation)
@@ -108,7 +108,7 @@ def main():
     sealed = {name: 89 + 48 + 8 * len(report(plan).values) for name, plan in mixed.items()}
 
     rows = [
-        ("no privacy", nobody_hidden, asked, "everything", "", None),
+        ("no privacy", non_private, asked, "everything", "", None),
         ("`curator`", curator, asked, "everything", "", reticent.JointBandit(**common, **budget, schedule="clock", forget=FORGET).guarantee),
         ("`shuffler`, sum", shuffler("sum"), sealed["sum"], "one sum a batch", "weakly noised reports, addresses, times", mixed["sum"].guarantee),
         ("`shuffler`, sealed", shuffler("permute"), sealed["permute"], "batches in random order", "sealed bytes, addresses, times", mixed["permute"].guarantee),

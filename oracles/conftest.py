@@ -1,4 +1,4 @@
-"""Oracles: the built binary against software nobody here wrote. Run by `cargo xtask test`."""
+"""Oracles: the built binary against software of others. Run by `cargo xtask test`."""
 
 import json
 import pathlib
@@ -26,10 +26,10 @@ def reticent():
 def account(reticent, tmp_path):
     """Prices a list of events given as TOML inline tables."""
 
-    def call(events, **question):
+    def call(events, **target):
         path = tmp_path / "events.toml"
         path.write_text("event = [\n" + ",\n".join(events) + "\n]\n")
-        ((name, value),) = question.items()
+        ((name, value),) = target.items()
         return reticent("privacy", "account", path, f"--{name}", repr(value))
 
     return call

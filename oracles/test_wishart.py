@@ -33,5 +33,5 @@ def replaced(epsilon, p, k):
 def test_the_theorem_holds_and_a_hundredth_of_its_degrees_would_not_do(epsilon, delta, p):
     noise = 28 / epsilon**2 * np.log(4 / delta)
     assert replaced(epsilon, p, p + np.ceil(noise)) <= delta
-    # Planted: this bound is not vacuous; it refuses what is far too little.
+    # Planted: this bound is not vacuous; it refuses far too little noise.
     assert replaced(epsilon, p, p + np.ceil(noise / 100)) > delta

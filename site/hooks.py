@@ -1,4 +1,4 @@
-"""What mkdocs calls while it builds the site: pages from outside docs/, and the generated parts of reference pages.
+"""Hooks that mkdocs calls while it builds the site: pages from outside docs/, and the generated parts of reference pages.
 
 A reference page has a line `<!-- generated: name -->`; the text that `GENERATED[name]` makes stands there in the site.
 """

@@ -39,7 +39,7 @@ def cell(text):
 
 
 def body(call):
-    """The names of what is sent and of what is answered."""
+    """The names of fields in requests and answers."""
     sent = [form(content["schema"]) for content in call.get("requestBody", {}).get("content", {}).values() if "schema" in content]
     status, answer = next(((status, answer) for status, answer in call["responses"].items() if status.startswith("2")), ("", {}))
     answered = [form(content["schema"]) for content in answer.get("content", {}).values() if "schema" in content]

@@ -17,13 +17,13 @@ PROGRAMS = {"reticent": BINARY, "reticent-server": SERVER}
 
 
 def printed(*arguments, name="reticent"):
-    """What a command prints, stdout and stderr."""
+    """Output of a command, stdout and stderr."""
     done = subprocess.run([PROGRAMS[name], *arguments], cwd=ROOT, capture_output=True, text=True, timeout=60)
     return done.stdout + done.stderr
 
 
 def refusal(text, *arguments):
-    """How `reticent certify` refuses a file with this text; empty if it does not."""
+    """Error with which `reticent certify` refuses a file with this text; empty if it does not."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "file.toml")
         file.write_text(text)
@@ -38,7 +38,7 @@ def expected(refusal):
 
 
 def remedy(refusal, name):
-    """Which values of this key a refusal asks for: what stands after `give`. None if it speaks of another key."""
+    """Values of this key that a refusal asks for: the text after `give`. None if it speaks of another key."""
     if found := re.search(r"must be (at least 1 ms and at most \d+ years)", refusal):
         return found[1]
     asked = re.search(rf"\b{name} (?:is|=) [^:]+: (?:[^:]*: )?give ((?:an? |the |at least \d|finite |radians |\d)[^:;=]*)(?:[:;]|$)", refusal.strip())

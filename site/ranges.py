@@ -9,7 +9,7 @@ import program
 WRONG = {"f64": ["-1.0", "1e300"], "Span": ['"0 ms"'], "Vec<f64>": ["[-1.0]"]}
 WRONG |= {name: ["0"] for name in ("u8", "u16", "u32", "u64", "usize")}
 
-# What a file needs besides the key that is tried, by the kind of its environment or algorithm.
+# Other keys that a file needs beside the key that is tried, by the kind of its environment or algorithm.
 BUDGET = "{ epsilon = 1.0, delta = 1e-6 }"
 ENVIRONMENTS = {
     "gap": "dimension = 5\narms = 25",

@@ -12,7 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# A fenced block, code in a line, or the target of a link: what is in code is left alone.
+# A fenced block, code in a line, or the target of a link: code is left alone.
 LINK = re.compile(r"^```.*?^```|`[^`\n]+`|(?<=\]\()(?P<target>[^)\s]+)(?=\))", re.MULTILINE | re.DOTALL)
 
 # Lines of a data file that are shown.
@@ -38,7 +38,7 @@ def resolved(target, source):
 
 
 def uri(path):
-    """Where a path of the repository stands in the site's sources."""
+    """Place of a path of the repository in the site's sources."""
     if path.startswith("docs/"):
         return path.removeprefix("docs/")
     if (ROOT / path).is_dir():

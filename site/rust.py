@@ -49,7 +49,7 @@ class Item:
 
     @property
     def all_default(self):
-        """Whether every field may be left out."""
+        """True if every field may be left out."""
         return bool(re.search(r"serde\([^)]*\bdefault\b", self.attributes))
 
 

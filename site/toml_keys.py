@@ -60,7 +60,7 @@ def inner(type):
 
 
 def form(type, path):
-    """What is written in a file."""
+    """Text of a value in a file."""
     type = inner(type)
     if type.split("::")[-1] in FORMS:
         return FORMS[type.split("::")[-1]]
@@ -105,7 +105,7 @@ def expression(text):
 
 
 def default(member, item):
-    """What holds where a key is left out."""
+    """Value where a key is left out."""
     if item.all_default and (given := rust.default_values(item.name, item.path).get(member.name)):
         return expression(given) or ""
     if isinstance(member.default, str):
@@ -243,7 +243,7 @@ def experiments():
         text += f"## {title}\n\n### Environments of {title.lower()}\n\n{kinds(worlds, world, 'environment', of_environment)}"
         if world == "WorldToml":
             ask = ranges.ask_experiment(first, other, "environment.circumstances.")
-            text += "#### [environment.circumstances]\n\nWhat real life does to any of them.\n\n"
+            text += "#### [environment.circumstances]\n\nDelays, losses and changes that any of them may have.\n\n"
             text += table(fields(rust.resolve("Circumstances", worlds), ask=ask)) + "\n"
         text += f"### Algorithms of {title.lower()}\n\n{kinds(algorithms, algorithm, 'algorithm', of_algorithm)}"
     joint = ("gap", "joint")

@@ -15,7 +15,7 @@ import reticent
 
 # The shop's own order: the first is shown while the service is away.
 OFFERS = ["shoes", "books", "garden"]
-# How likely simulated visitors are to click an offer, by device. The page does not know it.
+# Probability that a simulated visitor clicks an offer, by device. The page does not know it.
 TASTE = {"phone": {"shoes": 0.2, "books": 0.7, "garden": 0.1}, "computer": {"shoes": 0.2, "books": 0.1, "garden": 0.7}}
 
 
@@ -72,7 +72,7 @@ class Page(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_):
-        """What people look at is not logged."""
+        """Logs nothing: the log does not say which pages people look at."""
 
 
 class Shop(http.server.ThreadingHTTPServer):
@@ -110,7 +110,7 @@ def simulate(port, visitors, seed):
 
     best = sum(max(taste.values()) for taste in TASTE.values()) / len(TASTE)
     fixed = max(sum(taste[offer] for taste in TASTE.values()) / len(TASTE) for offer in OFFERS)
-    print(f"The best offer for everybody would be clicked by {fixed:.0%}, the best for each device by {best:.0%}.", flush=True)
+    print(f"The best offer for all devices would be clicked by {fixed:.0%}, the best for each device by {best:.0%}.", flush=True)
     with concurrent.futures.ThreadPoolExecutor(8) as threads:
         for start in range(0, visitors, 1000):
             size = min(1000, visitors - start)
@@ -123,7 +123,7 @@ def main():
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--service", default="http://127.0.0.1:8080", help="the address of `reticent-server serve`")
     options.add_argument("--port", type=int, default=8081, help="the page's port")
-    options.add_argument("--visitors", type=int, help="let so many simulated visitors come, and end")
+    options.add_argument("--visitors", type=int, help="number of simulated visitors, then end")
     options.add_argument("--seed", type=int, default=1, help="of the simulated visitors")
     given = options.parse_args()
     key = os.environ.get("RETICENT_KEY")

@@ -14,9 +14,9 @@ PROMPTS_PER_TICK = 500
 DAY = 144
 # The first prompts of each kind fitted the public projection, and are no traffic.
 PUBLIC = 5
-# What a prompt costs at each model, in units of a good answer: the price times its weight.
+# Cost of a prompt at each model, in units of a good answer: the price times its weight.
 PRICE = {"small": 0.02, "medium": 0.22, "large": 0.40}
-# How likely an answer is good, by kind and model. Invented, and not known to the router.
+# Probability of a good answer, by kind and model. Invented, and not known to the router.
 QUALITY = {
     "small talk": (0.95, 0.95, 0.95),
     "facts": (0.85, 0.90, 0.95),
@@ -42,7 +42,7 @@ def traffic():
 
 
 def route(bandit, arms, quality, seed, ticks):
-    """Routes the prompts of so many ticks, learning after each: the prompts, and the models that answered."""
+    """Routes the prompts of `ticks` ticks, learning after each: the prompts, and the models that answered."""
     chance = numpy.random.default_rng(seed)
     prompts = chance.integers(len(arms), size=(ticks, PROMPTS_PER_TICK))
     verdicts = chance.random(prompts.shape)
@@ -120,7 +120,7 @@ def seconds(span):
 
 
 def best_linear(arms, worth):
-    """What the rule earns whose estimate of every prompt's worth is the best linear one."""
+    """Earnings of the rule whose estimate of every prompt's worth is the best linear one."""
     vectors = numpy.concatenate([each.array() for each in arms])
     theta = numpy.linalg.lstsq(vectors, worth.ravel(), rcond=None)[0]
     chosen = (vectors @ theta).reshape(worth.shape).argmax(axis=1)

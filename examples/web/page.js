@@ -9,13 +9,13 @@ const place = (id) => document.getElementById(id);
 const { service, key } = await (await fetch("config.json")).json();
 const client = new Client(service, "front", { key });
 const device = await client.device();
-/** What may be chosen: levels beyond the limits of a person's half would be refused. */
+/** Levels that may be chosen: those beyond the limits of a device would be refused. */
 const levels = device.person.levels.filter((epsilon) => epsilon <= LIMITS.epsilon);
 let chosen = remembered();
 if (chosen !== NOTHING) device.person.setLevel(device.person.levels.indexOf(chosen));
 
 /**
- * What the visitor chose on an earlier visit, by its epsilon: the page's levels may have changed since. Then it is the largest that is not above it, and
+ * The visitor's choice on an earlier visit, by its epsilon: the page's levels may have changed since. Then it is the largest that is not above it, and
  * nothing if there is none.
  */
 function remembered() {
@@ -46,7 +46,7 @@ function element(tag, text, properties = {}) {
   return Object.assign(document.createElement(tag), { textContent: text }, properties);
 }
 
-/** How often an attacker is right at best who would be right half of the time without the reports; rounded up, for a bound. Delta adds less than that. */
+/** The best success rate of an attacker's coin-flip guess, given the reports; rounded up, for a bound. Delta adds less than that. */
 const best = (epsilon) => `${Math.ceil(1e4 / (1 + Math.exp(-epsilon)) + 0.01) / 100}\u00a0%`;
 
 function showLevels() {

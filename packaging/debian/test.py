@@ -157,7 +157,7 @@ def check(old, new):
         run("systemctl", "stop", "reticent")
         if (WITNESS / "heads").exists():
             (WITNESS / "heads").rename(WITNESS / "own")
-    # What an operator changes is kept by everything that follows.
+    # Changes by an operator are kept by everything that follows.
     port = free_port()
     SETTINGS.write_text(f"RETICENT_LISTEN=127.0.0.1:{port}\nRETICENT_WITNESS=/var/lib/reticent-witness/own\nRETICENT_LOG=warn\n")
     LOOPS.write_text(LOOPS.read_text().replace('tick = "10 minutes"', 'tick = "1 second"').replace("30 minutes", "1 second"))

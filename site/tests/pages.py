@@ -28,7 +28,7 @@ class Block:
 
     @property
     def has_blanks(self):
-        """Whether a reader has to fill in a word, such as FILE, or an address of their own."""
+        """True if a reader has to fill in a word, such as FILE, or an address of their own."""
         return bool(re.search(r"(?<![$\w{])(FILE|KEYS|NUMBER|HASH|ID|DIR|YYYY)\b(?!=)|\.example\b", self.text))
 
 

@@ -14,7 +14,7 @@ import time
 import program
 from repository import ROOT
 
-# What a reader waits for a block, at most.
+# Longest wait of a reader for a block.
 SECONDS = 240
 # Loops of the examples release at every tenth minute of the clock, and a page that starts a service shows it before its first release: it is begun no later than this many seconds before.
 TICK, AHEAD = 600, 30

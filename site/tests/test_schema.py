@@ -1,4 +1,4 @@
-"""The schemas that `reticent schema` prints take what the program takes, by a validator that somebody else wrote."""
+"""The schemas that `reticent schema` prints take what the program takes, by an independent validator."""
 
 import copy
 import functools
@@ -32,13 +32,13 @@ def validator(kind):
 
 
 def kind_of(document):
-    """Which kind of file it is, by a key that only this one has."""
+    """Kind of a file, by a key that only this kind has."""
     marks = {"loop": "loops", "environment": "experiment", "event": "events", "loss": "learn", "horizon": "plan"}
     return next(kind for key, kind in marks.items() if key in document)
 
 
 def problem(document):
-    """Why the schema refuses a document; empty if it does not."""
+    """Reason for which the schema refuses a document; empty if it does not."""
     error = next(validator(kind_of(document)).iter_errors(document), None)
     return f"{error.json_path}: {error.message}" if error else ""
 
@@ -61,7 +61,7 @@ def written(value):
 
 
 def refusal(document):
-    """How the program refuses a document; empty if it does not."""
+    """Error with which the program refuses a document; empty if it does not."""
     lines = [f"{key} = {written(entry)}" for key, entry in document.items() if key != "loop"]
     # The program tells a file of loops by their headers.
     for name, table in document.get("loop", {}).items():
@@ -172,7 +172,7 @@ event = { kind = "gaussian", sensitivity = 1, sigma = 20 }
     ],
 )
 def test_a_mistake_is_marked_where_it_is(text, right, wrong, place, says):
-    """One mistake is told at its own place, in words that name it, and nothing else is marked but what is missing for it."""
+    """One mistake is reported at its own place, in words that name it, and nothing else is marked but keys that are missing because of it."""
     assert right in text and all_errors(tomllib.loads(text)) == []
     found = all_errors(tomllib.loads(text.replace(right, wrong, 1)))
     assert [where for where, message in found if where == place and says in message], found
@@ -181,7 +181,7 @@ def test_a_mistake_is_marked_where_it_is(text, right, wrong, place, says):
 
 
 def test_no_choice_is_left_to_a_validator():
-    """Every choice but that between lists of lists is told by cases: its forms stay for editors, beside one that takes everything."""
+    """Every choice but that between lists of lists is made by cases: its forms stay for editors, beside one that takes everything."""
     for kind in ("experiment", "loops", "learn", "plan", "events"):
         for part in parts(schema(kind)):
             assert "oneOf" not in part, (kind, part)
@@ -233,7 +233,7 @@ OTHERS = [-1, 0, 0.5, 3, "nonsense", True, {}]
 def test_what_the_program_takes_is_valid(document, path):
     """The schema refuses nothing that the program takes, whatever stands in place of a value."""
     given = functools.reduce(lambda table, key: table[key], path, document)
-    # serde also takes a table's values as a list, in the order of its fields, which no page tells anybody to write.
+    # serde also takes a table's values as a list, in the order of its fields, which no page shows.
     for value in OTHERS if isinstance(given, dict) else [*OTHERS, [1, 2], [given, given]]:
         other = changed(document, path, value)
         if found := problem(other):
@@ -263,7 +263,7 @@ EVENT_KINDS = [
 
 
 def account(event, tmp_path):
-    """How `reticent privacy account` refuses an event; empty if it does not."""
+    """Error with which `reticent privacy account` refuses an event; empty if it does not."""
     file = tmp_path / "events.toml"
     file.write_text(f"event = [{written(event)}]\n")
     done = subprocess.run([program.BINARY, "privacy", "account", file, "--delta", "1e-6"], capture_output=True, text=True, timeout=60)
@@ -282,7 +282,7 @@ def test_a_number_of_an_event_is_refused_by_schema_and_program_alike(event, tmp_
         for value in (-1, 0, 0.5, 1, "nonsense"):
             other = event | {key: value}
             found, refused = problem({"event": [other]}), account(other, tmp_path)
-            # How values go together, also with the delta that is asked for, is the program's to say.
+            # The program checks how values go together, also with the delta that is asked for.
             together = "give at least cap" in refused or "cannot bound this" in refused
             assert bool(found) == bool(refused) or together, f"{key} = {value!r}: {found!r}, {refused!r}"
 

@@ -15,7 +15,7 @@ STRETCH = 2000
 # Characters of a paragraph, of an item of a list, and of a cell of a table.
 PIECE = 700
 
-# Where something to look at stands, and where a piece of prose ends.
+# Beginnings of something to look at, and ends of a piece of prose.
 SHOWN = {"table", "pre", "img", "svg"}
 PIECES = {"p", "li", "td", "th", "summary", "h1", "h2", "h3", "h4"}
 EMPTY = {"img", "br", "hr", "input", "link", "meta", "path", "source"}

@@ -229,7 +229,7 @@ fn curators(place: &Place, rounds: u64, tuned: &Tuned) -> Result<Vec<Box<dyn Run
     ])
 }
 
-/// Everybody.
+/// All people.
 fn algorithms(
     place: &Place,
     rounds: u64,

@@ -83,7 +83,7 @@ impl EpisodeNoise {
         let person =
             "every round is another person, whose reward comes at once or, as is public, never";
         let guarantee = Guarantee::of(&event, trust, delta)?
-            .with_condition("arms are fixed and public, the same for everybody")
+            .with_condition("arms are fixed and public, the same for all people")
             .with_condition(person);
         Ok(EpisodeNoise { sizes, guarantee: guarantee.simulated() })
     }

@@ -5,7 +5,7 @@
 //! estimate   1/w = Var m,   V = I + sum w a a^T,   theta = V^-1 sum w m a,   deviation(x)^2 = x^T V^-1 x
 //! ```
 //!
-//! Rewards are in units of their range and centred. The arms are public and the same for everybody, so that the learner needs nothing of a person
+//! Rewards are in units of their range and centred. The arms are public and the same for all people, so that the learner needs nothing of a person
 //! but the reward, and the matrix of the arms played is known without noise.
 //!
 //! | [`Strategy`] | next episode | reference |

@@ -5,7 +5,7 @@
 //! all the time:                                 H = sum mu (1 - mu) x x^T by a private running sum,     score <theta, x> + width |x|_(H + lambda I)^-1
 //! ```
 //!
-//! Kept from the paper: a GLM fitted by private gradient descent on everybody so far at logarithmically many switches, a private H weighted by the
+//! Kept from the paper: a GLM fitted by private gradient descent on all people so far at logarithmically many switches, a private H weighted by the
 //! curvature, and thirds of the budget. Different: the accountant's prices in place of theirs, full batches, BLT in place of the binary tree, switches at
 //! doublings of the number of people in place of det H, and no warm-up (with its third of the budget): each of these is in its favour. Their log-odds
 //! of the nominal rate are given to it as to the others.
@@ -102,7 +102,7 @@ pub(super) struct PublishedGlm<N> {
     hessian: PrivateSum<N>,
     /// The last release of H.
     release: Option<Release>,
-    /// Everybody so far: features and whether they clicked.
+    /// All people so far: features and clicks.
     people: Vec<([f64; DIMENSION], f64)>,
     /// The number of people at the next fit.
     switch: u64,
@@ -124,7 +124,7 @@ impl<N: Noise> PublishedGlm<N> {
         (rate / (1.0 - rate)).ln()
     }
 
-    /// One noisy gradient of everybody's loss.
+    /// One noisy gradient of the loss of all people.
     fn gradient(&mut self) -> Result<Vec<f64>> {
         let offset = self.offset();
         let mut sums = [0_i64; DIMENSION];

@@ -12,7 +12,7 @@
 //! | not whitened | nothing: the learner of the three above, as a control |
 //!
 //! All of these have equal certificates and were tuned alike on other seeds, but for the control, which has the widths of the whitened one; OnlineUCB and the learner without privacy have their defaults. Worlds are ours ([`worlds`]);
-//! [`curator`] asks the same with a trusted curator.
+//! [`curator`] makes the same comparison with a trusted curator.
 
 mod coordinates;
 mod curator;
@@ -63,7 +63,7 @@ const CONTROL: &str = "not whitened";
 const SURVEYED: &str = "surveyed sizes";
 const COLUMNS: [&str; 7] = [NONE, ONE_CAP, AXIS, PUBLIC, WHITENED, SURVEYED, CONTROL];
 
-/// One world at one epsilon.
+/// One environment at one epsilon.
 #[derive(Debug, Clone, Copy)]
 struct Problem {
     world: World,
@@ -289,12 +289,12 @@ struct Measured {
 impl Measured {
     fn new(
         stage: &Stage,
-        trusted: &str,
+        model: &str,
         problem: Problem,
         (rounds, trials): (u64, u64),
         entrants: Vec<Box<dyn RunnableAlgorithm>>,
     ) -> Result<Self> {
-        let name = format!("{trusted} trusted, {}, {}", problem.world.name(), problem.kind(rounds));
+        let name = format!("{model}, {}, {}", problem.world.name(), problem.kind(rounds));
         (stage.progress)(&name);
         let summary = Experiment::of(&name, rounds, trials, SEED, entrants)?.simulate(|_, _| ())?;
         summary.write(&stage.folder.join(file_name(&name)))?;
@@ -337,7 +337,7 @@ pub fn whitening_of_features(stage: &Stage) -> Result<Vec<Claim>> {
         for world in World::ALL {
             let problem = Problem { world, dimension, epsilon };
             let entrants = problem.algorithms(rounds, &tuned)?;
-            all.push(Measured::new(stage, "nobody", problem, (rounds, trials), entrants)?);
+            all.push(Measured::new(stage, "local", problem, (rounds, trials), entrants)?);
         }
         report::write(stage.folder, "whitening.md", table(&all, &COLUMNS, &format!("{tuned:?}")))?;
     }
@@ -352,7 +352,7 @@ pub fn whitening_of_features(stage: &Stage) -> Result<Vec<Claim>> {
 
 fn table(all: &[Measured], columns: &[&str], tuned: &str) -> String {
     let mut text = format!(
-        "Regret: mean with its standard error; median; 95 % quantile. Tuned on other seeds to {tuned}.\n\n| world | d | epsilon | people | trials | {} |\n|{}\n",
+        "Regret: mean with its standard error; median; 95 % quantile. Tuned on other seeds to {tuned}.\n\n| environment | d | epsilon | people | trials | {} |\n|{}\n",
         columns.join(" | "),
         " --- |".repeat(columns.len() + 5)
     );
@@ -370,7 +370,7 @@ fn table(all: &[Measured], columns: &[&str], tuned: &str) -> String {
     text
 }
 
-/// A figure for each dimension, epsilon and number of people: regret in units of the median of one cap, a panel for each learner and a row for each world.
+/// A figure for each dimension, epsilon and number of people: regret in units of the median of one cap, a panel for each learner and a row for each environment.
 fn figures(all: &[Measured]) -> Vec<(String, Figure)> {
     let mut kinds: Vec<String> = all.iter().map(Measured::kind).collect();
     kinds.dedup();
@@ -404,7 +404,7 @@ fn figure(kind: &str, all: &[Measured]) -> (String, Figure) {
     let panels = COLUMNS[2..].iter().enumerate().map(panel).collect();
     let x = "regret by that of one cap, 5 to 95 %".to_string();
     let axes = ((x, Scale::Logarithmic), (String::new(), Scale::Rows));
-    let title = format!("Nobody trusted, {kind}: what whitening gains and loses");
+    let title = format!("Local privacy, {kind}: gains and losses of whitening");
     let figure = Figure { panels, ..Figure::of(title, axes.0, axes.1, Vec::new()) };
     (format!("whitening-{}", file_name(kind)), figure)
 }

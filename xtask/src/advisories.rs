@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn advisories_are_told_from_none_and_from_no_answer() {
+    fn advisories_are_distinguished_from_none_and_from_no_answer() {
         let counts = |total: u64| {
             format!(
                 "{{\"vulnerabilities\": {{}}, \"metadata\": {{\"vulnerabilities\": {{\"high\": {total}, \"total\": {total}}}}}}}"

@@ -28,9 +28,9 @@ const PARTS: [Part; 4] = [
 pub fn run() -> Result<(), String> {
     let folder = root().join("target/artifacts");
     if folder.exists() {
-        fs::remove_dir_all(&folder).map_err(|error| told(&folder, &error))?;
+        fs::remove_dir_all(&folder).map_err(|error| named(&folder, &error))?;
     }
-    fs::create_dir_all(&folder).map_err(|error| told(&folder, &error))?;
+    fs::create_dir_all(&folder).map_err(|error| named(&folder, &error))?;
     let mut table =
         String::from("| artifact | bytes | SHA-256 | smoke test |\n| --- | --: | --- | --- |\n");
     let mut failed = Vec::new();
@@ -54,7 +54,7 @@ pub fn run() -> Result<(), String> {
         for file in files {
             let file = gather(&file, &folder)?;
             let name = file.file_name().unwrap_or_default().to_string_lossy();
-            let bytes = fs::metadata(&file).map_err(|error| told(&file, &error))?.len();
+            let bytes = fs::metadata(&file).map_err(|error| named(&file, &error))?.len();
             let _ = writeln!(table, "| {name} | {bytes} | {} | {result} |", sha256(&file)?);
         }
     }
@@ -69,7 +69,7 @@ pub fn run() -> Result<(), String> {
 /// Copies a file into the folder of all of them.
 fn gather(file: &Path, folder: &Path) -> Result<PathBuf, String> {
     let copy = folder.join(file.file_name().ok_or("an artifact has a name")?);
-    fs::copy(file, &copy).map_err(|error| told(file, &error))?;
+    fs::copy(file, &copy).map_err(|error| named(file, &error))?;
     Ok(copy)
 }
 
@@ -82,6 +82,6 @@ fn sha256(file: &Path) -> Result<String, String> {
     }
 }
 
-fn told(path: &Path, error: &std::io::Error) -> String {
+fn named(path: &Path, error: &std::io::Error) -> String {
     format!("{}: {error}", path.display())
 }

@@ -13,7 +13,7 @@ const TEST: &str = "crates/server/tests/browser";
 /// Debian's browser.
 pub const CHROMIUM: &str = "/usr/bin/chromium";
 
-/// Installs what is missing: the browser, node, and the test's packages. They come over the network.
+/// Installs missing programs: the browser, node, and the test's packages. They come over the network.
 pub fn fetch() -> Result<(), String> {
     programs()?;
     npm::install(&root().join(TEST))

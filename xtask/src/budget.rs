@@ -223,7 +223,7 @@ pub fn rustc(times: OsString) -> ExitCode {
     ExitCode::from(u8::try_from(code).unwrap_or(1))
 }
 
-/// The crate that a call of `rustc` compiles. Build scripts of all packages share a name, and a program is told from the library beside it.
+/// The crate that a call of `rustc` compiles. Build scripts of all packages share a name, and a program is distinguished from the library beside it.
 fn crate_name(arguments: &[OsString]) -> Option<String> {
     let after = |key: &str| {
         let place = arguments.iter().position(|argument| argument == key)?;

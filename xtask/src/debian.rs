@@ -17,7 +17,7 @@ use crate::{
     },
 };
 
-/// What the package is called where it is skipped or tested.
+/// Name of the package where it is skipped or tested.
 const NAME: &str = "Debian package";
 
 /// The programs of the package: for people at a desk, and for the unit.
@@ -109,7 +109,7 @@ pub fn test(fetched: Result<(), String>) -> Result<(), String> {
     upgrade(&package, &version, &built())
 }
 
-/// Whether this machine can install the package, and if not, why.
+/// Checks that this machine can install the package; the error is the reason if not.
 fn can_install(fetched: Result<(), String>) -> Result<(), String> {
     if !on_path("dpkg-deb") {
         return Err(NO_DEBIAN.to_string());
@@ -125,7 +125,7 @@ fn upgrade(package: &Path, version: &str, programs: &Path) -> Result<(), String>
     let later = format!("{version}+upgrade");
     let second = tree(programs, &later)?;
     let loops = second.join("etc/reticent/loops.toml");
-    let changed = fs::read_to_string(&loops).map_err(|error| told(&loops, &error))?;
+    let changed = fs::read_to_string(&loops).map_err(|error| named(&loops, &error))?;
     write(&loops, &format!("# Of the new version.\n{changed}"), 0o644)?;
     let new = pack(&second, &later, "none")?;
     step(NAME, root_command("python3").arg("packaging/debian/test.py").arg(package).arg(new))
@@ -135,7 +135,7 @@ fn upgrade(package: &Path, version: &str, programs: &Path) -> Result<(), String>
 fn tree(programs: &Path, version: &str) -> Result<PathBuf, String> {
     let tree = root().join("target/debian").join(version);
     if tree.exists() {
-        fs::remove_dir_all(&tree).map_err(|error| told(&tree, &error))?;
+        fs::remove_dir_all(&tree).map_err(|error| named(&tree, &error))?;
     }
     for (from, to, mode) in FILES {
         copy(&root().join(from), &tree.join(to), mode)?;
@@ -144,10 +144,10 @@ fn tree(programs: &Path, version: &str) -> Result<PathBuf, String> {
     for name in PROGRAMS {
         let program = tree.join("usr/bin").join(name);
         copy(&programs.join(name), &program, 0o755)?;
-        bytes.extend(fs::read(&program).map_err(|error| told(&program, &error))?);
+        bytes.extend(fs::read(&program).map_err(|error| named(&program, &error))?);
     }
     let template = root().join("packaging/debian/control");
-    let template = fs::read_to_string(&template).map_err(|error| told(&template, &error))?;
+    let template = fs::read_to_string(&template).map_err(|error| named(&template, &error))?;
     let control = template
         .replace("VERSION", version)
         .replace("ARCHITECTURE", &architecture()?)
@@ -157,7 +157,7 @@ fn tree(programs: &Path, version: &str) -> Result<PathBuf, String> {
     Ok(tree)
 }
 
-/// Packs a folder; the files are root's, whoever packs them.
+/// Packs a folder; the files are owned by root, for any user that packs them.
 fn pack(tree: &Path, version: &str, compression: &str) -> Result<PathBuf, String> {
     let name = format!("reticent_{version}_{}.deb", architecture()?);
     let package = root().join("target/debian").join(name);
@@ -185,20 +185,20 @@ fn architecture() -> Result<String, String> {
 
 fn copy(from: &Path, to: &Path, mode: u32) -> Result<(), String> {
     make_folder(to)?;
-    fs::copy(from, to).map_err(|error| told(from, &error))?;
+    fs::copy(from, to).map_err(|error| named(from, &error))?;
     set_mode(to, mode)
 }
 
 fn write(to: &Path, text: &str, mode: u32) -> Result<(), String> {
     make_folder(to)?;
-    fs::write(to, text).map_err(|error| told(to, &error))?;
+    fs::write(to, text).map_err(|error| named(to, &error))?;
     set_mode(to, mode)
 }
 
-/// Makes the folders of a file. Their mode does not depend on the umask of whoever packs.
+/// Makes the folders of a file. Their mode does not depend on the umask of the user that packs.
 fn make_folder(path: &Path) -> Result<(), String> {
     let folder = path.parent().ok_or("a file has a folder")?;
-    fs::create_dir_all(folder).map_err(|error| told(folder, &error))?;
+    fs::create_dir_all(folder).map_err(|error| named(folder, &error))?;
     let base = root().join("target/debian");
     folder
         .ancestors()
@@ -207,10 +207,10 @@ fn make_folder(path: &Path) -> Result<(), String> {
 }
 
 fn set_mode(path: &Path, mode: u32) -> Result<(), String> {
-    fs::set_permissions(path, fs::Permissions::from_mode(mode)).map_err(|error| told(path, &error))
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).map_err(|error| named(path, &error))
 }
 
-fn told(path: &Path, error: &std::io::Error) -> String {
+fn named(path: &Path, error: &std::io::Error) -> String {
     format!("{}: {error}", path.display())
 }
 
@@ -236,6 +236,6 @@ mod tests {
             assert!(FILES.iter().any(packed), "{conffile}");
         }
         let packed = FILES.iter().filter(|(_, to, _)| to.starts_with("etc/")).count();
-        assert_eq!(packed, conffiles.lines().count(), "what is in /etc is the operator's");
+        assert_eq!(packed, conffiles.lines().count(), "files in /etc belong to the operator");
     }
 }

@@ -5,18 +5,18 @@
 //! | `cargo xtask test` | the whole test suite, on a machine that has only cargo and Python: see `test` |
 //! | `cargo xtask quick [core] [--dependents]` | the unit tests of what changed: see `quick` |
 //! | `cargo xtask oracles`, `python` | the Python oracles; the Python package |
-//! | `cargo xtask clients`, `browser` | other people's clients of the service; its pages in a browser |
+//! | `cargo xtask clients`, `browser` | clients of the service by other projects; its pages in a browser |
 //! | `cargo xtask docs` | the documentation as a site in `target/site`; runs the commands of its pages; with `RETICENT=target/release/reticent`, by a program that is already built |
 //! | `cargo xtask wasm` | core for the browser |
-//! | `cargo xtask web` | the npm package with a person's half |
+//! | `cargo xtask web` | the npm package of the device |
 //! | `cargo xtask deb [--test]` | the Debian package in `target/debian`; with `--test` installs, upgrades and purges one of the built binary, as root |
 //! | `cargo xtask release --dry-run` | everything that a release publishes, from a clean checkout, installed and tried: see `release` |
 //! | `cargo xtask artifacts` | the same from the files as they are here |
-//! | `cargo xtask package` | packs what is published and compiles it |
+//! | `cargo xtask package` | packs the published crates and compiles them |
 //! | `cargo xtask audit [--quick]` | attacks every guarantee, detects every known mistake, tests the coverage of confidence sets |
 //! | `cargo xtask fuzz [--minutes 10]` | fuzzes every reader of external bytes |
 //! | `cargo xtask bench [--json] [--parts PARTS]` | figures of the service: the options are those of `cargo xtask bench --help` |
-//! | `cargo xtask torture [--minutes 10] [--kills 1000]` | the service under every accident, on both stores, and a checker over its clients' history; with `--kills` until so many processes were killed with -9 |
+//! | `cargo xtask torture [--minutes 10] [--kills 1000]` | the service under every accident, on both stores, and a checker over its clients' history; with `--kills` until this number of processes was killed with -9 |
 //! | `cargo xtask simulate [--events 1000000] [--seed 1]` | loops in simulated time, with failures of every kind, and the same checker |
 //! | `cargo xtask advisories` | security advisories on packages of others, where they can be asked for |
 //! | `cargo xtask budget [demo] [--enforce]` | times of the README's two commands from an empty clone and target folder, with processor seconds by crate; with `--enforce` fails if they are over budget: see `budget` |
@@ -160,7 +160,7 @@ fn bench() -> Result<(), String> {
     step("bench", command.args(env::args().skip(2)))
 }
 
-/// Accidents to a build of the service that has failpoints, for so many minutes and until so many processes were killed; a broken promise is printed and fails.
+/// Accidents to a build of the service with failpoints, until the minutes are over and the wanted processes are killed; a broken promise is printed and fails.
 fn torture() -> Result<(), String> {
     postgres::expect(&postgres::fetch())?;
     let mut command = root_command("cargo");
@@ -197,7 +197,7 @@ fn hand_on(options: &[(&str, &str)], command: &mut Command) -> Result<(), String
     Ok(())
 }
 
-/// What stands behind an option.
+/// The value after an option.
 fn value_of(option: &str) -> Option<String> {
     env::args().skip_while(|argument| argument != option).nth(1)
 }

@@ -1,4 +1,4 @@
-//! What is published, as packages for a registry, and their test in an empty workspace.
+//! Packages for a registry, and their test in an empty workspace.
 
 use std::{fs, path::Path};
 
@@ -21,7 +21,7 @@ pub const NAMES: [&str; 7] = [
 /// Packages with a program; the first one has no library for others.
 const PROGRAMS: [&str; 2] = ["reticent-cli", "reticent-server"];
 
-/// Packs what is published; if `verify`, unpacks and compiles it too, which finds files that a package needs but does not contain.
+/// Packs the published crates; if `verify`, unpacks and compiles it too, which finds files that a package needs but does not contain.
 ///
 /// Compiling takes minutes, because dependencies are built again, so the tests skip it.
 pub fn pack(verify: bool) -> Result<(), String> {
@@ -34,7 +34,7 @@ pub fn pack(verify: bool) -> Result<(), String> {
     step("packages for a registry", &mut command)
 }
 
-/// Packs what is published. A new project depends on all libraries as they were packed and runs the README's program, and the programs are installed from
+/// Packs the published crates. A new project depends on all libraries as they were packed and runs the README's program, and the programs are installed from
 /// their packages: that compiles all of them, so that verifying them before would compile them twice.
 pub fn release() -> Result<Made, String> {
     pack(false)?;

@@ -18,7 +18,7 @@ pub fn expect(fetched: &Result<(), String>) -> Result<(), String> {
     }
 }
 
-/// Whether there is what the tests look for, where they look for it.
+/// True if PostgreSQL is where the tests look for it.
 fn is_installed() -> bool {
     let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     let of_debian = versions.map(|version| version.path().join("bin"));

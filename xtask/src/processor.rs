@@ -22,7 +22,7 @@ const LOOK: Duration = Duration::from_millis(20);
 #[derive(Clone, Debug)]
 pub struct Step {
     pub name: String,
-    /// When it began, in seconds after the first step.
+    /// Its beginning, in seconds after the first step.
     pub began: f64,
     pub wall: f64,
     /// Processor seconds, where the system states them.

@@ -1,5 +1,5 @@
-//! Tests in Python, each group in a virtual environment of its own: the oracles, the Python package, clients of the service. What is skipped is named, with
-//! its reason (`-rs`).
+//! Tests in Python, each group in a virtual environment of its own: the oracles, the Python package, clients of the service. Skipped tests are named, with
+//! their reason (`-rs`).
 
 use std::{env, ffi::OsString, path::PathBuf};
 
@@ -100,7 +100,7 @@ pub fn path_with((name, _): (&str, &str)) -> OsString {
     path
 }
 
-/// The interpreter of a virtual environment in `target` that holds exactly these requirements, and what is installed later.
+/// The interpreter of a virtual environment in `target` that holds exactly these requirements, and later installations.
 pub fn python_with((name, requirements): (&str, &str)) -> Result<PathBuf, String> {
     let environment = root().join("target").join(name);
     let python = environment.join("bin/python");

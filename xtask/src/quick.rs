@@ -27,7 +27,7 @@ const LONG: &[&str] = &[
     "the_policy_is_above_the_baseline_within_a_minute",
 ];
 
-/// What is run of a package.
+/// The tests of a package that are run.
 #[derive(Debug, PartialEq, Default)]
 struct Tests {
     /// Rooms whose unit tests are run; `None` stands for all rooms.
@@ -112,7 +112,7 @@ fn changed() -> Result<BTreeMap<String, Tests>, String> {
     Ok(select(files.lines(), uses))
 }
 
-/// What to run for changed files.
+/// Selects the tests for changed files.
 fn select<'a>(
     files: impl Iterator<Item = &'a str>,
     uses: impl Fn(&str) -> Result<Uses, String>,

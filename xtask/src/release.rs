@@ -35,7 +35,7 @@ pub fn run(dry_run: bool) -> Result<(), String> {
     step("artifacts", &mut artifacts)
 }
 
-/// Names what is not committed: a release is made of a commit.
+/// Names files that are not committed: a release is made of a commit.
 fn refuse_changes(status: &str) -> Result<(), String> {
     match status.is_empty() {
         true => Ok(()),

@@ -258,7 +258,7 @@ fn declared(root: &str) -> Vec<String> {
     modules.collect()
 }
 
-/// What `lib.rs` re-exports, with the room it comes from.
+/// Names that `lib.rs` re-exports, with the room that each comes from.
 fn exported(root: &str) -> BTreeMap<String, String> {
     let mut exports = BTreeMap::new();
     for line in root.split(';') {

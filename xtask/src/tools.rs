@@ -1,4 +1,4 @@
-//! Programs that tasks call: cargo, Debian's packages, the built binary; what is skipped, and how long each step took.
+//! Programs that tasks call: cargo, Debian's packages, the built binary; skipped steps, and the time of each step.
 
 use std::{
     env,
@@ -28,7 +28,7 @@ pub fn root_command(program: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// Whether this is CI, where nothing is skipped and everything is built once.
+/// True under CI, where nothing is skipped and everything is built once.
 fn under_ci() -> bool {
     env::var("CI").is_ok_and(|value| value == "true")
 }
@@ -45,7 +45,7 @@ pub fn step(name: &str, command: &mut Command) -> Result<(), String> {
     Ok(())
 }
 
-/// What a command prints, without the spaces around it.
+/// The output of a command, without the spaces around it.
 pub fn output(command: &mut Command) -> Result<String, String> {
     let output = command.output().map_err(|error| format!("cannot start {command:?}: {error}"))?;
     if !output.status.success() {
@@ -65,14 +65,14 @@ pub fn expect_output(name: &str, command: &mut Command, text: &str) -> Result<()
     }
 }
 
-/// An empty folder for what is installed to be tried. It lies below the root of this workspace, and belongs to none.
+/// An empty folder for trial installations. It lies below the root of this workspace, and belongs to none.
 pub fn empty_folder(name: &str) -> Result<PathBuf, String> {
     let folder = root().join("target/smoke").join(name);
-    let told = |error: std::io::Error| format!("{}: {error}", folder.display());
+    let named = |error: std::io::Error| format!("{}: {error}", folder.display());
     if folder.exists() {
-        std::fs::remove_dir_all(&folder).map_err(told)?;
+        std::fs::remove_dir_all(&folder).map_err(named)?;
     }
-    std::fs::create_dir_all(&folder).map_err(told)?;
+    std::fs::create_dir_all(&folder).map_err(named)?;
     Ok(folder)
 }
 
@@ -87,7 +87,7 @@ pub fn binary() -> PathBuf {
     target.join("debug/reticent")
 }
 
-/// Whether a program can be started by its name.
+/// True if a program can be started by its name.
 pub fn on_path(program: &str) -> bool {
     let path = env::var_os("PATH").unwrap_or_default();
     env::split_paths(&path).any(|folder| folder.join(program).exists())
@@ -142,7 +142,7 @@ pub fn debian_file(package: &str, file: &str) -> Result<PathBuf, String> {
     }
 }
 
-/// What stands in quotes after the first occurrence of a text.
+/// The text in quotes after the first occurrence of another text.
 pub fn quoted_after<'a>(text: &'a str, before: &str) -> Option<&'a str> {
     let (_, rest) = text.split_once(before)?;
     rest.split('"').nth(1)

@@ -121,7 +121,7 @@ fn changelog(text: &str, version: &str) -> Result<(), String> {
     }
 }
 
-/// Whether this is a date as `2026-11-17`.
+/// True for a date such as `2026-11-17`.
 fn is_date(text: &str) -> bool {
     let parts: Vec<&str> = text.split('-').collect();
     let [year, month, day] = parts[..] else { return false };
@@ -160,7 +160,7 @@ fn value<'a>(section: &'a str, key: &str) -> Option<&'a str> {
 mod tests {
     use super::*;
 
-    /// What is found when one file has another text.
+    /// Findings when one file has another text.
     fn with(changed: &str, from: &str, to: &str) -> Vec<String> {
         let planted = |path: &str| {
             let text = read(path)?;

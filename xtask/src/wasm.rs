@@ -39,7 +39,7 @@ pub fn build(fetched: Result<(), String>) -> Result<(), String> {
     step("core as WebAssembly", &mut command)
 }
 
-/// Whether the standard library is built with the program, as Debian's compiler needs it.
+/// True if the standard library is built with the program, as Debian's compiler needs it.
 pub fn builds_standard_library() -> bool {
     !installed_target()
 }
@@ -61,7 +61,7 @@ pub fn cargo(task: &str) -> Command {
     command
 }
 
-/// Whether the compiler that runs this has the standard library of the target.
+/// True if the compiler that runs this has the standard library of the target.
 fn installed_target() -> bool {
     let sysroot = Command::new("rustc").args(["--print", "sysroot"]).output();
     sysroot.is_ok_and(|output| {

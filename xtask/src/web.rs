@@ -38,7 +38,7 @@ const MOST_WITH_BROTLI: usize = 133_500;
 /// The same with gzip, for servers that know nothing better.
 const MOST_WITH_GZIP: usize = 158_500;
 
-/// Installs what is missing. It comes over the network.
+/// Installs missing packages. They come over the network.
 pub fn fetch() -> Result<(), String> {
     browser::programs()?;
     wasm::fetch()?;

@@ -245,7 +245,7 @@ impl Person {
     /// sealing (`GET /v1/loops/{loop}/sealing`).
     ///
     /// `loop` and `ledger` are as in `from_protocol`, and so are the limits: epsilon and delta of all reports together, by this device's own accountant, if half of
-    /// every batch is honest, or fewer where the loop says so. What is beyond them is refused, and so are plans that show features, and a server that
+    /// every batch is honest, or fewer where the loop says so. A loop beyond them is refused, and so are plans that show features, and a server that
     /// tells its devices another protocol or key than its shuffler.
     #[staticmethod]
     #[pyo3(signature = (plan, server, shuffler, r#loop, *, ledger = None, in_memory = false, most_epsilon = Limits::EPSILON, most_delta = Limits::DELTA,

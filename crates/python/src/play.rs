@@ -238,14 +238,15 @@ impl<'py> PythonPlayer<'_, 'py> {
     }
 
     fn tell(&mut self, round: u64, features: &[f64], reward: f64) -> PyResult<()> {
-        let told = match self.open.remove(&round) {
+        let observed = match self.open.remove(&round) {
             Some(ticket) => self.object.call_method1("observe", (ticket, reward)),
             None => {
                 let features = features.to_pyarray(self.object.py());
                 self.object.call_method1("observe", (round, features, reward))
             }
         }?;
-        let clipped = told.cast::<Observation>().is_ok_and(|told| told.get().clipped);
+        let clipped =
+            observed.cast::<Observation>().is_ok_and(|observation| observation.get().clipped);
         self.clipped += u64::from(clipped);
         Ok(())
     }
@@ -273,11 +274,11 @@ impl Player for PythonPlayer<'_, '_> {
     fn dismiss(&mut self, round: u64) {
         let Some(ticket) = self.open.remove(&round) else { return };
         // `dismiss` is optional.
-        let told = self.object.hasattr("dismiss").and_then(|has| match has {
+        let dismissed = self.object.hasattr("dismiss").and_then(|has| match has {
             true => self.object.call_method1("dismiss", (ticket,)).map(drop),
             false => Ok(()),
         });
-        if let Err(error) = told {
+        if let Err(error) = dismissed {
             self.table.keep(error);
         }
     }

@@ -76,7 +76,7 @@ impl SafeReport {
     }
 }
 
-/// Actions for all agents, with what is proved of them.
+/// Actions for all agents, with their proven bounds.
 #[pyclass(frozen, module = "reticent", name = "SafeDecision")]
 pub(crate) struct SafeDecision(Decision);
 
@@ -183,7 +183,7 @@ impl Agent {
 ///
 /// An agent is a dictionary: `dimension`, `parameter_bound`, `action_bound`, `response_noise`, `privacy` (None, or
 /// `{"epsilon": 2.0, "delta": 1e-5}`, with `"responses": n` for a budget of n answers together), and `lower`, `upper` if its
-/// responses are to be clipped to something else than what is safe.
+/// responses are to be clipped to other bounds than the safe ones.
 ///
 /// >>> import reticent
 /// >>> household = dict(dimension=2, parameter_bound=1.0, action_bound=4.0, response_noise=0.01, privacy=dict(epsilon=2.0, delta=1e-5))

@@ -28,7 +28,7 @@ def test_every_choice_of_a_file_is_one_in_python(choices):
     make = MAKE[choices["kind"]]
     for value in choices["values"]:
         make(**choices["beside"], **{choices["key"]: value})
-    # What is no choice is refused, and the error says which there are.
+    # Anything but a choice is refused, and the error says which there are.
     with pytest.raises((reticent.ReticentError, TypeError), match=choices["key"]):
         make(**choices["beside"], **{choices["key"]: "oak"})
 

@@ -1,4 +1,4 @@
-"""`reticent.Client` against the built program: what is counted once, what is repeated, what falls back, and what never leaves."""
+"""`reticent.Client` against the built program: counts, repetitions, fall-backs, and data that never leave the device."""
 
 import inspect
 import json
@@ -380,9 +380,9 @@ def test_noise_behind_a_shuffler_is_priced_by_the_devices_own_accountant(service
         texts = [json.dumps({**kept, **dict(changed)}).encode() for kept, changed in ((plan, plan_of), (sealing, says))]
         return reticent.Person.from_sealing(*texts, mixed, loop, in_memory=True, **{"most_delta": 1e-3, "most_epsilon": 4.0, **limits})
 
-    half = join()
-    assert (half.protocol, half.loop, half.reports_left(), half.ledger) == (sealing["protocol"], loop, visits, None)
-    assert len(half.protocol) == 64
+    person = join()
+    assert (person.protocol, person.loop, person.reports_left(), person.ledger) == (sealing["protocol"], loop, visits, None)
+    assert len(person.protocol) == 64
     for limits, words in [
         ({"most_epsilon": 3.5}, "epsilon is .*: at most 3.5"),
         ({"most_epsilon": float("nan")}, "epsilon is .*: at most NaN"),
@@ -456,7 +456,7 @@ def test_sealed_reports_go_through_the_shuffler(service, keys, tmp_path, shuffle
             # After an answer that was lost: it was taken before.
             (unsent,) = (tmp_path / str(number)).glob("*/unsent")
             (unsent / "0.sealed").write_bytes(report)
-            # What was made for the server alone never goes to the shuffler.
+            # A report made for the server alone never goes to the shuffler.
             (unsent / "0.report").write_bytes(b"{}")
             between.plan = ["drop"]
             assert device.flush() == Flushed(taken=0, refused=0, waiting=1)
@@ -474,7 +474,7 @@ def test_sealed_reports_go_through_the_shuffler(service, keys, tmp_path, shuffle
         between.plan = [503]
         assert device.flush() == Flushed(taken=1, refused=0, waiting=1) and device.unsent == [made[0]]
         assert device.flush() == Flushed(taken=1, refused=0, waiting=0)
-        # What is changed on its way is refused for good, and dropped.
+        # A report that is changed on its way is refused for good, and dropped.
         (unsent / "0.sealed").write_bytes(made[0][:-1])
         assert device.flush() == Flushed(taken=0, refused=1, waiting=0)
 
@@ -493,15 +493,15 @@ def test_a_sealed_report_is_counted_in_the_file_before_it_is_given_out(service, 
 
     def join(key=BASE_POINT):
         shuffler = json.dumps({"public_key": key, "protocol": protocol}).encode()
-        half = reticent.Person.from_sealing(plan, sealing, shuffler, "summed", ledger=ledger, most_delta=1e-3)
-        half.set_model(model)
-        return half
+        person = reticent.Person.from_sealing(plan, sealing, shuffler, "summed", ledger=ledger, most_delta=1e-3)
+        person.set_model(model)
+        return person
 
     for unreadable in (None, "", 32 * "zz", BASE_POINT[2:]):
         with pytest.raises(reticent.ReticentError, match="public_key is"):
             join(unreadable)
-    half = join()
-    choice = half.choose({}, TOPICS)
+    person = join()
+    choice = person.choose({}, TOPICS)
     assert not ledger.exists()
     half.report(choice, 1.0)
     assert half.reports_left() == 3 and half.ledger == ledger.read_bytes()
@@ -509,12 +509,12 @@ def test_a_sealed_report_is_counted_in_the_file_before_it_is_given_out(service, 
     other = join()
     for left in (2, 1, 0):
         other.report(reticent.Choice(bytes(choice)), 1.0)
-        assert half.reports_left() == other.reports_left() == left
+        assert person.reports_left() == other.reports_left() == left
     last = ledger.read_bytes()
     with pytest.raises(reticent.ReticentError, match="reports left is 0: at most 4"):
-        half.report(choice, 1.0)
+        person.report(choice, 1.0)
     assert ledger.read_bytes() == last
     for damaged in (last[:7], last[:-1], b""):
         ledger.write_bytes(damaged)
         with pytest.raises(reticent.ReticentError):
-            half.report(choice, 1.0)
+            person.report(choice, 1.0)

@@ -171,7 +171,7 @@ class TestFork:
         bandit.dismiss(1)
         assert copy.deepcopy(bandit).guarantee.epsilon == bandit.guarantee.epsilon == alone
 
-    def test_a_forked_shuffler_shows_nobody_twice(self, fork):
+    def test_a_forked_shuffler_shows_no_report_twice(self, fork):
         plan = reticent.ShufflePlan(3, 1.0, 1e-6, batch=10)
         shuffler, report = plan.shuffler(), plan.person().report(plan.server().publish(), [1.0, 0.0, 0.0], 0.5)
 

@@ -22,13 +22,13 @@ def golden(name):
 
 
 def device(ledger=None, **options):
-    half = reticent.Person.from_protocol(golden("protocol.json"), "home", ledger=ledger, in_memory=ledger is None, **options)
-    half.set_model(golden("model.json"))
-    return half
+    person = reticent.Person.from_protocol(golden("protocol.json"), "home", ledger=ledger, in_memory=ledger is None, **options)
+    person.set_model(golden("model.json"))
+    return person
 
 
-def visit(half, now=NOW):
-    return half.report(half.choose(CASE["context"], CASE["actions"]), 1.0, now=now)
+def visit(person, now=NOW):
+    return person.report(person.choose(CASE["context"], CASE["actions"]), 1.0, now=now)
 
 
 @pytest.mark.parametrize(("name", "kind"), [("model", reticent.Model), ("report", reticent.Report)])
@@ -41,17 +41,17 @@ def test_messages_are_read_and_written_with_the_same_bytes(name, kind):
 
 def test_the_golden_visit_gives_the_bytes_that_rust_and_javascript_give(tmp_path):
     path = tmp_path / "home.ledger"
-    half = device(path, level=CASE["level"])
-    assert half.protocol == golden("protocol.json")
+    person = device(path, level=CASE["level"])
+    assert person.protocol == golden("protocol.json")
     # By Thompson sampling the action is drawn, by one of 64 members: 1,000 draws miss it with a probability below 1e-6.
     index = CASE["index"]
-    choices = (half.choose(CASE["context"], CASE["actions"]) for _ in range(1_000))
+    choices = (person.choose(CASE["context"], CASE["actions"]) for _ in range(1_000))
     choice = next(choice for choice in choices if choice.index == index)
     assert bytes(choice) == golden("choice.bin")
     assert reticent.Choice(golden("choice.bin")) == choice == pickle.loads(pickle.dumps(choice))
-    report = half.report(choice, CASE["reward"], now=NOW)
-    assert half.ledger == path.read_bytes() == golden("ledger.bin")
-    assert half.reports_left(now=NOW) == CASE["left"]
+    report = person.report(choice, CASE["reward"], now=NOW)
+    assert person.ledger == path.read_bytes() == golden("ledger.bin")
+    assert person.reports_left(now=NOW) == CASE["left"]
     # The noise is another: only tests of Rust and JavaScript can give the keys. All else is the same.
     made, kept = json.loads(bytes(report)), json.loads(golden("report.json"))
     for message in (made, kept):
@@ -61,33 +61,33 @@ def test_the_golden_visit_gives_the_bytes_that_rust_and_javascript_give(tmp_path
 
 
 def test_records_give_the_choices_that_rust_and_javascript_make():
-    half = device()
+    person = device()
     records = json.loads((FOLDER / "records.json").read_text())
     assert len(records) > 10
     for record in records:
         context, action = (None if type(part) in (str, int) else part for part in (record["context"], record["action"]))
-        assert bytes(half.choose(context, [action])).hex() == record["choice"], record
+        assert bytes(person.choose(context, [action])).hex() == record["choice"], record
 
 
 def test_the_level_is_the_smallest_epsilon_unless_the_person_chooses_another():
-    half = device()
-    assert (half.loop, half.levels, half.level, half.reports_per_period) == ("home", [1.0, 4.0, 8.0], 0, 3)
-    half.set_level(2)
-    assert half.level == 2
+    person = device()
+    assert (person.loop, person.levels, person.level, person.reports_per_period) == ("home", [1.0, 4.0, 8.0], 0, 3)
+    person.set_level(2)
+    assert person.level == 2
     with pytest.raises(reticent.ReticentError, match="level is 3"):
-        half.set_level(3)
-    assert half.level == 2
+        person.set_level(3)
+    assert person.level == 2
 
 
-def test_halves_on_one_file_share_one_count_and_a_period_ends(tmp_path):
+def test_devices_on_one_file_share_one_count_and_a_period_ends(tmp_path):
     path = tmp_path / "home.ledger"
     first, second = device(path), device(path, level=1)
-    assert [bytes(visit(half)) != b"" for half in (first, second, first)] == [True] * 3
+    assert [bytes(visit(person)) != b"" for person in (first, second, first)] == [True] * 3
     kept = path.read_bytes()
-    for half in (first, second, device(path)):
+    for person in (first, second, device(path)):
         for moment in (NOW, NOW - 90 * DAY):
             with pytest.raises(reticent.ReticentError, match="reports left is 0: at most 3"):
-                visit(half, moment)
+                visit(person, moment)
     assert path.read_bytes() == kept, "a refusal stores nothing"
     visit(second, NOW + 30 * DAY)
     assert first.reports_left(now=NOW + 30 * DAY) == 2
@@ -97,11 +97,11 @@ def test_processes_that_report_at_once_share_one_count(tmp_path):
     program = f"""
 import sys; sys.path.insert(0, {str(pathlib.Path(__file__).parent)!r})
 import reticent, test_device
-half = test_device.device({str(tmp_path / "home.ledger")!r})
+person = test_device.device({str(tmp_path / "home.ledger")!r})
 made = 0
 for _ in range(3):
     try:
-        test_device.visit(half); made += 1
+        test_device.visit(person); made += 1
     except reticent.ReticentError as error:
         assert "reports left is 0" in str(error), error
 print(made)
@@ -114,19 +114,19 @@ def test_what_is_refused_counts_nothing(tmp_path):
     path = tmp_path / "home.ledger"
     with pytest.raises(reticent.ReticentError, match="protocol"):
         reticent.Person.from_protocol(golden("protocol.json").replace(b'"home"', b'"homes"'), "homes", ledger=path)
-    half = reticent.Person.from_protocol(golden("protocol.json"), "home", ledger=path)
+    person = reticent.Person.from_protocol(golden("protocol.json"), "home", ledger=path)
     with pytest.raises(reticent.ReticentError, match="model is missing"):
-        half.choose(CASE["context"], CASE["actions"])
-    half.set_model(golden("model.json"))
+        person.choose(CASE["context"], CASE["actions"])
+    person.set_model(golden("model.json"))
     with pytest.raises(reticent.ReticentError, match="actions is \\[\\]"):
-        half.choose(CASE["context"], [])
-    choice = half.choose(CASE["context"], CASE["actions"])
+        person.choose(CASE["context"], [])
+    choice = person.choose(CASE["context"], CASE["actions"])
     with pytest.raises(reticent.ReticentError, match="reward"):
-        half.report(choice, float("nan"), now=NOW)
-    assert not path.exists() and half.ledger is None
+        person.report(choice, float("nan"), now=NOW)
+    assert not path.exists() and person.ledger is None
     path.write_bytes(golden("ledger.bin")[:-1])
     with pytest.raises(reticent.ReticentError):
-        half.report(choice, 1.0, now=NOW)
+        person.report(choice, 1.0, now=NOW)
 
 
 def test_the_count_is_kept_unless_its_loss_is_asked_for(tmp_path):
@@ -155,11 +155,11 @@ def test_a_protocol_beyond_the_persons_limits_is_refused(options, words):
 
 
 def test_no_level_beyond_the_persons_limits_is_chosen_later():
-    half = device(most_epsilon=4.0)
-    half.set_level(1)
+    person = device(most_epsilon=4.0)
+    person.set_level(1)
     with pytest.raises(reticent.ReticentError, match="epsilon is 8: at most 4"):
-        half.set_level(2)
-    assert half.level == 1
+        person.set_level(2)
+    assert person.level == 1
 
 
 class Unreadable:
@@ -173,10 +173,10 @@ class Interrupted:
 
 
 def test_no_value_of_a_person_makes_a_choice_fail():
-    half = device()
+    person = device()
 
     def features(context):
-        return half.choose(context, [{"topic": "news"}]).features
+        return person.choose(context, [{"topic": "news"}]).features
 
     tower = {"age": 31}
     for _ in range(500):
@@ -191,18 +191,18 @@ def test_no_value_of_a_person_makes_a_choice_fail():
     assert features({"place": {"country": "a\ud800"}}) == features({"place": {"country": "a\ufffd"}})
     assert features({"device": "\udc00"}) == plain
     with pytest.raises(KeyboardInterrupt):
-        half.choose({"age": Interrupted()}, [{"topic": "news"}])
+        person.choose({"age": Interrupted()}, [{"topic": "news"}])
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks")
 def test_a_forked_copy_reports_nothing(tmp_path):
-    half = device(tmp_path / "home.ledger")
+    person = device(tmp_path / "home.ledger")
     child = os.fork()
     if child == 0:
         try:
-            visit(half)
+            visit(person)
         except reticent.ReticentError as error:
             os._exit(0 if "a forked copy" in str(error) else 2)
         os._exit(1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    visit(half)
+    visit(person)

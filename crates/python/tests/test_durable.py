@@ -22,7 +22,7 @@ bandit = reticent.JointBandit.open(sys.argv[1], dimension=2, epsilon=1.0, delta=
 while True:
     ticket, arm = bandit.decide(numpy.eye(2))
     bandit.observe(ticket, 0.5)
-    # What others may have seen: the number of the release in use, and the model.
+    # State that others may have seen: the number of the release in use, and the model.
     print(bandit.releases, bandit.theta.tobytes().hex(), flush=True)
 """
 
@@ -56,8 +56,8 @@ def killed(folder, seconds):
 def test_killed_with_9_no_release_is_made_twice(tmp_path):
     folder = str(tmp_path / "bandit")
     seen = {}
-    for life in range(8):
-        shown = killed(folder, 0.02 + 0.013 * life)
+    for kill in range(8):
+        shown = killed(folder, 0.02 + 0.013 * kill)
         assert shown
         for number, theta in shown.items():
             assert seen.setdefault(number, theta) == theta, f"release {number} was shown twice with different numbers"
@@ -133,7 +133,7 @@ def test_it_stays_with_its_process_and_its_files(tmp_path):
         reticent.JointBandit.open(tmp_path, dimension=2, oak=1)
 
 
-def test_a_disk_that_fails_amid_many_decisions_leaves_none_that_nobody_holds(tmp_path):
+def test_a_disk_that_fails_amid_many_decisions_leaves_none_without_a_holder(tmp_path):
     parameters = {**PARAMETERS, "window": 3}
     learner = reticent.JointBandit.open(tmp_path, **parameters)
     kept = learner.decide(ARMS).ticket

@@ -1,4 +1,4 @@
-"""The rule from records to vectors: the bits of another program, every form of a record, and what is refused."""
+"""The rule from records to vectors: the bits of another program, every form of a record, and refusals."""
 
 import copy
 import json

@@ -374,7 +374,7 @@ def test_a_data_set_is_not_left_among_the_results(tmp_path, monkeypatch):
     assert list(temporary.iterdir()) == []
 
 
-def test_a_simulation_is_marked_as_protecting_nobody(experiment):
+def test_a_simulation_is_marked_as_protecting_no_person(experiment):
     simulated = lab.run(experiment)
     assert repr(simulated).endswith("would have this guarantee") and repr(simulated).count("*") == 5
     assert "protects no person" in simulated._repr_html_()

@@ -8,7 +8,7 @@ import reticent
 from reticent import ReticentError
 
 
-def test_local_halves_exchange_bytes(arms):
+def test_devices_and_a_server_exchange_bytes(arms):
     plan = pickle.loads(pickle.dumps(reticent.LocalPlan(5, [0.5, 8.0], 1e-6, unit_arms=True)))
     server = plan.server()
     draws, theta = numpy.random.default_rng(1), arms[3]

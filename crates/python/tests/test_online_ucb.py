@@ -36,7 +36,7 @@ def step(server, devices):
 
 @pytest.mark.parametrize("name", SERVERS)
 class TestServers:
-    def test_the_two_halves_meet_in_messages_alone(self, name):
+    def test_device_and_server_meet_in_messages_alone(self, name):
         server = SERVERS[name]()
         device = reticent.FeatureReward(**PUBLIC)          # on the device, from public parameters
         assert device == server.device() and device != reticent.FeatureReward(**{**PUBLIC, "epsilon": 7.0})
@@ -108,7 +108,7 @@ class TestServers:
 
 def test_devices_clip_and_draw_anew():
     device = reticent.FeatureReward(dimension=2, epsilon=1e5, delta=1e-6)
-    # At this epsilon the noise is far below what is clipped away.
+    # At this epsilon the noise is far below the clipped part.
     assert device.deviation < 0.05
     values = device.report([30.0, 40.0], 7.0).values
     assert numpy.allclose(values, [0.6, 0.8, 1.0], atol=0.5)

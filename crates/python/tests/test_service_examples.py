@@ -36,7 +36,7 @@ def clicked(text):
 
 def test_the_backend_learns_from_its_visitors(shop):
     app(shop, "--visitors", "1000").communicate(timeout=300)
-    # What they clicked is in the releases when their windows have ended and the next tick has come.
+    # Their clicks are in the releases when their windows have ended and the next tick has come.
     admin = shop.key("admin")
     before = release(shop, admin)
     wait_until(lambda: release(shop, admin) > before + 4)

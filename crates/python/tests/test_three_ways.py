@@ -31,7 +31,7 @@ CASES = [
     ("online_linucb", "descent", {"learner": "gradient_descent", "width": 1.5}, None),
 ]
 
-# What decides otherwise, for each kind.
+# A change that decides otherwise, for each kind.
 PLANTED = {"online_ucb": {"width": 0.3}, "anytime": {"width": 0.3}, "combiner": {"width": 0.3}, "online_linucb": {"width": 0.3}}
 
 BOUNDS = dict(dimension=4, rewards=(0.0, 1.0), intercept=0.5**0.5)
@@ -111,9 +111,9 @@ def combiner(world, seed, epsilon, keys):
 
 
 def online_linucb(world, seed, epsilon, keys):
-    # What the environment tells it: theta* has norm 1, rewards lie in [0, 1].
-    told = dict(dimension=4, parameter_bound=1.0, reward_noise=0.5, failure_probability=1 / ROUNDS)
-    return ticketed(reticent.OnlineLinUCB(**told, horizon=ROUNDS, **keys), world)
+    # Facts about the environment: theta* has norm 1, rewards lie in [0, 1].
+    facts = dict(dimension=4, parameter_bound=1.0, reward_noise=0.5, failure_probability=1 / ROUNDS)
+    return ticketed(reticent.OnlineLinUCB(**facts, horizon=ROUNDS, **keys), world)
 
 
 PLAY = {

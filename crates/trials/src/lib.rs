@@ -6,7 +6,7 @@
 //! | --- | --- |
 //! | [`mod@bench`] | figures of the stores and of the service over HTTP |
 //! | [`history`] | a checker that compares what clients were answered with a store, after accidents |
-//! | `tests/torture` | processes that are killed, stopped and put back under load |
+//! | `tests/torture` | processes that are killed, stopped and rolled back under load |
 //! | `tests/devices` | a server and a shuffler that are killed while devices report |
 //! | `tests/simulation` | the same promises in simulated time |
 //!

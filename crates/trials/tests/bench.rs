@@ -1,4 +1,4 @@
-//! `cargo xtask bench` with several processes on one database: what is measured is there. How much it is depends on the machine.
+//! `cargo xtask bench` with several processes on one database: all figures are there. Their values depend on the machine.
 
 #[path = "../../server/src/store/postgres/testing.rs"]
 mod testing;
@@ -17,9 +17,9 @@ fn one_two_and_four_processes_on_a_database_are_measured() {
         .arg(&folder)
         .output()
         .unwrap();
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{told}");
-    assert!(told.contains("4 processes") && !folder.exists(), "{told}");
+    let printed = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{printed}");
+    assert!(printed.contains("4 processes") && !folder.exists(), "{printed}");
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     let figures = report["service"].as_array().unwrap();
     assert_eq!(figures.len(), 6, "ranks and rewards of one, two and four processes");

@@ -100,7 +100,7 @@ fn set_sections(arms: &mut Arms, strengths: &[f64; INTERESTS]) -> Result<()> {
     Ok(())
 }
 
-/// People's halves and the server of one of our protocols.
+/// Devices and server of one of our protocols.
 enum Protocol {
     Local { plan: LocalPlan, server: Server },
     Shuffled(Box<Sums>),

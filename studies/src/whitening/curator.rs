@@ -1,4 +1,4 @@
-//! The same question with a trusted curator: the noise of a sum has a fixed size too.
+//! The same comparison with a trusted curator: the noise of a sum has a fixed size too.
 //!
 //! The default of a curator beside the learner of [`super::learner`] with a curator's sums: features divided by public sizes, or whitened by a matrix learnt from releases.
 //! All have the certificate of one running sum.
@@ -127,7 +127,7 @@ pub(super) fn with_a_curator(stage: &Stage) -> Result<Vec<Claim>> {
                 public(&problem, rounds, PUBLIC.into(), tuned.public)?,
                 whitened(&problem, rounds, WHITENED.into(), tuned.whitened)?,
             ];
-            all.push(Measured::new(stage, "curator", problem, (rounds, trials), entrants)?);
+            all.push(Measured::new(stage, "central", problem, (rounds, trials), entrants)?);
         }
         let text = table(&all, &COLUMNS, &format!("{tuned:?}"));
         report::write(stage.folder, "whitening_curator.md", text)?;

@@ -32,7 +32,7 @@ pub(super) fn growth(stage: &Stage, tuned: &Tuned) -> Result<Vec<Claim>> {
             problem.surveyed(size.0, SURVEYED.into(), tuned.surveyed)?,
             Algorithm::OnlineUcb(online).prepare(&setting)?,
         ];
-        let measured = Measured::new(stage, "nobody", problem, size, entrants)?;
+        let measured = Measured::new(stage, "local", problem, size, entrants)?;
         let from = size.0 / 10;
         let slopes: Vec<(&str, Estimate)> = measured
             .summary
@@ -69,7 +69,7 @@ pub(super) fn growth(stage: &Stage, tuned: &Tuned) -> Result<Vec<Claim>> {
     }
     let x = ("people".to_string(), Scale::Logarithmic);
     let y = ("regret: median, 5 to 95 % of trials".to_string(), Scale::Logarithmic);
-    let title = "Nobody trusted, d = 5, epsilon = 4: how regret grows".to_string();
+    let title = "Local privacy, d = 5, epsilon = 4: growth of regret".to_string();
     Figure { panels, ..Figure::of(title, x, y, Vec::new()) }.write(stage.folder, "growth")?;
     Ok(claims)
 }

@@ -6,14 +6,14 @@
 //! ```
 //!
 //! **Privacy.** (x', z') is a function of one person's data and of M, which is public and made from earlier reports or releases; it lies in the unit ball times [-1, 1] whatever M is. The
-//! guarantee of a randomiser holds for every such pair, so that its event is that of a report, whoever chose M and why. A curator has one running sum for each M, all with the same
+//! guarantee of a randomiser holds for every such pair, so that its event is that of a report, for any choice of M. A curator has one running sum for each M, all with the same
 //! parameters, and a person is in one of them: given what was released before, the other sums do not depend on that person, so that all of them together have the guarantee of one. Neighbours differ in
-//! the data of one person, who is there in both worlds; a sum ends right after a release, and counts and releases alone decide when; the guarantee of a sum holds for people who are chosen by its releases.
+//! the data of one person, who is there in both cases; a sum ends right after a release, and counts and releases alone decide when; the guarantee of a sum holds for people who are chosen by its releases.
 //!
 //! **No bias.** Where rewards are linear, `E z' x' = E[c^2 M x x^T] theta = E[x' x'^T] M^-1 theta`: shortening features and reward alike weighs a person by c^2, and changes nothing else.
 //!
-//! **When M changes** sums move to the new coordinates by `R = M' M^-1`. The variance of the vector's noise grows by about `a = tr R R^T / d`, that of the matrix by `a^2`, and they are counted 1/a times, as the inverse of the
-//! vector's variance: without that, what was sent before whitening drowns the small directions.
+//! **Changes of M.** Sums move to the new coordinates by `R = M' M^-1`. The variance of the vector's noise grows by about `a = tr R R^T / d`, that of the matrix by `a^2`, and they are counted 1/a times, as the inverse of the
+//! vector's variance: without that, reports from before whitening drown the small directions.
 
 use reticent::{
     bandit::{Arms, Policy},

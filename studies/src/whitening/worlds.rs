@@ -1,6 +1,6 @@
 //! Environments with well and badly conditioned features: fresh arms in every round, rewards -1 and 1 with a mean z that is linear in the features, and one real table.
 //!
-//! | world | an arm's features |
+//! | environment | an arm's features |
 //! | --- | --- |
 //! | isotropic | a direction of the sphere |
 //! | units | coordinates of sizes from 1 to .01 that matter alike, as lengths in metres and in kilometres do |
@@ -185,7 +185,7 @@ impl Place {
     }
 }
 
-/// Columns brought into [-1, 1] by ranges that anybody would declare, products with the body-mass index where there is room, a constant.
+/// Columns brought into [-1, 1] by ranges that are natural to declare, products with the body-mass index where there is room, a constant.
 fn rows(dimension: usize) -> Vec<(Vec<f64>, f64)> {
     const RANGES: [(f64, f64); 10] = [
         (18.0, 100.0),

@@ -107,11 +107,11 @@ class ServiceDevice:
         folder = Path(storage) / scope
         ledger = folder / "ledger"
         protocol = server.call("GET", f"{self._path}/protocol").body
-        self._half: Device | SealedDevice
+        self._person: Device | SealedDevice
         if shuffler is None:
             if _kind(protocol) == "report_plan":
                 raise ReticentError("shuffler is missing: reports of this loop go through one; give its address")
-            self._half = Person.from_protocol(protocol, loop, ledger=ledger, level=level, **asdict(limits))
+            self._person = Person.from_protocol(protocol, loop, ledger=ledger, level=level, **asdict(limits))
         else:
             if shuffler.address == server.address:
                 raise ReticentError(
@@ -121,7 +121,7 @@ class ServiceDevice:
                 raise ReticentError("level cannot be chosen in a loop with a shuffler: leave it out")
             # Both are asked, so that a server cannot tell its devices anything else than its shuffler.
             sealing = [each.call("GET", f"{self._path}/sealing").body for each in (server, shuffler)]
-            self._half = Person.from_sealing(protocol, *sealing, loop, ledger=ledger, **asdict(limits))
+            self._person = Person.from_sealing(protocol, *sealing, loop, ledger=ledger, **asdict(limits))
         self._unsent = _Unsent(folder / "unsent", "report" if shuffler is None else "sealed")
         self._has_model = False
         try:
@@ -134,7 +134,7 @@ class ServiceDevice:
     def refresh(self) -> None:
         """Fetches the newest model."""
         # Without a tag of the model before: a server could name devices by their tags.
-        self._half.set_model(self._server.call("GET", f"{self._path}/model").body)
+        self._person.set_model(self._server.call("GET", f"{self._path}/model").body)
         self._has_model = True
 
     def choose(self, context: Mapping[str, Any], actions: Sequence[Mapping[str, Any]]) -> ServiceChoice:
@@ -145,7 +145,7 @@ class ServiceDevice:
         if actions and not self._has_model:
             return ServiceChoice(0, None, fallback=True)
         records = [action["features"] if isinstance(action.get("features"), Mapping) else action for action in actions]
-        choice = self._half.choose(dict(context), [dict(record) for record in records])
+        choice = self._person.choose(dict(context), [dict(record) for record in records])
         return ServiceChoice(choice.index, choice)
 
     def report(self, chosen: ServiceChoice, reward: float) -> bytes | None:
@@ -156,9 +156,9 @@ class ServiceDevice:
         if chosen.choice is None:
             return None
         try:
-            report = bytes(self._half.report(chosen.choice, reward))
+            report = bytes(self._person.report(chosen.choice, reward))
         except ReticentError:
-            # Where there is none left to make, those that wait are sent all the same.
+            # With no report left to make, those that wait are sent all the same.
             self.flush()
             raise
         self._unsent.add(report)
@@ -194,7 +194,7 @@ class ServiceDevice:
     @property
     def reports_left(self) -> int:
         """Reports that this installation may still make in this period."""
-        return self._half.reports_left()
+        return self._person.reports_left()
 
     def _send(self, reports: list[bytes]) -> list[str]:
         """Outcome of each report: `taken`, now or before; `refused`, as the same bytes would always be; or `waiting`."""
@@ -211,7 +211,7 @@ class ServiceDevice:
         try:
             shuffler.call("POST", f"{self._path}/reports", report, kind="application/octet-stream")
         except ServiceError as error:
-            # What is wrong with this report, and not with the call.
+            # An error of this report, and not of the call.
             if error.status in (410, 422):
                 return "refused"
             raise

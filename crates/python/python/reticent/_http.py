@@ -238,7 +238,7 @@ class Endpoint:
                 wanted = found.get("Retry-After") or ""
                 pause = float(wanted) if wanted.isdecimal() and int(wanted) > 0 else pause
             except (OSError, http.client.HTTPException) as error:
-                # What was sent is in none of these errors.
+                # The request is in none of these errors.
                 failure = UnreachableError(self.origin, f"{type(error).__name__}: {error}")
                 worthwhile = not isinstance(error, ssl.SSLCertVerificationError)
             if not worthwhile or attempt >= self._retries or time.monotonic() + pause >= end:

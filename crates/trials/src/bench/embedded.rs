@@ -15,12 +15,12 @@ use super::{
 };
 use reticent_server::{Error, Result};
 
-/// Requests a second at which latency is measured: half of what is required.
+/// Requests a second at which latency is measured: half of the required rate.
 const HALF_LOAD: u64 = 5_000;
 /// Windows of a second, in each of which latency is measured: the host of a virtual machine may take a processor away for some time.
 const WINDOWS: usize = 30;
 
-/// Measures it beside a bare handler, which answers so many questions a second.
+/// Measures it beside a bare handler, which answers `bare` rank requests a second.
 pub(super) async fn measure(
     options: &BenchOptions,
     handler: SocketAddr,

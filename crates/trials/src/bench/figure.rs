@@ -5,26 +5,26 @@ use serde::Serialize;
 /// A measured figure.
 #[derive(Debug, Clone, Serialize)]
 pub struct Figure {
-    /// What was measured.
+    /// Name of the measured quantity.
     pub what: String,
     /// The measurement.
     pub measured: f64,
     /// Its unit.
     pub unit: &'static str,
-    /// What it must be.
+    /// The requirement.
     pub required: Option<f64>,
-    /// What it should be.
+    /// The goal.
     pub wanted: Option<f64>,
-    /// What the same machine does without the service, in the same unit and the same run.
+    /// Figures of the same machine without the service, in the same unit and the same run.
     pub bare: Vec<Bare>,
-    /// Whether more is better.
+    /// True if more is better.
     pub more_is_better: bool,
 }
 
 /// Something simpler that was measured in the same run.
 #[derive(Debug, Clone, Serialize)]
 pub struct Bare {
-    /// What it is.
+    /// Name of the bare program.
     pub what: &'static str,
     /// The measurement.
     pub measured: f64,
@@ -59,7 +59,7 @@ impl Figure {
         self
     }
 
-    /// Whether it reaches what is required, where something is.
+    /// True if it reaches its requirement; none without a requirement.
     pub fn reached(&self) -> Option<bool> {
         self.required.map(|required| match self.more_is_better {
             true => self.measured >= required,

@@ -1,4 +1,4 @@
-//! What an event costs, by how many there are: while all of them are open, and while they are released and removed as they come.
+//! Cost of an event, by the number of events: while all of them are open, and while they are released and removed as they come.
 //!
 //! A cost that stays the same has the ratio 1 beside that of the smallest size.
 
@@ -18,7 +18,7 @@ const SMALLEST: u64 = 10_000;
 const FEW: u64 = 1_000;
 /// Events of a tick, where they are released as they come.
 const OF_A_TICK: u64 = 10_000;
-/// Questions whose time is measured at a size, at most.
+/// Rank requests whose time is measured at a size, at most.
 const SAMPLE: u64 = 50_000;
 
 pub(super) async fn measure(place: &Place, progress: &dyn Fn(&str)) -> Result<Vec<Figure>> {
@@ -36,7 +36,7 @@ fn sizes(most: u64) -> Vec<u64> {
 /// The costs at one size.
 struct Costs {
     size: u64,
-    /// Microseconds of a question.
+    /// Microseconds of a rank request.
     rank: f64,
     /// Milliseconds of a release.
     release: f64,

@@ -19,13 +19,13 @@ use reticent_server::{
     service::{Options, Service, Ticked},
 };
 
-/// Questions in one transaction.
+/// Rank requests in one transaction.
 const BATCH: u64 = 500;
 /// Callers at the same time.
 const CALLERS: u64 = 4;
 /// Events that are added before the time is looked at.
 const PIECE: u64 = 100_000;
-/// People who ask: so many that hardly anybody has used up their visits.
+/// People who send requests: enough that hardly any of them has used up their visits.
 const PEOPLE: u64 = 10_000_000;
 
 /// A service of one loop.
@@ -36,19 +36,19 @@ pub(super) struct Inside {
     name: String,
     /// Milliseconds of a tick.
     tick: u64,
-    /// What everybody asks, under names of their own.
-    question: RankRequest,
+    /// The rank request that every person sends, under an event id of its own.
+    request: RankRequest,
     /// Events so far.
     events: u64,
 }
 
 impl Inside {
-    /// Opens a loop of this text on a store, and gives it this question, as JSON.
+    /// Opens a loop of this text on a store, and gives it this rank request, as JSON.
     pub(super) async fn open(
         data: &Data,
         clock: &Arc<ManualClock>,
         text: &str,
-        question: &str,
+        request: &str,
     ) -> Result<Self> {
         let plans = ServiceFile::parse(text)?.check()?;
         let [plan] = plans.as_slice() else {
@@ -71,8 +71,8 @@ impl Inside {
             limits: Limits { open_events: u64::MAX, ..Limits::default() },
         };
         let service = Service::open(options).await?;
-        let question = serde_json::from_str(question).map_err(Error::store)?;
-        Ok(Inside { service, clock: Arc::clone(clock), name, tick, question, events: 0 })
+        let request = serde_json::from_str(request).map_err(Error::store)?;
+        Ok(Inside { service, clock: Arc::clone(clock), name, tick, request, events: 0 })
     }
 
     /// Events so far.
@@ -80,7 +80,7 @@ impl Inside {
         self.events
     }
 
-    /// Asks so many questions, and returns the seconds that it took.
+    /// Sends `count` rank requests, and returns the seconds that they took.
     pub(super) async fn rank(&mut self, count: u64) -> Result<f64> {
         let (start, end) = (Instant::now(), self.events + count);
         while self.events < end {
@@ -96,7 +96,7 @@ impl Inside {
         let callers = (0..CALLERS).map(|_| {
             let (service, name, next) =
                 (Arc::clone(&self.service), self.name.clone(), Arc::clone(&next));
-            let question = self.question.clone();
+            let request = self.request.clone();
             tokio::spawn(async move {
                 loop {
                     let first = next.fetch_add(BATCH, Ordering::Relaxed);
@@ -104,7 +104,7 @@ impl Inside {
                         return Ok::<(), Error>(());
                     }
                     let batch =
-                        (first..end.min(first + BATCH)).map(|number| asked(&question, number));
+                        (first..end.min(first + BATCH)).map(|number| asked(&request, number));
                     for answer in service.rank_all(&name, batch.collect()).await? {
                         answer?;
                     }
@@ -118,7 +118,7 @@ impl Inside {
         Ok(())
     }
 
-    /// Lets so many ticks pass in which nothing is released.
+    /// Lets `ticks` ticks pass in which nothing is released.
     pub(super) fn wait(&self, ticks: u64) {
         self.clock.pass(ticks * self.tick);
     }
@@ -134,12 +134,12 @@ impl Inside {
     }
 }
 
-/// The question of this number.
-fn asked(question: &RankRequest, number: u64) -> RankRequest {
+/// The rank request of this number.
+fn asked(request: &RankRequest, number: u64) -> RankRequest {
     let person = reticent::hash::mix(number, 1) % PEOPLE;
     RankRequest {
         event_id: Some(event_id(number)),
         person: Some(format!("person-{person}")),
-        ..question.clone()
+        ..request.clone()
     }
 }

@@ -1,4 +1,4 @@
-//! Requests over HTTP, on connections that are kept: as many as the service answers, or so many a second.
+//! Requests over HTTP, on connections that are kept: as many as the service answers, or at a fixed rate.
 
 use std::{
     future::Future,
@@ -31,7 +31,7 @@ const PATIENCE: Duration = Duration::from_secs(300);
 /// A generator of load.
 #[derive(Clone)]
 pub(super) struct Load {
-    /// Where to: connections go to one after the other.
+    /// Addresses of the processes; connections go to one after the other.
     addresses: Vec<SocketAddr>,
     connections: u64,
     /// The loop that is called.
@@ -40,7 +40,7 @@ pub(super) struct Load {
     events: Arc<AtomicU64>,
 }
 
-/// What was measured.
+/// The result of a measurement.
 pub(super) struct Measured {
     /// Answers a second.
     pub rate: f64,
@@ -90,14 +90,14 @@ impl Load {
         self.events.load(Ordering::Relaxed)
     }
 
-    /// So many questions, as fast as they are answered.
+    /// Sends `count` rank requests, as fast as they are answered.
     pub(super) async fn ranks(&self, count: u64, key: &str) -> Result<Measured> {
         let first = self.events.fetch_add(count, Ordering::Relaxed);
         let rank = move |number: u64| ("rank".to_string(), question(first + number));
         self.run(count, None, key, rank).await
     }
 
-    /// So many questions a second for this time. Latency counts from the moment at which a question was due.
+    /// Sends `rate` rank requests a second for this time. Latency counts from the moment at which a request was due.
     pub(super) async fn paced(&self, rate: u64, time: Duration, key: &str) -> Result<Measured> {
         let count = rate * time.as_secs();
         let first = self.events.fetch_add(count, Ordering::Relaxed);
@@ -105,7 +105,7 @@ impl Load {
         self.run(count, Some(rate), key, rank).await
     }
 
-    /// So many rewards of events in random order, as fast as they are taken.
+    /// Sends `count` rewards of events in random order, as fast as they are taken.
     pub(super) async fn rewards(&self, count: u64, key: &str) -> Result<Measured> {
         let events = self.ranked().max(1);
         let reward = move |number: u64| {
@@ -116,14 +116,14 @@ impl Load {
         self.run(count, None, key, reward).await
     }
 
-    /// So many reports of devices, one in a request.
+    /// Sends `count` reports of devices, one in a request.
     pub(super) async fn reports(&self, count: u64, made: Reports, key: &str) -> Result<Measured> {
         let first = self.events.fetch_add(count, Ordering::Relaxed);
         let report = move |number: u64| ("reports".to_string(), made.text(first + number));
         self.run(count, None, key, report).await
     }
 
-    /// So many reports of devices, many in a request. The rate is that of reports.
+    /// Sends `count` reports of devices, many in a request. The rate is that of reports.
     pub(super) async fn report_batches(
         &self,
         count: u64,
@@ -139,7 +139,7 @@ impl Load {
         Ok(Measured { rate: measured.rate * REPORTS as f64, ..measured })
     }
 
-    /// At least so many events, in batches.
+    /// Adds at least `count` events, in batches.
     pub(super) async fn fill(&self, count: u64, key: &str) -> Result<Measured> {
         let batches = count.div_ceil(BATCH);
         let first = self.events.fetch_add(batches * BATCH, Ordering::Relaxed);
@@ -197,7 +197,7 @@ impl Load {
     }
 }
 
-/// What a measurement gives, unless it takes too long.
+/// The result of a measurement, unless it takes too long.
 pub(super) async fn in_time<T>(measuring: impl Future<Output = Result<T>>) -> Result<T> {
     let late = |_| Error::Unavailable("a measurement took longer than five minutes".into());
     tokio::time::timeout(PATIENCE, measuring).await.map_err(late)?

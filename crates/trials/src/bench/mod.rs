@@ -7,7 +7,7 @@
 //! | `figure` | a figure, and repeated measurements |
 //! | `question` | the loop and the requests: d = 16, K = 20, 64 members |
 //! | `report` | the reports of devices: d = 16 |
-//! | `load` | requests over HTTP: as many as possible, and so many a second |
+//! | `load` | requests over HTTP: as many as possible, and at a fixed rate |
 //! | `bare` | a handler of axum that does nothing |
 //! | `process` | the service as a process: started, killed, its memory |
 //! | `inside` | the service in this process, on a clock that is moved |
@@ -16,8 +16,8 @@
 //! | --- | --- |
 //! | `embedded` | one process on the embedded store, with `work`, a decision without input and output, and `store`, the store alone and redb alone |
 //! | `replicas` | one, two and four processes on one PostgreSQL database |
-//! | `release` | what a release costs, by dimension and by events |
-//! | `growth` | what an event costs, by how many there are |
+//! | `release` | cost of a release, by dimension and by events |
+//! | `growth` | cost of an event, by the number of events |
 //!
 //! The load comes over the loopback interface, from this process, on the same machine, and is bounded in number and time.
 
@@ -54,12 +54,12 @@ use reticent_server::{
 const CONNECTIONS: u64 = 256;
 /// Measurements whose median is the figure.
 const REPEATS: usize = 5;
-/// What the ratios to a bare handler are called.
+/// Name of the ratios to a bare handler.
 const HANDLER: &str = "a bare handler";
 /// Events in a database of which releases are measured, at most.
 const DATABASE_EVENTS: u64 = 100_000;
 
-/// What is measured, and where.
+/// Options of a measurement.
 #[derive(Debug, Clone)]
 pub struct BenchOptions {
     /// The program that serves.
@@ -68,7 +68,7 @@ pub struct BenchOptions {
     pub folder: PathBuf,
     /// An empty PostgreSQL database, which is measured too.
     pub database: Option<DatabaseUrl>,
-    /// What is measured; everything if there is none.
+    /// Parts to measure; all of them if there is none.
     pub parts: Vec<Part>,
     /// Requests of each measurement over HTTP.
     pub requests: u64,
@@ -78,16 +78,16 @@ pub struct BenchOptions {
     pub growth: u64,
 }
 
-/// What can be measured by itself.
+/// A part that can be measured alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
     /// One process on the embedded store.
     Embedded,
     /// Several processes on one database.
     Replicas,
-    /// What a release costs.
+    /// Cost of a release.
     Release,
-    /// How costs grow.
+    /// Growth of costs.
     Growth,
 }
 
@@ -121,23 +121,23 @@ impl BenchOptions {
         Ok(BenchOptions { folder, ..self.clone() })
     }
 
-    /// Where everything of the database is: processes and services in this process have the same keys.
+    /// The same in the folder of the database: processes and services in this process have the same keys.
     fn in_database(&self) -> Result<Option<Self>> {
         self.database.is_some().then(|| self.within("postgres")).transpose()
     }
 
-    /// Where the data of a process are.
+    /// Location of the data of a process.
     fn data(&self) -> Data {
         Data { folder: self.folder.join("data"), database: self.database.clone() }
     }
 }
 
-/// Where a service in this process is measured: on the embedded store, or in the database.
+/// A service in this process that is measured: on the embedded store, or in the database.
 struct Place {
-    /// What figures begin with.
+    /// Prefix of figure names.
     label: &'static str,
     options: BenchOptions,
-    /// One for all services of a database, which does not believe a clock that goes back.
+    /// One for all services of a database, which does not accept a clock that goes backwards.
     clock: Arc<ManualClock>,
     /// Events of a measurement, at most.
     most: u64,
@@ -153,7 +153,7 @@ impl Place {
     }
 }
 
-/// Measures everything; `progress` is told what comes next.
+/// Measures everything; calls `progress` before each part.
 pub async fn run(options: &BenchOptions, progress: impl Fn(&str)) -> Result<Vec<Figure>> {
     if options.parts.contains(&Part::Replicas) && options.database.is_none() {
         let remedy = "several processes need one database: give --database too";

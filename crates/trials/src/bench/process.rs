@@ -25,7 +25,7 @@ pub(super) struct Process {
     pub key: String,
     /// That of the loop of devices.
     pub device_key: String,
-    /// How long it took until it answered.
+    /// Seconds from its start to its first answer.
     pub seconds: f64,
 }
 
@@ -68,7 +68,7 @@ impl Process {
     async fn spawn(options: &BenchOptions, key: String, device_key: String) -> Result<Self> {
         let start = Instant::now();
         let mut command = Command::new(&options.program);
-        // Never the database of somebody's service.
+        // Never the database of a deployed service.
         command.env_remove("RETICENT_DATABASE");
         let database = options.database.as_ref().map(DatabaseUrl::as_str);
         command.envs(database.map(|url| ("RETICENT_DATABASE", url)));
@@ -83,7 +83,7 @@ impl Process {
             .stderr(Stdio::piped())
             .spawn()
             .map_err(Error::store)?;
-        let (tell, told) = tokio::sync::oneshot::channel();
+        let (tell, address) = tokio::sync::oneshot::channel();
         if let Some(stderr) = child.stderr.take() {
             std::thread::spawn(move || {
                 let mut tell = Some(tell);
@@ -97,8 +97,8 @@ impl Process {
                 }
             });
         }
-        let told = tokio::time::timeout(PATIENCE, told).await;
-        let Ok(Ok(address)) = told else {
+        let address = tokio::time::timeout(PATIENCE, address).await;
+        let Ok(Ok(address)) = address else {
             let _ = child.kill().and_then(|()| child.wait());
             return Err(Error::Unavailable("the service that is measured did not start".into()));
         };
@@ -120,8 +120,8 @@ impl Drop for Process {
     }
 }
 
-/// Seconds of processor that the host of a virtual machine gave to others since it started, where the system tells: whoever waits then waits for nothing that
-/// runs here.
+/// Seconds of processor that the host of a virtual machine gave to others since it started, where the system reports it: waiting during that time is not
+/// caused by anything that runs here.
 pub(super) fn stolen() -> Option<f64> {
     let statistics = std::fs::read_to_string("/proc/stat").ok()?;
     let ticks: f64 = statistics.lines().next()?.split_whitespace().nth(8)?.parse().ok()?;

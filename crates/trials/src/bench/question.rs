@@ -33,7 +33,7 @@ pub(super) fn plan() -> Result<LoopPlan> {
     }
 }
 
-/// The actions of every question, as JSON.
+/// The actions of every rank request, as JSON.
 static ACTIONS: LazyLock<String> = LazyLock::new(|| {
     let topics = ["news", "sport", "music", "science"];
     let action = |i: usize| {
@@ -42,7 +42,7 @@ static ACTIONS: LazyLock<String> = LazyLock::new(|| {
     (0..20).map(action).collect::<Vec<_>>().join(",")
 });
 
-/// The question of this number, by one of a million people, as JSON. It is cheap to make: the load comes from the same machine.
+/// The rank request of this number, by one of a million people, as JSON. It is cheap to make: the load comes from the same machine.
 pub(super) fn question(number: u64) -> String {
     let person = reticent::hash::mix(number, 1) % 1_000_000;
     format!(

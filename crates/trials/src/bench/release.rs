@@ -1,6 +1,6 @@
-//! What a release costs: a tick of the clock, from closing the slot to serving the release and removing the rows that are in it.
+//! Cost of a release: a tick of the clock, from closing the slot to serving the release and removing the rows that are in it.
 //!
-//! Windows are one tick long: what is asked in a tick is released two ticks later.
+//! Windows are one tick long: events of a tick are released two ticks later.
 
 use super::{
     Place, REPEATS,
@@ -48,7 +48,7 @@ pub(super) async fn measure(place: &Place, progress: &dyn Fn(&str)) -> Result<Ve
     Ok(figures)
 }
 
-/// The median time of a release of so many events.
+/// The median time of a release of `events` events.
 async fn milliseconds(inside: &mut Inside, events: u64) -> Result<f64> {
     let mut times = Vec::new();
     for _ in 0..REPEATS {
@@ -85,6 +85,6 @@ async fn open(place: &Place, dimension: usize, purpose: &str) -> Result<Inside> 
         let features = numbers().map(|number| format!(r#""x{number}":0.{}"#, (number * id) % 10));
         format!(r#"{{"id":"a{id}","features":{{{}}}}}"#, features.collect::<Vec<_>>().join(","))
     };
-    let question = format!(r#"{{"actions":[{},{}]}}"#, action(1), action(3));
-    Inside::open(&place.data(&name)?, &place.clock, &text, &question).await
+    let request = format!(r#"{{"actions":[{},{}]}}"#, action(1), action(3));
+    Inside::open(&place.data(&name)?, &place.clock, &text, &request).await
 }

@@ -10,12 +10,12 @@ use super::{
 };
 use reticent_server::Result;
 
-/// How many processes the load is spread over.
+/// Numbers of processes that share the load.
 const COUNTS: [usize; 3] = [1, 2, 4];
-/// How often each of them is measured; the figure is the median.
+/// Measurements of each; the figure is the median.
 const ROUNDS: u64 = 3;
 
-/// Measures it beside a bare handler, which answers so many questions a second.
+/// Measures it beside a bare handler, which answers `bare` rank requests a second.
 pub(super) async fn measure(
     options: &BenchOptions,
     bare: f64,

@@ -70,7 +70,7 @@ impl Reports {
         format!("{before}{:016x}{number:016x}{after}", reticent::hash::mix(number, 7))
     }
 
-    /// So many reports from this number on, in one request.
+    /// `count` reports from this number on, in one request.
     pub(super) fn batch(self, first: u64, count: u64) -> String {
         let reports: Vec<String> = (first..first + count).map(|number| self.text(number)).collect();
         format!("{{\"reports\":[{}]}}", reports.join(","))

@@ -11,7 +11,7 @@ use reticent_server::{
     store::{Digest, EventHash, StoredEvent},
 };
 
-/// Everything in which the store of a loop differs from what its clients were told; empty if nothing does.
+/// Everything in which the store of a loop differs from the answers that its clients got; empty if nothing does.
 pub fn check(
     plan: &LoopPlan,
     keys: &Keys,
@@ -36,7 +36,7 @@ pub fn check(
         );
     }
     if !rows.is_empty() {
-        let found = format!("{} rows are of events that nobody asked for", rows.len());
+        let found = format!("{} rows are of events that no client sent", rows.len());
         violations.push(Violation::new(Promise::EventOnce, found));
     }
     totals::ledger(plan, contents, &mut violations);
@@ -109,12 +109,12 @@ impl Checks<'_> {
             let own = self.keys.events.request(caller, &request_digest(&attempt.request));
             let same = own == *digest;
             match &attempt.reply {
-                Reply::Taken(told) => {
-                    let stored = answer.answer(&attempt.request, told.event_id.clone());
+                Reply::Taken(answered) => {
+                    let stored = answer.answer(&attempt.request, answered.event_id.clone());
                     if !same {
                         let what = "one body was acknowledged, and another one is stored";
                         found.push((Promise::EventOnce, what.into()));
-                    } else if !stored.is_ok_and(|stored| stored == *told) {
+                    } else if !stored.is_ok_and(|stored| stored == *answered) {
                         let what = "another answer was given than the one that is stored";
                         found.push((Promise::EventOnce, what.into()));
                     }
@@ -130,7 +130,7 @@ impl Checks<'_> {
             }
         }
         if request.is_none() {
-            found.push((Promise::EventOnce, "nobody sent what is stored".into()));
+            found.push((Promise::EventOnce, "no client sent the stored body".into()));
         }
         request
     }
@@ -161,14 +161,14 @@ impl Checks<'_> {
         let taken = self.event.activations.iter().any(|attempt| attempt.taken().is_some());
         let possible = self.event.activations.iter().any(Attempt::may_count);
         if row.active && request.defer && !possible {
-            found.push((Promise::RewardOnce, "it is active and nobody activated it".into()));
+            found.push((Promise::RewardOnce, "it is active and no client activated it".into()));
         }
         if !row.active && (taken || !request.defer) {
             found.push((Promise::RewardOnce, "it was activated and is not active".into()));
         }
     }
 
-    /// What is wrong with the reward of this row.
+    /// The error in the reward of this row, if there is one.
     fn reward(&self, row: &StoredEvent) -> Option<String> {
         match self.plan.params.reward.combine {
             Combine::First => self.first_reward(row),
@@ -226,7 +226,7 @@ impl Checks<'_> {
             }
         }
         if row.reward_keys.iter().any(|key| !keyed.contains_key(key)) {
-            return Some("there is a reward that nobody sent".into());
+            return Some("there is a reward that no client sent".into());
         }
         let sound = match row.reward {
             None => !counted,
@@ -234,7 +234,7 @@ impl Checks<'_> {
                 is_subset_sum(reward - total, &unsure) && (counted || !unsure.is_empty())
             }
         };
-        (!sound).then(|| format!("{:?} units in all, where {total} were told", row.reward))
+        (!sound).then(|| format!("{:?} units in all, where {total} were acknowledged", row.reward))
     }
 }
 
@@ -247,7 +247,7 @@ fn groups(plan: &LoopPlan, vector: Vec<f64>) -> Vec<Vec<f64>> {
     [[constant, 0.0], [0.0, constant]].map(|end| [rest, &end].concat()).to_vec()
 }
 
-/// Whether some of these numbers add up to this one.
+/// True if a subset of these numbers adds up to this one.
 fn is_subset_sum(sum: i64, numbers: &[i64]) -> bool {
     match numbers.split_first() {
         None => sum == 0,

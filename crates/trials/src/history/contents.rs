@@ -16,12 +16,12 @@ use reticent_server::{
 /// Rows that are read at once.
 pub(super) const ROWS: usize = 1000;
 
-/// What a store holds of one loop.
+/// Contents of a store for one loop.
 #[derive(Clone)]
 pub struct Contents {
     /// The identity of the store.
     pub store: StoreId,
-    /// The loop's life.
+    /// The loop's generation in the store.
     pub life: Life,
     /// Its head, with the learner's state.
     pub head: Head,
@@ -29,11 +29,11 @@ pub struct Contents {
     pub releases: Vec<ReleaseRecord>,
     /// All events with their places.
     pub rows: Vec<(Place, StoredEvent)>,
-    /// What is remembered under each event id: the hash of the request, and the answer.
+    /// The record under each event id: the hash of the request, and the answer.
     pub remembered: BTreeMap<EventHash, (Digest, StoredAnswer)>,
     /// By period: how many people have 1, 2, ..., k visits or more.
     pub visits: BTreeMap<u64, Vec<u64>>,
-    /// Whether several processes may have added the events: see `totals`.
+    /// True if several processes may have added the events: see `totals`.
     pub is_shared: bool,
 }
 
@@ -71,17 +71,17 @@ impl Contents {
     }
 }
 
-/// The one life of a loop.
+/// The one generation of a loop.
 pub(super) async fn life_of(store: &dyn Store, name: &str) -> Result<Life> {
     let mut lives = store.lives().await?.into_iter().filter(|life| life.name == name);
     let (Some(life), None) = (lives.next(), lives.next()) else {
-        let remedy = "the history of a loop is that of one life";
+        let remedy = "the history of a loop is that of one generation";
         return Err(Error::invalid("loop", name, remedy));
     };
     Ok(life)
 }
 
-/// All rows of a life, in their order.
+/// All rows of a generation, in their order.
 pub(super) async fn all_rows(store: &dyn Store, life: LifeId) -> Result<Vec<(Place, StoredEvent)>> {
     let mut rows: Vec<(Place, StoredEvent)> = Vec::new();
     loop {
@@ -94,7 +94,7 @@ pub(super) async fn all_rows(store: &dyn Store, life: LifeId) -> Result<Vec<(Pla
     }
 }
 
-/// All releases of a life, in their order.
+/// All releases of a generation, in their order.
 pub(super) async fn all_releases(store: &dyn Store, life: LifeId) -> Result<Vec<ReleaseRecord>> {
     let mut releases: Vec<ReleaseRecord> = Vec::new();
     loop {
@@ -107,7 +107,7 @@ pub(super) async fn all_releases(store: &dyn Store, life: LifeId) -> Result<Vec<
     }
 }
 
-/// Asks again for every event that has a row: a store answers with what it remembers, and adds nothing.
+/// Inserts every event that has a row again: the store returns its record, and adds nothing.
 async fn remembered(
     store: &dyn Store,
     life: LifeId,
@@ -129,7 +129,7 @@ async fn remembered(
     Ok(remembered)
 }
 
-/// An event that is only asked for: a store that remembers its id answers with what it has, and adds nothing.
+/// An event that is only looked up: a store that remembers its id returns its record, and adds nothing.
 pub(super) fn question(life: LifeId, event: EventHash, slot: u64, time: Time) -> NewEvent {
     NewEvent {
         life,

@@ -25,7 +25,7 @@ use reticent_server::{
     },
 };
 
-/// What a device did with one report, which is always the same bytes.
+/// Attempts of a device to send one report, which is always the same bytes.
 #[derive(Clone)]
 pub struct ReportHistory {
     /// The report.
@@ -34,7 +34,7 @@ pub struct ReportHistory {
     pub attempts: Vec<Attempt<(), Taken>>,
 }
 
-/// What the devices of one loop did and saw.
+/// Reports and models of the devices of one loop.
 #[derive(Clone, Default)]
 pub struct DeviceHistory {
     /// Reports by their names.
@@ -59,7 +59,7 @@ impl DeviceHistory {
         Ok(())
     }
 
-    /// How many models were fetched, each number once.
+    /// Number of models that were fetched, each number once.
     pub fn models(&self) -> usize {
         self.models.len()
     }
@@ -78,12 +78,12 @@ impl DeviceHistory {
     }
 }
 
-/// What a store holds of a loop of devices.
+/// Contents of a store for a loop of devices.
 #[derive(Clone)]
 pub struct DeviceContents {
     /// The identity of the store.
     pub store: StoreId,
-    /// The loop's life.
+    /// The loop's generation in the store.
     pub life: Life,
     /// Its head, with the sums.
     pub head: Head,
@@ -96,7 +96,7 @@ pub struct DeviceContents {
 }
 
 impl DeviceContents {
-    /// Reads what belongs to this loop. A report of the history that the store does not know is asked for like the others and is in it afterwards: it is to be read once.
+    /// Reads what belongs to this loop. A report of the history that the store does not know is inserted by the lookup: read once.
     pub async fn read(
         store: &dyn Store,
         plan: &DevicePlan,
@@ -121,7 +121,7 @@ impl DeviceContents {
     }
 }
 
-/// Everything in which the store of a loop of devices differs from what its devices were told; empty if nothing does.
+/// Everything in which the store of a loop of devices differs from the answers that its devices got; empty if nothing does.
 pub fn check_devices(
     plan: &DevicePlan,
     history: &DeviceHistory,
@@ -148,10 +148,10 @@ pub fn check_devices(
     violations
 }
 
-/// What is wrong with the answers to one report.
+/// The error in the answers to one report, if there is one.
 fn answers(report: &ReportHistory, is_known: bool) -> Option<String> {
     let attempts = &report.attempts;
-    // Too many at once may be told to anybody.
+    // Any device may be refused for too many requests at once.
     let refused = attempts.iter().find_map(|attempt| match attempt.reply {
         Reply::Refused(status) if status != 429 => Some(status),
         _ => None,
@@ -190,7 +190,7 @@ fn sums(
         let sent = history.reports.get(&row.event).map(|sent| &sent.report);
         match Row::decode(&row.raw)? {
             Row::Report(report) if Some(&report) == sent => {}
-            _ => found.push("there is a report that nobody sent".into()),
+            _ => found.push("there is a report that no device sent".into()),
         }
         if place.slot > contents.head.folded && !waiting.insert(row.event) {
             found.push("a report waits twice".into());

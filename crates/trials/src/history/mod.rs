@@ -1,4 +1,4 @@
-//! Whether a store holds what its clients were told, after accidents.
+//! Comparison of a store with the answers that its clients got, after accidents.
 //!
 //! | file | what it is |
 //! | --- | --- |
@@ -23,11 +23,11 @@
 //! models   ->  chain      every model that a device fetched is the one of its number on the one chain, byte for byte
 //! ```
 //!
-//! What was never answered is resolved by the store: an event by its row, a reward by its idempotency key, a body by its hash.
+//! A request that was never answered is resolved by the store: an event by its row, a reward by its idempotency key, a body by its hash.
 //!
 //! After an accepted rollback the history is that of the copy, with what came after it.
 //!
-//! **What it needs.** The loop retains its rows for longer than the history lasts and has had one life; nobody was erased. One
+//! **Requirements.** The loop retains its rows for longer than the history lasts and has had one generation; no person was erased. One
 //! idempotency key always comes with one value, and an event has fewer than [`MOST_REWARD_KEYS`](reticent_server::store::MOST_REWARD_KEYS) of them.
 
 mod check;
@@ -49,20 +49,20 @@ use reticent_server::{
     secret::Secret,
 };
 
-/// What a client knows of one request.
+/// Record that a client has of one request.
 #[derive(Clone)]
 pub struct Attempt<Q, A> {
-    /// What was sent.
+    /// The request.
     pub request: Q,
     /// A moment before it was sent, by a clock that all clients share and that counts up.
     pub sent: u64,
     /// A moment after the answer came, or was given up.
     pub answered: u64,
-    /// What came.
+    /// The reply.
     pub reply: Reply<A>,
 }
 
-/// What became of a request, as far as its client knows.
+/// Outcome of a request, as far as its client knows.
 #[derive(Clone, PartialEq)]
 pub enum Reply<A> {
     /// It was acknowledged.
@@ -82,7 +82,7 @@ impl<Q, A> Attempt<Q, A> {
         }
     }
 
-    /// Whether it may have changed something.
+    /// True if it may have changed something.
     pub fn may_count(&self) -> bool {
         !matches!(self.reply, Reply::Refused(_))
     }
@@ -91,7 +91,7 @@ impl<Q, A> Attempt<Q, A> {
 /// Everything that clients did under one event id.
 #[derive(Clone, Default)]
 pub struct EventHistory {
-    /// Questions, repetitions and other bodies included.
+    /// Rank requests, repetitions and other bodies included.
     pub ranks: Vec<Attempt<RankRequest, RankAnswer>>,
     /// Rewards, repetitions included.
     pub rewards: Vec<Attempt<RewardRequest, ()>>,
@@ -99,7 +99,7 @@ pub struct EventHistory {
     pub activations: Vec<Attempt<(), ()>>,
 }
 
-/// What the clients of one loop did, by event id.
+/// Requests of the clients of one loop, by event id.
 #[derive(Clone, Default)]
 pub struct History {
     /// Events by their id.
@@ -133,7 +133,7 @@ pub struct Keys {
     pub callers: BTreeMap<String, String>,
 }
 
-/// What must hold after every accident.
+/// A condition that must hold after every accident.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Promise {
     /// An acknowledged event is there once, as it was asked for and answered; nothing else is there.
@@ -150,16 +150,16 @@ pub enum Promise {
     ReportOnce,
     /// Every number has one model, which stays as it was seen.
     OneModel,
-    /// What people were promised has not changed, but for rollbacks that were accepted and charged.
+    /// The promise to people has not changed, except for rollbacks that were accepted and charged.
     Certificate,
 }
 
 /// A promise that was broken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
-    /// Which one.
+    /// The broken promise.
     pub promise: Promise,
-    /// What was found.
+    /// Description of the violation.
     pub found: String,
 }
 

@@ -96,7 +96,7 @@ impl World {
         Attempt { request, sent: self.moment - 1, answered: self.moment, reply }
     }
 
-    /// What the checker finds in this store, and what it looked at.
+    /// Violations in this store, and the contents that were checked.
     async fn check(&self, store: &dyn Store) -> (Vec<Violation>, Contents) {
         let contents = Contents::read(store, &plan()).await.unwrap();
         (check(&plan(), &keys(), &self.history, &contents), contents)
@@ -141,7 +141,7 @@ async fn story(store: Arc<dyn Store>) -> World {
     for (value, key) in [(0.25, Some("k")), (0.25, Some("k")), (0.5, Some("l")), (0.125, None)] {
         world.reward("a0", value, key).await;
     }
-    world.reward("nobody", 1.0, None).await;
+    world.reward("unknown", 1.0, None).await;
     world.tick().await;
     world.restart(store).await;
     world.reward("a1", 1.0, Some("k")).await;
@@ -212,7 +212,7 @@ async fn an_acknowledgement_before_the_commit_is_found() {
             "rank" => world.rank(vec![request("h0", "hans", "news")]).await,
             "reward" => world.reward("g0", 0.5, Some("k")).await,
             "activate" => world.activate("g0").await,
-            // Somebody sees the release before it is committed, and another one gets its number.
+            // A client sees the release before it is committed, and another one gets its number.
             _ => {
                 world.tick().await;
                 world.rank(vec![request("h0", "hans", "news")]).await;
@@ -245,10 +245,10 @@ async fn contents_that_were_changed_are_found() {
             let row = contents.rows[0].clone();
             contents.rows.insert(1, row);
         }),
-        ("an event that nobody sent", &[Promise::EventOnce], |_, history| {
+        ("an event that no client sent", &[Promise::EventOnce], |_, history| {
             history.events.remove("a0");
         }),
-        ("a body that nobody sent", &[Promise::EventOnce], |_, history| {
+        ("a body that no client sent", &[Promise::EventOnce], |_, history| {
             let ranks = &mut history.event("d0").ranks;
             ranks[0].request = request("d0", "dora", "weather");
         }),
@@ -350,7 +350,7 @@ async fn several_processes_may_learn_from_any_k_of_a_persons_events() {
     assert!(has(&ledger(&contents), Promise::Ledger));
 }
 
-/// An older copy is put back, a client shows that it is one, and an operator accepts it: its history is that of the copy, and it is charged.
+/// A store is rolled back, a client shows it, and an operator accepts it: the history is that of the copy, and the rollback is charged.
 #[tokio::test]
 async fn an_accepted_rollback_is_charged_and_the_rest_holds() {
     let store = Arc::new(MemoryStore::new([1; 16]));

@@ -53,7 +53,7 @@ pub(super) fn ledger(plan: &LoopPlan, contents: &Contents, violations: &mut Vec<
     for ((period, _), (all, learnt)) in &counts {
         if *learnt != (*all).min(most) {
             let what = if *learnt > most { "beyond what is allowed" } else { "before k visits" };
-            report(format!("period {period}: {learnt} of somebody's {all} events count, {what}"));
+            report(format!("period {period}: {learnt} of one person's {all} events count, {what}"));
         }
     }
     for (period, people) in &contents.visits {
@@ -99,7 +99,7 @@ pub(super) fn releases(
     }
 }
 
-/// What is wrong with the listing of all releases: it breaks, or leads to another head.
+/// The error in the list of all releases: the chain breaks, or leads to another head.
 pub(super) fn broken_chain(
     name: &str,
     store: StoreId,

@@ -58,12 +58,12 @@ fn folder() -> PathBuf {
     folder
 }
 
-/// A port that nobody listens on.
+/// A port without a listener.
 fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-/// Where both processes are, and with which keys devices call them.
+/// Addresses of both processes, and the keys with which devices call them.
 #[derive(Clone)]
 struct Place {
     server: u16,
@@ -123,7 +123,7 @@ async fn retried<T>(call: impl AsyncFn() -> reticent_server::Result<T>) -> T {
     }
 }
 
-/// New installations report one after the other until told to stop.
+/// New installations report one after the other until `stop` is set.
 async fn report_until(place: Place, mixed: bool, stop: &AtomicBool, acknowledged: &AtomicU64) {
     while !stop.load(Ordering::SeqCst) {
         place.report_once(mixed).await;

@@ -11,7 +11,7 @@ use std::{
 /// A time limit for slow machines.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What a command prints.
+/// The output of a command.
 pub fn run(arguments: &[&str]) -> String {
     let output =
         Command::new(env!("CARGO_BIN_EXE_reticent-trials")).args(arguments).output().unwrap();

@@ -1,4 +1,4 @@
-//! What happens to processes, database and clocks while clients ask.
+//! Accidents of processes, database and clocks while clients send requests.
 
 use std::{cell::RefCell, collections::BTreeMap, sync::Arc};
 
@@ -7,7 +7,7 @@ use super::{
     process::Setup,
 };
 
-/// How often each thing has happened.
+/// Number of times that each thing has happened.
 pub type Counts = BTreeMap<&'static str, u64>;
 
 /// Lets accidents happen until it is dropped.
@@ -39,7 +39,7 @@ pub async fn accidents(setup: &Arc<Setup>, counts: &RefCell<Counts>) {
                     after: timeline.one_in(2),
                     stops_for: timeline.one_in(2).then(|| 2_000_000 + timeline.below(4_000_000)),
                 };
-                // Whoever comes to it: only one of them releases.
+                // Any process may come to it: only one of them releases.
                 links().for_each(|link| link.await_fate(fate));
                 "kills and stops at a named transaction"
             }

@@ -18,14 +18,14 @@ use super::{
 /// Time for an answer, in microseconds; later it counts as lost.
 const PATIENCE: u64 = 5_000_000;
 
-/// What the clients of each loop know.
+/// Histories of the clients of each loop.
 pub type Histories = BTreeMap<&'static str, History>;
 
-/// What all clients share.
+/// State that all clients share.
 pub struct Shared {
     timeline: Timeline,
     setup: Arc<Setup>,
-    /// Questions that are still to be asked.
+    /// Rank requests that are still to be sent.
     left: Cell<u64>,
     moment: Cell<u64>,
     /// Counts events whose id several clients use.
@@ -59,9 +59,9 @@ impl Shared {
         })
     }
 
-    /// Lets so many clients ask so many questions, and returns what they know then.
-    pub async fn load(self: &Rc<Self>, clients: u64, questions: u64) -> Histories {
-        self.left.set(questions);
+    /// Lets `clients` clients send `requests` rank requests, and returns their histories.
+    pub async fn load(self: &Rc<Self>, clients: u64, requests: u64) -> Histories {
+        self.left.set(requests);
         let phase = next(&self.phase);
         let client = |number| Client::new(Rc::clone(self), format!("{phase}-{number}")).run();
         let clients: Vec<_> = (0..clients).map(client).collect();
@@ -129,8 +129,8 @@ impl Client {
         self.histories.entry(name).or_default()
     }
 
-    /// A question under a new id, or under one that other clients use at the same time.
-    fn question(&mut self) -> (String, RankRequest) {
+    /// A rank request under a new id, or under one that other clients use at the same time.
+    fn rank_request(&mut self) -> (String, RankRequest) {
         let left = &self.shared.left;
         left.set(left.get().saturating_sub(1));
         let (number, phase) = (self.made(), self.shared.phase.get());
@@ -140,7 +140,7 @@ impl Client {
         };
         let person = match self.below(6) {
             0 => None,
-            // Everybody knows these, so that their visits are used up.
+            // All clients use these, so that their visits are used up.
             1 | 2 => Some(format!("common-{}", self.below(40))),
             _ => Some(format!("{}-{number}", self.name)),
         };
@@ -160,7 +160,7 @@ impl Client {
 
     async fn rank(&mut self) {
         let name = if self.below(3) == 0 { "other" } else { "home" };
-        let (id, request) = self.question();
+        let (id, request) = self.rank_request();
         self.rank_once(name, &id, request.clone()).await;
         while self.below(4) == 0 {
             // Again, and sometimes with another body.
@@ -183,8 +183,8 @@ impl Client {
 
     async fn rank_many(&mut self) {
         let name = if self.below(3) == 0 { "other" } else { "home" };
-        let questions: Vec<_> = (0..1 + self.below(5)).map(|_| self.question()).collect();
-        let (ids, requests): (Vec<String>, Vec<RankRequest>) = questions.into_iter().unzip();
+        let drawn: Vec<_> = (0..1 + self.below(5)).map(|_| self.rank_request()).collect();
+        let (ids, requests): (Vec<String>, Vec<RankRequest>) = drawn.into_iter().unzip();
         let attempts = self.rank_all(name, requests).await;
         for (id, (request, sent, answered, reply)) in ids.into_iter().zip(attempts) {
             let attempt = Attempt { request, sent, answered, reply };

@@ -35,16 +35,16 @@ pub struct Database {
 
 struct State {
     store: Arc<MemoryStore>,
-    /// What a crash would leave, where that is not everything.
+    /// The store after a crash, where a crash would lose something.
     durable: Option<(Time, Arc<MemoryStore>)>,
-    /// Until when the right to release is leased, in milliseconds.
+    /// End of the lease of the right to release, in milliseconds.
     leased: BTreeMap<LifeId, u64>,
     down: bool,
-    /// How often it has crashed.
+    /// Number of crashes.
     crashes: u64,
-    /// Of so many transactions one fails before it happens, and of as many the answer is lost.
+    /// One transaction in this number fails before it happens, and the answer of one in this number is lost.
     faults: u64,
-    /// What a way takes at most, in microseconds.
+    /// Longest time of a way, in microseconds.
     slowness: u64,
     /// People with a visit under way.
     visiting: Vec<PersonHash>,
@@ -83,7 +83,7 @@ impl Database {
         self.state().store.copy()
     }
 
-    /// Puts an older copy in the place of the store. Leases are part of it.
+    /// Rolls the store back to an older copy. Leases are part of it.
     pub fn put_back(&self, copy: &MemoryStore) {
         let mut state = self.state();
         state.store = Arc::new(copy.copy());
@@ -91,7 +91,7 @@ impl Database {
         state.leased.clear();
     }
 
-    /// Answers nobody any more. What was answered stays.
+    /// Stops answering. Transactions that were answered stay.
     pub fn crash(&self) {
         let mut state = self.state();
         state.down = true;
@@ -106,12 +106,12 @@ impl Database {
         self.state().down = false;
     }
 
-    /// One in so many transactions fails, and as many answers are lost.
+    /// Makes one transaction in `many` fail, and loses as many answers.
     pub fn lose_one_in(&self, many: u64) {
         self.state().faults = many;
     }
 
-    /// A way takes so many microseconds at most.
+    /// Sets the longest time of a way.
     pub fn slow_down(&self, microseconds: u64) {
         self.state().slowness = microseconds;
     }
@@ -177,17 +177,17 @@ struct Ends {
     number: u64,
     database: Arc<Database>,
     life: Mutex<ProcessLife>,
-    /// What is to happen to the process at which transaction.
+    /// The accident that is planned for the process, with its transaction.
     fate: Mutex<Option<Fate>>,
 }
 
-/// What happens to a process at a transaction of this name.
+/// An accident of a process at a transaction of this name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Fate {
     pub at: &'static str,
-    /// When it has been made, and its answer is on its way; otherwise before it is sent.
+    /// True for after its commit, with its answer on its way; false for before it is sent.
     pub after: bool,
-    /// For how many microseconds it is stopped; without it, it is killed.
+    /// Microseconds of the stop; without them the process is killed.
     pub stops_for: Option<u64>,
 }
 
@@ -244,7 +244,7 @@ impl Link {
         }
     }
 
-    /// SIGSTOP, and SIGCONT after so many microseconds.
+    /// SIGSTOP, and SIGCONT after this number of microseconds.
     pub fn stop_for(&self, microseconds: u64) {
         *self.life() = ProcessLife::Stopped;
         let (link, timeline) = (self.clone(), self.0.database.timeline.clone());
@@ -431,7 +431,7 @@ impl Store for Link {
                 Box::pin(async move {
                     match (database.is_shared, mine) {
                         (true, _) => database.lease(life, mine, milliseconds).await,
-                        // In a store of one process nobody else keeps it.
+                        // In a store of one process no other process keeps it.
                         (false, Some(_)) => Ok(mine),
                         (false, None) => store.take_epoch(life).await.map(Some),
                     }

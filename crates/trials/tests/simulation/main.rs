@@ -37,7 +37,7 @@ fn setting(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().expect(name))
 }
 
-/// Runs seeds, some at the same time, until so many events were asked for, and prints what happened.
+/// Runs seeds, some at the same time, until `events` events were sent, and prints the counts.
 fn seeds(first: u64, events_of_each: u64, events: u64) {
     let (all, next) = (Mutex::new(Outcome::default()), AtomicU64::new(first));
     let begun = Instant::now();

@@ -24,16 +24,16 @@ use super::{
 /// Looks of a ticker are so far apart at most, in microseconds.
 const LOOK: u64 = 400_000;
 
-/// What all processes are made of.
+/// Parts that all processes share.
 pub struct Setup {
     pub timeline: Timeline,
     pub database: Arc<Database>,
     pub plans: Vec<LoopPlan>,
-    /// Where each process keeps its witness, if they have some.
+    /// Folder of the witnesses of the processes, if they have some.
     pub witnesses: Option<PathBuf>,
     /// The processes by their numbers.
     pub slots: Vec<Mutex<Slot>>,
-    /// Nobody is started while this is set.
+    /// No process is started while this is set.
     pub held: AtomicBool,
 }
 

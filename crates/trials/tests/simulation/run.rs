@@ -52,25 +52,25 @@ const CLIENTS: u64 = 8;
 /// Time after which nothing is under way any more, in microseconds.
 const SETTLED: u64 = 30_000_000;
 
-/// What one simulation is made of.
+/// Parameters of one simulation.
 pub struct Plan {
     pub seed: u64,
     pub events: u64,
     pub processes: usize,
-    /// Whether older copies are put back at the end, under witnesses.
+    /// True if the stores are rolled back at the end, under witnesses.
     pub goes_back: bool,
     pub mistake: Option<Mistake>,
 }
 
 impl Plan {
-    /// One to three processes; with each fourth seed older copies are put back.
+    /// One to three processes; with each fourth seed the stores are rolled back.
     pub fn of_seed(seed: u64, events: u64) -> Self {
         let (processes, goes_back) = (1 + (seed % 3) as usize, seed.is_multiple_of(4));
         Plan { seed, events, processes, goes_back, mistake: None }
     }
 }
 
-/// What was found.
+/// Results of simulations.
 #[derive(Default)]
 pub struct Outcome {
     pub violations: Vec<Violation>,
@@ -99,7 +99,7 @@ impl Outcome {
         if self.simulations < 4 {
             return;
         }
-        for what in [LOST, REFUSED, RELEASES, FOLDED, PUT_BACK] {
+        for what in [LOST, REFUSED, RELEASES, FOLDED, ROLLBACKS] {
             assert!(self.counts.get(what).is_some_and(|count| *count > 0), "{what}: none");
         }
     }
@@ -110,7 +110,7 @@ const LOST: &str = "requests without an answer";
 const REFUSED: &str = "requests refused";
 const RELEASES: &str = "releases";
 const FOLDED: &str = "events folded";
-const PUT_BACK: &str = "older copies put back";
+const ROLLBACKS: &str = "rollbacks to older copies";
 
 impl fmt::Display for Outcome {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -226,7 +226,7 @@ impl Simulation {
         setup.database.put_back(copy);
         setup.held.store(false, Ordering::SeqCst);
         timeline.sleep(SETTLED).await;
-        self.count(PUT_BACK, 1);
+        self.count(ROLLBACKS, 1);
         let Some(process) = setup.process(0) else {
             return self.found(Promise::Certificate, "no process starts on an older copy".into());
         };
@@ -286,7 +286,7 @@ impl Simulation {
     }
 }
 
-/// What became of a request.
+/// Kind of the outcome of a request.
 fn kind<Q, A>(attempt: &Attempt<Q, A>) -> &'static str {
     match (attempt.taken(), attempt.may_count()) {
         (Some(_), _) => ACKNOWLEDGED,

@@ -14,7 +14,7 @@ use std::{
 use reticent::hash::mix;
 use reticent_server::clock::{Clock, Time};
 
-/// When it begins, in milliseconds since 1970.
+/// Beginning of a simulation, in milliseconds since 1970.
 const START: Time = 1_700_000_000_000;
 
 /// The time and the chance of one simulation.
@@ -24,12 +24,12 @@ pub struct Timeline(Arc<Mutex<State>>);
 struct State {
     /// Microseconds since the beginning.
     now: u64,
-    /// Who waits, by time and by the order in which they came.
+    /// Tasks that wait, by time and by the order in which they came.
     timers: BTreeMap<(u64, u64), Waker>,
     timers_made: u64,
     seed: u64,
     drawn: u64,
-    /// What the clock of everybody is moved by, in milliseconds.
+    /// Offset of all clocks, in milliseconds.
     offset: i64,
     /// The hash of everything that was noted.
     trace: u64,
@@ -66,7 +66,7 @@ impl Timeline {
     fn advance(&self) {
         let mut state = self.state();
         let Some(((at, _), waker)) = state.timers.pop_first() else {
-            panic!("everybody waits, and for nothing that will come");
+            panic!("every task waits, and no timer is set");
         };
         state.now = state.now.max(at);
         drop(state);
@@ -78,7 +78,7 @@ impl Timeline {
         self.state().now / 1000
     }
 
-    /// Waits for so many microseconds.
+    /// Waits for this number of microseconds.
     pub fn sleep(&self, microseconds: u64) -> Sleep {
         let until = self.state().now + microseconds;
         Sleep { timeline: self.clone(), until, waits: false }
@@ -91,12 +91,12 @@ impl Timeline {
         mix(state.seed, state.drawn) % bound
     }
 
-    /// Whether something happens that has one chance in so many.
+    /// True with one chance in `many`.
     pub fn one_in(&self, many: u64) -> bool {
         self.below(many) == 0
     }
 
-    /// Moves everybody's clock to so many milliseconds beside the time.
+    /// Moves all clocks to this number of milliseconds beside the time.
     pub fn set_clocks(&self, offset: i64) {
         self.state().offset = offset;
     }

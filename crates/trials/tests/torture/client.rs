@@ -35,7 +35,7 @@ impl Random {
     }
 }
 
-/// What all clients share.
+/// State that all clients share.
 pub struct Shared {
     pub keys: BTreeMap<&'static str, String>,
     addresses: RwLock<Vec<SocketAddr>>,
@@ -59,18 +59,18 @@ impl Shared {
         *self.addresses.write().unwrap() = addresses.to_vec();
     }
 
-    /// How many requests were acknowledged so far.
+    /// Number of requests that were acknowledged so far.
     pub fn acknowledged(&self) -> u64 {
         self.acknowledged.load(Ordering::SeqCst)
     }
 
-    /// Where this one of them is, as far as anybody knows.
+    /// Last known address of this process.
     pub fn address(&self, which: usize) -> SocketAddr {
         let addresses = self.addresses.read().unwrap();
         addresses[which % addresses.len()]
     }
 
-    /// Where one of them is.
+    /// Address of a random process, if one is known.
     pub fn any_address(&self, random: &mut Random) -> Option<SocketAddr> {
         let addresses = self.addresses.read().unwrap();
         let any = random.below(addresses.len().max(1) as u64) as usize;
@@ -131,7 +131,7 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// Does what clients do, until it is told to stop; returns what it knows.
+    /// Sends requests until `stop` is set; returns its histories.
     pub fn run(mut self, stop: &'a AtomicBool) -> BTreeMap<&'static str, History> {
         self.stop = Some(stop);
         while !stop.load(Ordering::SeqCst) {
@@ -146,8 +146,8 @@ impl<'a> Client<'a> {
         self.histories
     }
 
-    /// A question under a new id, or under one that other clients use at the same time.
-    fn question(&mut self) -> (&'static str, String, Value) {
+    /// A rank request under a new id, or under one that other clients use at the same time.
+    fn rank_request(&mut self) -> (&'static str, String, Value) {
         let name = if self.random.below(3) == 0 { "other" } else { "home" };
         let id = match self.random.below(8) {
             0 => format!("common-{}", self.shared.common.fetch_add(1, Ordering::SeqCst) / 3),
@@ -161,7 +161,7 @@ impl<'a> Client<'a> {
         });
         match self.random.below(6) {
             0 => {}
-            // Everybody knows these, so that their visits are used up.
+            // All clients use these, so that their visits are used up.
             1 | 2 => body["person"] = format!("common-{}", self.random.below(40)).into(),
             _ => body["person"] = format!("{}-{}", self.number, self.events).into(),
         }
@@ -169,7 +169,7 @@ impl<'a> Client<'a> {
     }
 
     fn rank(&mut self) {
-        let (name, id, body) = self.question();
+        let (name, id, body) = self.rank_request();
         self.rank_once(name, &id, &body);
         while self.random.below(4) == 0 {
             // Again, and sometimes with another body.
@@ -200,10 +200,10 @@ impl<'a> Client<'a> {
     }
 
     fn rank_batch(&mut self) {
-        let (name, id, first) = self.question();
+        let (name, id, first) = self.rank_request();
         let mut bodies = vec![(id, first)];
         for _ in 0..self.random.below(5) {
-            let (_, id, body) = self.question();
+            let (_, id, body) = self.rank_request();
             bodies.push((id, body));
         }
         let requests: Vec<&Value> = bodies.iter().map(|(_, body)| body).collect();
@@ -362,7 +362,7 @@ pub fn exchange(stream: &mut TcpStream, text: &str) -> Option<(u16, String)> {
     }
 }
 
-/// What an answer says. One that does not come, or cannot be read, is lost.
+/// The reply in an answer. An answer that does not come, or cannot be read, is lost.
 pub fn reply<A>(answer: Option<(u16, String)>, read: impl Fn(&str) -> Option<A>) -> Reply<A> {
     match answer {
         Some((200..300, body)) => read(&body).map_or(Reply::Lost, Reply::Taken),
@@ -385,7 +385,7 @@ pub fn reward_json(request: &RewardRequest) -> Value {
     body
 }
 
-/// What became of one request of a batch.
+/// Outcome of one request of a batch.
 fn each<A>(reply: &Reply<Value>, index: usize, read: impl Fn(&Value) -> Option<A>) -> Reply<A> {
     match reply {
         Reply::Lost => Reply::Lost,

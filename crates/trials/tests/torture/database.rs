@@ -25,7 +25,7 @@ use super::{
 /// Longer than the right to release lasts.
 pub const PAST_THE_LEASE: Duration = Duration::from_millis(4500);
 
-/// What happens to the service.
+/// An accident of the service.
 #[derive(Debug, Clone, Copy)]
 enum Accident {
     Killed,
@@ -86,17 +86,17 @@ fn commands_take_a_database(data: &Path, url: &str, witness: &Path) {
     let (copy, model) = (data.join("copy"), data.join("model.json"));
     let (copy, model) = (copy.to_str().unwrap(), model.to_str().unwrap());
     assert!(run(&[&["key", "list"][..], &place].concat()).contains("decide"));
-    let told = refused(&[&["store", "backup"][..], &place, &["--to", copy]].concat());
-    assert!(told.contains("pg_dump"), "{told}");
+    let error = refused(&[&["store", "backup"][..], &place, &["--to", copy]].concat());
+    assert!(error.contains("pg_dump"), "{error}");
     let head = ["--loop", "home", "--head", "1.00112233445566778899aabbccddeeff"];
     for (name, more) in [
         (&["store", "accept-rollback"][..], &head[..]),
         (&["store", "accept-time"], &["--date", "2026-01-31"]),
     ] {
-        let told = refused(&[name, &place, more].concat());
+        let error = refused(&[name, &place, more].concat());
         assert!(
-            told.contains("no service runs on this folder") && told.contains("--database"),
-            "{told}"
+            error.contains("no service runs on this folder") && error.contains("--database"),
+            "{error}"
         );
     }
     let witness = ["--loop", "home", "--witness", witness.to_str().unwrap(), "--to", model];

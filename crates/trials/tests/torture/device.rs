@@ -47,7 +47,7 @@ impl Reporter {
         Reporter { random, shared, history: DeviceHistory::default() }
     }
 
-    /// Reports until it is told to stop and the last report is acknowledged; returns what it knows.
+    /// Reports until `stop` is set and the last report is acknowledged; returns its history.
     pub fn run(mut self, stop: &AtomicBool) -> DeviceHistory {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
@@ -83,7 +83,7 @@ impl Reporter {
     /// One of the processes.
     fn endpoint(&mut self) -> Result<Endpoint> {
         let address = self.shared.any_address(&mut self.random);
-        let address = address.ok_or_else(|| Error::Unavailable("nobody serves".into()))?;
+        let address = address.ok_or_else(|| Error::Unavailable("no process serves".into()))?;
         Endpoint::new(&format!("http://{address}"), Some(self.shared.keys[LOOP].clone()), None)
     }
 
@@ -126,12 +126,12 @@ async fn within<T>(call: impl Future<Output = Result<T>>) -> Result<T> {
     tokio::time::timeout(PATIENCE, call).await.map_err(late)?
 }
 
-/// What became of a report.
+/// Outcome of a report.
 fn reply(answer: Result<Vec<u8>>) -> Reply<Taken> {
     match answer {
         Ok(body) => match serde_json::from_slice::<serde_json::Value>(&body) {
-            Ok(told) if told["outcome"] == "taken" => Reply::Taken(Taken::Taken),
-            Ok(told) if told["outcome"] == "duplicate" => Reply::Taken(Taken::Duplicate),
+            Ok(answer) if answer["outcome"] == "taken" => Reply::Taken(Taken::Taken),
+            Ok(answer) if answer["outcome"] == "duplicate" => Reply::Taken(Taken::Duplicate),
             _ => Reply::Lost,
         },
         Err(Error::Unavailable(_)) => Reply::Lost,

@@ -16,13 +16,13 @@ use super::{
     examine, folder, keys, runtime, setting,
 };
 
-/// What PostgreSQL tells its administrator.
+/// Error that PostgreSQL logs.
 const NO_ROOM: &str = "No space left on device";
 
-/// How long it may take until a full disk is met, and until the service has gone on.
+/// Longest time until a full disk is met, and until the service has gone on.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Which disk.
+/// A disk of the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Disk {
     Tables,
@@ -39,14 +39,14 @@ impl Disk {
 
     /// Fills it until PostgreSQL has met that, and for a moment longer; then there is room again. Says whether it was met.
     pub fn full_for_a_while(self, cluster: &Cluster, moment: Duration) -> bool {
-        let told = || cluster.log().matches(NO_ROOM).count();
-        let (before, begun) = (told(), Instant::now());
+        let logged = || cluster.log().matches(NO_ROOM).count();
+        let (before, begun) = (logged(), Instant::now());
         let mut met = None;
         while begun.elapsed() < PATIENCE && met.is_none_or(|met: Instant| met.elapsed() < moment) {
             // What PostgreSQL has removed meanwhile is filled too.
             cluster.fill(self.name());
             std::thread::sleep(Duration::from_millis(50));
-            if told() > before {
+            if logged() > before {
                 met.get_or_insert_with(Instant::now);
             }
         }
@@ -73,7 +73,7 @@ fn the_disk_of_the_database_is_full_and_what_was_acknowledged_is_there() {
     for disk in [Disk::Tables, Disk::LogOfWrites] {
         std::thread::sleep(Duration::from_millis(800));
         assert!(disk.full_for_a_while(cluster, Duration::from_millis(400)), "{disk:?} not full");
-        // By itself: nobody has started it again.
+        // By itself: it was not started again.
         let (acknowledged, begun) = (shared.acknowledged(), Instant::now());
         while shared.acknowledged() < acknowledged + 50 {
             assert!(begun.elapsed() < PATIENCE, "the service does not go on");

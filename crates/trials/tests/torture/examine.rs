@@ -1,4 +1,4 @@
-//! What the checker found, and what a run was made of.
+//! Findings of the checker, and the counts of a run.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ use reticent_trials::history::{
 
 use super::Histories;
 
-/// What the checker found of one loop.
+/// Findings of the checker in one loop.
 pub struct Found {
     pub plan: LoopPlan,
     pub contents: Contents,
@@ -23,7 +23,7 @@ pub struct Found {
     pub violations: Vec<Violation>,
 }
 
-/// What the checker found of the loop of devices.
+/// Findings of the checker in the loop of devices.
 pub struct FoundDevices {
     pub reports: usize,
     pub lost: usize,
@@ -34,7 +34,7 @@ pub struct FoundDevices {
     pub violations: Vec<Violation>,
 }
 
-/// What the checker found.
+/// Findings of the checker.
 pub struct Examined {
     pub loops: Vec<Found>,
     pub devices: Option<FoundDevices>,
@@ -140,7 +140,7 @@ impl Found {
     }
 }
 
-/// What the run was made of.
+/// Counts of a run.
 #[derive(Debug)]
 #[allow(dead_code, reason = "printed")]
 pub struct Happened {

@@ -69,7 +69,7 @@ impl Caller {
         self
     }
 
-    /// A question and its reward.
+    /// A rank request and its reward.
     fn visit(&mut self, id: &str) {
         let body = json!({
             "event_id": id, "person": id,
@@ -138,7 +138,7 @@ fn one_process_is_killed_while_the_other_serves_and_a_client_that_retries_sees_n
     let Pair { keys, data, starts, mut replicas } =
         Pair::start(FILE, &folder, &[url.clone(), url.clone()]);
     let shared = Arc::new(Shared::new(keys));
-    // Both addresses, whether anybody is there or not.
+    // Both addresses, with or without a process.
     let serve =
         |replicas: &[Replica; 2]| shared.serve_at(&[0, 1].map(|which| replicas[which].address));
     serve(&replicas);

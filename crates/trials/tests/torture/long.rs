@@ -5,11 +5,11 @@
 //! | --- | --- |
 //! | `place` | a store with its processes, in a file or in PostgreSQL |
 //! | `accident` | what happens to them |
-//! | `copies` | older copies that are put back |
+//! | `copies` | rollbacks to older copies |
 //! | `kills` | processes that are killed again and again |
 //!
-//! A round has a new store. Accidents happen to its processes under load, or older copies of it are put back, or its processes are killed every few hundred milliseconds; then
-//! the checker compares the clients' history with it.
+//! A round has a new store. Accidents happen to its processes under load, or it is rolled back to older copies, or its processes are killed every
+//! few hundred milliseconds; then the checker compares the clients' history with it.
 
 mod accident;
 mod copies;
@@ -31,7 +31,7 @@ use copies::copies;
 use kills::kills;
 use place::Kind;
 
-/// What happened in all rounds.
+/// Counts of all rounds.
 #[derive(Default)]
 struct Table {
     /// By what it was: in how many cases, embedded and with PostgreSQL.
@@ -69,7 +69,7 @@ impl Table {
         }
     }
 
-    /// How often a process was killed with -9.
+    /// Number of processes that were killed with -9.
     fn kills(&self) -> [u64; 2] {
         let kills = self.rows.iter().filter(|(what, _)| what.starts_with(['b', 'c']));
         kills.fold([0, 0], |[a, b], (_, [embedded, database])| [a + embedded, b + database])
@@ -90,7 +90,7 @@ impl Table {
     }
 }
 
-/// What a round is about.
+/// Kind of a round.
 #[derive(Debug, Clone, Copy)]
 enum Round {
     Accidents,
@@ -98,7 +98,7 @@ enum Round {
     Kills,
 }
 
-/// In which order they come, each on both stores, until the time is over, or until enough were killed.
+/// Their order, each on both stores, until the time is over, or until enough were killed.
 const MINUTES: &[Round] = &[Round::Accidents, Round::Copies, Round::Kills];
 const KILLS: &[Round] =
     &[Round::Kills, Round::Kills, Round::Accidents, Round::Kills, Round::Kills, Round::Copies];

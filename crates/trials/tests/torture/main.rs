@@ -110,7 +110,7 @@ fn keys(place: &[&str]) -> BTreeMap<&'static str, String> {
     BTreeMap::from(loops.map(|(name, role)| (name, key(name, role))))
 }
 
-/// What the clients of each loop know, and the devices, if there are any.
+/// Histories of the clients of each loop, and of the devices, if there are any.
 #[derive(Clone, Default)]
 struct Histories {
     loops: BTreeMap<&'static str, History>,
@@ -188,7 +188,7 @@ fn killed_at_random_under_load_it_keeps_everything_it_acknowledged() {
             break;
         }
         let mut server = Server::start(&start);
-        // Some die before they answer anybody.
+        // Some die before their first answer.
         if random.below(8) == 0 {
             std::thread::sleep(Duration::from_millis(random.below(120)));
         } else {

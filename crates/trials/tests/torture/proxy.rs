@@ -11,7 +11,7 @@ use std::{
     },
 };
 
-/// How the driver ends a transaction.
+/// Bytes with which the driver ends a transaction.
 const COMMIT: &[u8] = b"COMMIT\0";
 /// The name of a socket in its folder.
 const SOCKET: &str = ".s.PGSQL.5432";
@@ -20,7 +20,7 @@ const SOCKET: &str = ".s.PGSQL.5432";
 pub struct Proxy {
     /// The folder, as an address has it in place of the database's.
     pub folder: PathBuf,
-    /// How many commits will lose their answers.
+    /// Number of commits that will lose their answers.
     left: Arc<AtomicU64>,
     lost: Arc<AtomicU64>,
 }
@@ -42,12 +42,12 @@ impl Proxy {
         Proxy { folder, left, lost }
     }
 
-    /// Lets so many commits lose their answers.
+    /// Lets this number of commits lose their answers.
     pub fn lose(&self, commits: u64) {
         self.left.store(commits, Ordering::SeqCst);
     }
 
-    /// How many have.
+    /// Number of commits that lost their answers.
     pub fn lost(&self) -> u64 {
         self.lost.load(Ordering::SeqCst)
     }

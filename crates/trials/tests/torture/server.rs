@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Runs a program for which a file that is too large is an error and not the end.
 const WITHOUT_LIMIT_SIGNAL: &str = r#"trap '' XFSZ; exec "$@""#;
 
-/// What a command prints.
+/// The output of a command.
 pub fn run(arguments: &[&str]) -> String {
     run_with(arguments, &[])
 }
@@ -29,7 +29,7 @@ pub fn run_with(arguments: &[&str], variables: &[(&str, &str)]) -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_string()
 }
 
-/// What a command says that is refused.
+/// The error of a command that is refused.
 pub fn refused(arguments: &[&str]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_reticent-trials"));
     let output = command.args(arguments).env_remove("RETICENT_DATABASE").output().unwrap();
@@ -37,7 +37,7 @@ pub fn refused(arguments: &[&str]) -> String {
     String::from_utf8(output.stderr).unwrap()
 }
 
-/// How a service is started.
+/// Options with which a service is started.
 #[derive(Clone, Default)]
 pub struct Start {
     pub config: PathBuf,
@@ -93,7 +93,7 @@ impl Server {
         Server { child, addresses }
     }
 
-    /// Where it answers, as soon as it does.
+    /// Its address, as soon as it answers.
     pub fn address(&self) -> SocketAddr {
         self.begun().expect("the service starts")
     }
@@ -103,12 +103,12 @@ impl Server {
         self.addresses.recv_timeout(PATIENCE).ok()
     }
 
-    /// Where it answers, if it does by now.
+    /// Its address, if it answers by now.
     pub fn begun_by_now(&self) -> Option<SocketAddr> {
         self.addresses.try_recv().ok()
     }
 
-    /// How it ended, if it has.
+    /// Exit status, if it has ended.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().unwrap()
     }
@@ -124,7 +124,7 @@ impl Server {
         self.child.wait().unwrap();
     }
 
-    /// Whether it ends of itself within this time.
+    /// True if it ends of itself within this time.
     pub fn ends_within(&mut self, time: Duration) -> bool {
         let end = Instant::now() + time;
         while Instant::now() < end {
@@ -156,7 +156,7 @@ impl Drop for Server {
     }
 }
 
-/// What a service says of itself.
+/// The answer of `/readyz`.
 pub fn readiness(address: SocketAddr) -> serde_json::Value {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();

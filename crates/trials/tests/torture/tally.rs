@@ -11,7 +11,7 @@ use reticent_trials::history::Reply;
 /// Time after which a run ends with what it has met.
 const AT_LAST: Duration = Duration::from_secs(180);
 
-/// What a client has met.
+/// An event that a client has met.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Met {
     Ranked,
@@ -74,7 +74,7 @@ impl Tally {
         self.count(loop_, met);
     }
 
-    /// Whether a run may end: everything was met often enough, or it is too late.
+    /// True if a run may end: everything was met often enough, or it is too late.
     pub fn is_rich(&self, begun: Instant) -> bool {
         let counts = self.0.lock().unwrap();
         let enough = |loop_: &'static str, needed: &[(Met, u64)]| {

@@ -104,7 +104,7 @@ impl World {
         self.history.sent(report.as_bytes(), attempt).unwrap();
     }
 
-    /// What the checker finds in a copy of this store, and what it looked at.
+    /// Violations in a copy of this store, and the contents that were checked.
     async fn check(&self, store: &MemoryStore) -> (Vec<Violation>, DeviceContents) {
         let contents = DeviceContents::read(&store.copy(), &plan(), &self.history).await.unwrap();
         (check_devices(&plan(), &self.history, &contents), contents)
@@ -162,7 +162,7 @@ async fn a_sound_store_has_no_violations_and_lost_reports_may_be_in_or_out() {
     assert_eq!((violations, contents.rows.len()), (vec![], 0));
 }
 
-/// What came since the last commit is lost with the process.
+/// Reports since the last commit are lost with the process.
 #[tokio::test]
 async fn an_acknowledgement_before_the_commit_is_found() {
     for (lost, promise) in [("report", Promise::ReportOnce), ("model", Promise::OneModel)] {
@@ -231,7 +231,7 @@ async fn contents_that_were_changed_are_found() {
             row.event = *name;
             contents.rows.push((place, row));
         }),
-        ("a report that nobody sent", Promise::ReportOnce, |contents, history| {
+        ("a report that no device sent", Promise::ReportOnce, |contents, history| {
             history.reports.remove(&contents.rows[0].1.event);
         }),
         ("a name is forgotten", Promise::ReportOnce, |contents, _| {

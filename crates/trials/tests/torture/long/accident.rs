@@ -1,4 +1,4 @@
-//! What happens to the processes of a service under load.
+//! Accidents of the processes of a service under load.
 
 use std::{process::Command, time::Duration};
 
@@ -13,13 +13,13 @@ use super::{
 /// Accidents of one round.
 const ACCIDENTS: u64 = 16;
 
-/// How long a named step is waited for.
+/// Longest wait for a named step.
 const REACHED: Duration = Duration::from_secs(6);
 
 /// Milliseconds that a clock jumps by: some are believed, and some are not.
 const JUMPS: [i64; 6] = [1_500, -1_500, 7_200_000, -7_200_000, 3 * 86_400_000, -3 * 86_400_000];
 
-/// What the table calls kills with -9.
+/// Name of kills with -9 in the table.
 pub const KILLED: &str = "b killed at a random moment";
 pub const KILLED_STARTING: &str = "b killed while it starts";
 pub const DATABASE_KILLED: &str = "b database killed";
@@ -67,7 +67,7 @@ impl Accident {
         }
     }
 
-    /// What the table calls it.
+    /// Its name in the table.
     fn name(self) -> String {
         match self {
             Accident::Killed => KILLED.into(),
@@ -234,7 +234,7 @@ fn begin_with(
     let start = place.replicas[which].start.with("RETICENT_FAILPOINT", point);
     let mut server = Server::start(&start);
     if action == "stop" && is_stopped_within(&mut server, Duration::from_millis(400)) {
-        // It is stopped before it answers anybody.
+        // It is stopped before its first answer.
         std::thread::sleep(PAST_THE_LEASE);
         server.signal("-CONT");
     }
@@ -266,7 +266,7 @@ fn begin_others(place: &mut Place, which: usize, step: &str) {
     }
 }
 
-/// Whether a process is stopped by a signal within this time.
+/// True if a process is stopped by a signal within this time.
 fn is_stopped_within(server: &mut Server, time: Duration) -> bool {
     let end = std::time::Instant::now() + time;
     let stat = format!("/proc/{}/stat", server.id());

@@ -1,4 +1,4 @@
-//! Older copies of a store are put back under its witness, twice: nothing is released until an operator accepts it, and each acceptance is charged.
+//! A store is rolled back to an older copy under its witness, twice: nothing is released until an operator accepts it, and each acceptance is charged.
 
 use std::{
     collections::BTreeMap,
@@ -13,7 +13,7 @@ use super::{
     place::{Kind, Place},
 };
 
-/// How long a service may take to say that it has gone back.
+/// Longest time until a service reports the rollback.
 const NOTICED: Duration = Duration::from_secs(10);
 
 /// Every release that was ever made of a loop, by its number and by its hash.
@@ -49,7 +49,7 @@ impl Released {
     }
 }
 
-/// A round: a copy is made, more happens, and the copy is put back twice.
+/// A round: a copy is made, more happens, and the store is rolled back to it twice.
 pub fn copies(kind: Kind, random: &mut Random, table: &mut Table) {
     let (mut place, mut released) = (Place::new(kind), Released::default());
     let mut numbers = 0;
@@ -73,7 +73,7 @@ pub fn copies(kind: Kind, random: &mut Random, table: &mut Table) {
     for replays in 1..=2 {
         place.put_back();
         place.restart_all();
-        table.add(kind, "h old copies put back", 1);
+        table.add(kind, "h rollbacks to old copies", 1);
         let heads = halted(&place);
         let mut history = before.clone();
         history.merge(load(&place, random));
@@ -86,9 +86,9 @@ pub fn copies(kind: Kind, random: &mut Random, table: &mut Table) {
             let mut command = vec!["store", "accept-rollback"];
             command.extend(arguments.iter().map(String::as_str));
             command.extend(["--loop", name, "--head", head, "--yes"]);
-            let told = run(&command);
-            if !told.ends_with(&format!(": {replays}")) {
-                println!("  loop {name}: {told}, and {replays} are due");
+            let printed = run(&command);
+            if !printed.ends_with(&format!(": {replays}")) {
+                println!("  loop {name}: {printed}, and {replays} are due");
                 wrong += 1;
             }
         }
@@ -113,8 +113,8 @@ pub fn copies(kind: Kind, random: &mut Random, table: &mut Table) {
 fn halted(place: &Place) -> BTreeMap<String, String> {
     let end = Instant::now() + NOTICED;
     loop {
-        let told = readiness(place.replicas[0].address);
-        let troubles = told["troubles"].as_array().cloned().unwrap_or_default();
+        let ready = readiness(place.replicas[0].address);
+        let troubles = ready["troubles"].as_array().cloned().unwrap_or_default();
         let named = troubles.iter().filter_map(|trouble| {
             let (_, rest) = trouble.as_str()?.split_once("--loop ")?;
             let (name, rest) = rest.split_once(" --head ")?;
@@ -122,7 +122,7 @@ fn halted(place: &Place) -> BTreeMap<String, String> {
         });
         let heads: BTreeMap<String, String> = named.collect();
         if heads.len() == 2 || Instant::now() > end {
-            assert_eq!(heads.len(), 2, "the store has gone back: {told}");
+            assert_eq!(heads.len(), 2, "the store is rolled back: {ready}");
             return heads;
         }
         std::thread::sleep(Duration::from_millis(50));

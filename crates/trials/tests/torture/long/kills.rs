@@ -17,24 +17,24 @@ use super::{
 /// Kills of one round, at most.
 const KILLS: u64 = 80;
 
-/// PostgreSQL is killed once in so many kills.
+/// PostgreSQL is killed once in this number of kills.
 const DATABASE: u64 = 24;
 
-/// A process that starts is given so long.
+/// Longest time of the start of a process.
 const START: Duration = Duration::from_secs(30);
 
-/// How a process that died at a named step ends.
+/// Signal that ends a process at a named step.
 const ABORTED: i32 = 6;
 
 /// A process from its start to its kill.
 struct Life {
     /// A step at which it dies by itself, if it comes to it.
     step: Option<&'static str>,
-    /// Whether it answers.
+    /// True if it answers.
     is_up: bool,
-    /// Whether it is to die before it does.
+    /// True if it is to die before it answers.
     dies_starting: bool,
-    /// When it is killed.
+    /// Moment of its kill.
     ends: Instant,
 }
 
@@ -70,7 +70,7 @@ impl Life {
     }
 }
 
-/// A round of so many kills, or of as many as one round has, and the check at its end.
+/// A round of the wanted number of kills, or of as many as one round has, and the check at its end.
 pub fn kills(kind: Kind, random: &mut Random, table: &mut Table, left: u64) {
     let wanted = if left == 0 { KILLS } else { left.min(KILLS) };
     let mut place = Place::new(kind);

@@ -13,7 +13,7 @@ use super::super::{
     run, runtime,
 };
 
-/// Which store.
+/// Kind of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Embedded,
@@ -38,7 +38,7 @@ pub struct Place {
     pub database: Option<(&'static testing::Cluster, String, Proxy)>,
 }
 
-/// What a copy of a database is made of, each in the order in which it is written.
+/// Tables in a copy of a database, in the order in which they are written.
 const TABLES: [&str; 10] = [
     "store",
     "lives",
@@ -138,7 +138,7 @@ impl Place {
         self.serve();
     }
 
-    /// Time for what is open to be folded, whoever has the right to release.
+    /// Waits until open events can be folded, by any process with the right to release.
     pub fn settle(&self) {
         std::thread::sleep(match self.kind {
             Kind::Embedded => Duration::from_millis(1500),
@@ -146,7 +146,7 @@ impl Place {
         });
     }
 
-    /// How a command is told where the store is.
+    /// Arguments with which a command finds the store.
     pub fn arguments(&self) -> Vec<String> {
         let mut arguments = vec!["--data".into(), self.folder.join("data-0").display().to_string()];
         if let Some((_, url, _)) = &self.database {
@@ -155,7 +155,7 @@ impl Place {
         arguments
     }
 
-    /// Makes a copy of the store while nobody asks anything.
+    /// Makes a copy of the store while no client sends requests.
     pub fn copy(&self) {
         match &self.database {
             None => {
