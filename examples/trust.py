@@ -108,7 +108,7 @@ def main():
     sealed = {name: 89 + 48 + 8 * len(report(plan).values) for name, plan in mixed.items()}
 
     rows = [
-        ("no privacy", non_private, asked, "everything", "", None),
+        ("non-private", non_private, asked, "everything", "", None),
         ("`curator`", curator, asked, "everything", "", reticent.JointBandit(**common, **budget, schedule="clock", forget=FORGET).guarantee),
         ("`shuffler`, sum", shuffler("sum"), sealed["sum"], "one sum a batch", "weakly noised reports, addresses, times", mixed["sum"].guarantee),
         ("`shuffler`, sealed", shuffler("permute"), sealed["permute"], "batches in random order", "sealed bytes, addresses, times", mixed["permute"].guarantee),

@@ -25,17 +25,17 @@ rounds = 300
 trials = 8
 environment = { kind = "sphere", dimension = 3, arms = 5 }
 [[algorithm]]
-name = "a reference with a name that says all there is to say of it: which rule it follows, whom it trusts, where it was published, and that nothing of it is private"
+name = "a reference with a name that says all there is to say of it: which rule it follows, its trust model, where it was published, and that nothing of it is private"
 kind = "linucb"
 [[algorithm]]
 name = "round"
 kind = "linucb"
 [[algorithm]]
-name = "curator"
+name = "central"
 kind = "joint"
 privacy = { epsilon = [0.5, 1, 2, 4], delta = 1e-6 }
 [[algorithm]]
-name = "local protocol"
+name = "local"
 kind = "local"
 privacy = { epsilon = [0.5, 1, 2, 4], delta = 1e-6 }
 `);
