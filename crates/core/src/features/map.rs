@@ -53,11 +53,6 @@ impl<V> Map<V> {
         self.place(name).is_ok()
     }
 
-    /// The first name and its value.
-    pub fn first_key_value(&self) -> Option<(&String, &V)> {
-        self.iter().next()
-    }
-
     /// Number of them.
     pub fn len(&self) -> usize {
         self.0.len()
@@ -166,7 +161,6 @@ mod tests {
                     None => prop_assert_eq!(map.remove(&name), tree.remove(&name)),
                 }
                 prop_assert_eq!((map.len(), map.is_empty()), (tree.len(), tree.is_empty()));
-                prop_assert_eq!(map.first_key_value(), tree.first_key_value());
             }
             prop_assert!(map.iter().eq(tree.iter()) && map.keys().eq(tree.keys()) && map.values().eq(tree.values()));
             prop_assert!((&map).into_iter().eq(&tree) && map.clone().into_iter().eq(tree.clone()));

@@ -140,34 +140,6 @@ impl LinearModel {
         Ok((total / count.max(1) as f64, count))
     }
 
-    /// One pass over people who all use one randomiser: a private model of everything the iterator gives. Stops at the first
-    /// example that cannot be used. Returns the number of examples, but not the loss of the predictions, which would be released without
-    /// noise.
-    ///
-    /// ```
-    /// use reticent::{noise::SecureNoise, online::{LinearModel, Loss, OnlineParams}, randomize::{KNormRandomizer, Randomizer}};
-    /// let people = [([1.0, 0.0], 1.0), ([0.0, 1.0], -1.0), ([0.6, 0.8], -1.0)]; // or the lines of a file
-    /// let mut model = LinearModel::new(OnlineParams::new(2, 1.0).check()?.start(), Loss::Logistic);
-    /// let randomizer = KNormRandomizer::new(2, 4.0, 1.0)?;
-    /// let stream = people.iter().map(|(features, label)| (features, *label));
-    /// model.pass_privately(stream, &randomizer, &mut SecureNoise::from_system()?)?;
-    /// println!("{:?}, {}", model.learner().weights(), randomizer.guarantee(1e-9)?);
-    /// # Ok::<(), reticent::Error>(())
-    /// ```
-    pub fn pass_privately<'a, F: Into<Gradient<'a>>, R: Randomizer, N: Noise + ?Sized>(
-        &mut self,
-        examples: impl IntoIterator<Item = (F, f64)>,
-        randomizer: &R,
-        noise: &mut N,
-    ) -> Result<u64> {
-        let mut count = 0;
-        for (features, label) in examples {
-            self.observe_privately(features, label, randomizer, noise)?;
-            count += 1;
-        }
-        Ok(count)
-    }
-
     /// The whole state.
     pub fn save(&self) -> Vec<u8> {
         wire::save(wire::kinds::LINEAR_MODEL, &(self.learner.save(), self.loss))

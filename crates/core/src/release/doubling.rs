@@ -99,27 +99,6 @@ impl Epochs {
         let noise = GridNoise::calibrate(clipper, factor.as_dyn(), distance, self.inner_mu())?;
         Ok((factor, noise))
     }
-
-    /// Deviation of prefix `step` per unit of `sensitivity / mu`, without the rounding term of the calibration.
-    pub(super) fn prefix_deviation(&self, step: u64) -> Result<f64> {
-        let (epoch, within) = self.locate(step);
-        let (outer, inner) = (Toeplitz::new(EPOCHS), self.mechanism.build(self.length(epoch))?);
-        let inner = inner.as_dyn();
-        let before = outer.column_norm() * outer.prefix_deviation(epoch);
-        let inside = inner.column_norm() * inner.prefix_deviation(within);
-        Ok((before * before / self.share + inside * inside / (1.0 - self.share)).sqrt())
-    }
-
-    /// The largest such deviation up to `step`: at the end of some epoch, or at `step` itself.
-    pub(super) fn worst_deviation(&self, step: u64) -> Result<f64> {
-        let mut worst = self.prefix_deviation(step)?;
-        let mut end = 0;
-        for epoch in 0..self.locate(step).0 {
-            end += self.length(epoch);
-            worst = worst.max(self.prefix_deviation(end)?);
-        }
-        Ok(worst)
-    }
 }
 
 /// The running state of a stream of unknown length.
@@ -238,6 +217,18 @@ mod tests {
         let epochs = Epochs::new(mechanism, &domain, 1.0).unwrap();
         let clipper = epochs.clipper(domain).unwrap();
         Doubling::new(epochs, clipper).unwrap()
+    }
+
+    impl Epochs {
+        /// Deviation of prefix `step` per unit of `sensitivity / mu`, without the rounding term of the calibration.
+        fn prefix_deviation(&self, step: u64) -> Result<f64> {
+            let (epoch, within) = self.locate(step);
+            let (outer, inner) = (Toeplitz::new(EPOCHS), self.mechanism.build(self.length(epoch))?);
+            let inner = inner.as_dyn();
+            let before = outer.column_norm() * outer.prefix_deviation(epoch);
+            let inside = inner.column_norm() * inner.prefix_deviation(within);
+            Ok((before * before / self.share + inside * inside / (1.0 - self.share)).sqrt())
+        }
     }
 
     #[test]

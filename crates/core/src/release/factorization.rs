@@ -22,7 +22,7 @@ use crate::schema::{Count, add_names};
 use crate::{Error, Result, named::named, refuse_if};
 
 /// Buffers of the default mechanism.
-pub(super) const DEFAULT_BUFFERS: usize = 8;
+const DEFAULT_BUFFERS: usize = 8;
 
 /// Properties of a factorisation; none depends on data.
 pub trait Factorization {

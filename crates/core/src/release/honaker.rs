@@ -32,7 +32,7 @@ impl Honaker {
 }
 
 /// `v_h`, the variance of the estimate of a node at height h in units of one draw's.
-pub(super) fn node_variance(height: u32) -> f64 {
+fn node_variance(height: u32) -> f64 {
     1.0 / (2.0 - libm::ldexp(1.0, -(height as i32)))
 }
 

@@ -11,6 +11,7 @@
 //! | `calibration` | the noise for a given mu, rounding included |
 //! | `schedule` | the rounds of the releases |
 //! | `factorization` | properties and state that all mechanisms share |
+//! | `fixed` | fixed-point arithmetic for factorisations whose coefficients are not whole numbers |
 //! | `tree`, `honaker` | binary trees: whole numbers, logarithmically many nodes |
 //! | `padded` | a binary tree with the noise of every level in every sum |
 //! | `wishart` | a binary tree with positive semidefinite noise, as published |
@@ -22,7 +23,6 @@
 //! | `randomized` | sums of contributions that were randomised one by one |
 //! | `engine` | the mechanism of a sum with its noise |
 //! | `params`, `stream`, `released` | the parameters, the running sum, its releases |
-//! | `table` | comparison of all mechanisms at equal privacy |
 //! | `single` | one noisy contribution: what a local randomiser sends |
 //!
 //! Start at [`PrivateSumParams`] and [`PrivateSum`].
@@ -48,7 +48,6 @@ mod released;
 mod schedule;
 mod single;
 mod stream;
-mod table;
 #[cfg(test)]
 pub(crate) mod testing;
 mod toeplitz;
@@ -63,7 +62,7 @@ pub(crate) use clip::power_of_two;
 pub use contribution::Contribution;
 pub use contribution_sums::ContributionSums;
 pub use domain::Domain;
-use factorization::{DEFAULT_BUFFERS, Factor};
+use factorization::Factor;
 pub use factorization::{Factorization, Mechanism};
 pub(crate) use forgetting::HalfLife;
 pub use generations::{Generation, one_ledger};
@@ -74,6 +73,5 @@ pub use released::Release;
 pub use schedule::Schedule;
 pub(crate) use single::SingleRelease;
 pub use stream::PrivateSum;
-pub use table::{PrefixDeviations, prefix_deviations};
 pub use toeplitz::square_root_product;
 pub use wishart::wishart_degrees;

@@ -2,7 +2,9 @@
 //!
 //! | file | measured |
 //! | --- | --- |
-//! | `noise` | exact and fast noise, OpenDP beside it where it is installed |
+//! | `stopwatch` | nothing: the median of several batches |
+//! | `noise` | exact and fast noise |
+//! | `open_dp` | OpenDP's Python package beside it, where it is installed |
 //! | `accounting` | composition and shuffling |
 //! | `bandit` | deciding and learning, arms in memory |
 //! | `blocks` | the same learners with a block of parameters an arm |
@@ -13,13 +15,15 @@
 //! | `paper1` | whole trials of paper 1 |
 //! | `safe` | a round of a safe coordinator |
 //! | `enumeration` | the enumeration of paper 3 beside it, with the feature `clarabel` |
-//! | `release` | running sums: construction, time per round, and the table of deviations |
+//! | `release` | running sums: construction and time per round |
+//! | `deviations` | no time: the worst deviation of every mechanism at equal privacy |
 //! | `simulate` | a round of a simulated bandit, environment and all |
 
 mod accounting;
 mod bandit;
 mod blocks;
 mod convex;
+mod deviations;
 #[cfg(feature = "clarabel")]
 mod enumeration;
 mod local;

@@ -3,13 +3,14 @@
 use reticent::{
     noise::SecureNoise,
     privacy::gaussian,
-    release::{
-        Calibration, Domain, Mechanism, PrefixDeviations, PrivateSumParams, Schedule,
-        prefix_deviations,
-    },
+    release::{Calibration, Domain, Mechanism, PrivateSumParams, Schedule},
 };
 
-use super::{Figure, stopwatch::nanoseconds};
+use super::{
+    Figure,
+    deviations::{PrefixDeviations, prefix_deviations},
+    stopwatch::nanoseconds,
+};
 use crate::{
     Result,
     papers::constants::{Problem, joint::Published},

@@ -63,17 +63,7 @@ impl Device {
         Device::begin(server, name, ledger, Kind::Local(device.into())).await
     }
 
-    /// Takes part in a loop with a shuffler, within the limits that [`Limits::of`] gives.
-    pub async fn join_through(
-        server: Endpoint,
-        shuffler: Endpoint,
-        name: &str,
-        ledger: Option<&[u8]>,
-    ) -> Result<Self> {
-        Device::join_through_within(server, shuffler, Limits::of(name), ledger).await
-    }
-
-    /// The same within the person's own limits, which name the loop. They hold for parties that see batches only, of whose people half are honest: the
+    /// Takes part in a loop with a shuffler, within the person's own limits, which name the loop. They hold for parties that see batches only, of whose people half are honest: the
     /// noise must be what this device's own accountant asks for, whatever the server claims.
     pub async fn join_through_within(
         server: Endpoint,

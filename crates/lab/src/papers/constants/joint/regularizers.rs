@@ -38,11 +38,6 @@ impl Published {
         self.gaussian_bounds(deviation, self.log_failure())
     }
 
-    /// Proposition 9 without the shift.
-    pub fn wishart_regularizer(&self) -> Regularizer {
-        self.wishart_bounds(self.log_failure())
-    }
-
     /// Proposition 9 with the shift c of (4) taken off. The text simplifies gamma' to `sqrt(L~^2 sqrt(mk) (sqrt d + sqrt(2 ln(1/alpha'))))`, which is
     /// about twice as large.
     pub fn shifted_wishart_regularizer(&self) -> Regularizer {

@@ -133,8 +133,8 @@ fn the_shift_enters_the_policy_once_and_not_per_node() {
 #[test]
 fn the_shifted_wishart_is_better_conditioned_and_its_shift_is_the_papers() {
     let published = setting();
-    let (plain, shifted) =
-        (published.wishart_regularizer(), published.shifted_wishart_regularizer());
+    let plain = published.regularizer(PublishedNoise::WishartUnshifted).unwrap();
+    let shifted = published.shifted_wishart_regularizer();
     // Shifting moves both ends by c; (4) chooses c such that the lower end becomes 4 L~^2 sqrt(mk) q.
     let c = -shifted.shift;
     assert!((plain.minimum - c - shifted.minimum).abs() < 1e-6 * plain.minimum);

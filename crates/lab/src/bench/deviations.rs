@@ -11,18 +11,19 @@
 
 use std::f64::consts::PI;
 
-use super::{
-    DEFAULT_BUFFERS, Domain, Mechanism, Schedule, doubling::Epochs, honaker::node_variance,
-    toeplitz::square_root_product, tree::completing_levels,
+use reticent::{
+    refuse_if,
+    release::{Calibration, Domain, Mechanism, PrivateSumParams, Schedule, square_root_product},
 };
-use crate::{Result, error::positive, refuse_if};
+
+use crate::Result;
 
 /// Weighted sensitivity of a contribution.
 const SENSITIVITY: f64 = 2.0;
 
 /// Worst standard deviation of one coordinate of a prefix, per mechanism.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct PrefixDeviations {
+pub(super) struct PrefixDeviations {
     /// Binary tree of the given depth, exact accounting.
     pub tree: f64,
     /// The same tree with Honaker's estimator.
@@ -40,50 +41,64 @@ pub struct PrefixDeviations {
 }
 
 /// The table for `rounds` rounds (64 or more) at privacy `mu`, with trees of `levels` levels.
-///
-/// ```
-/// let row = reticent::release::prefix_deviations(0.92091, 10_000, 15)?;
-/// assert!(row.lower_bound < row.toeplitz && row.toeplitz < row.honaker && row.honaker < row.tree);
-/// # Ok::<(), reticent::Error>(())
-/// ```
-pub fn prefix_deviations(mu: f64, rounds: u64, levels: u32) -> Result<PrefixDeviations> {
-    positive("mu", mu)?;
+pub(super) fn prefix_deviations(mu: f64, rounds: u64, levels: u32) -> Result<PrefixDeviations> {
+    refuse_if(!(mu.is_finite() && mu > 0.0), "mu", mu, "give a number above 0")?;
     refuse_if(!(64..=1 << 32).contains(&rounds), "rounds", rounds, "give 64 to 2^32")?;
     let unit = SENSITIVITY / mu;
-    let least = completing_levels(rounds);
+    let least = rounds.ilog2() + 1;
     refuse_if(
         !(least..=64).contains(&levels),
         "levels",
         levels,
         format_args!("give {least} to 64"),
     )?;
-    let blt = |buffers, steps| -> Result<f64> {
-        let factor = Mechanism::Blt { buffers }.build(steps)?;
-        Ok(factor.as_dyn().column_norm() * factor.as_dyn().prefix_deviation(steps))
+    let blt = |mechanism: Mechanism, steps| -> Result<f64> {
+        let factor = mechanism.factorize(steps)?;
+        Ok(factor.column_norm() * factor.prefix_deviation(steps))
     };
     // The worst prefix, 2^(m-1) - 1, uses one node on each level below the root.
     let nodes: f64 = (0..levels - 1).map(node_variance).sum();
-    let domain = Domain::Symmetric { dimension: 1, bound: SENSITIVITY.sqrt() };
     Ok(PrefixDeviations {
         tree: unit * f64::from(levels),
         honaker: unit * (f64::from(levels) * nodes).sqrt(),
         toeplitz: unit * square_root_product(rounds),
-        blt: unit * blt(5, rounds)?,
-        doubling: unit * Epochs::new(Mechanism::default(), &domain, mu)?.worst_deviation(rounds)?,
-        capped: unit * blt(DEFAULT_BUFFERS, Schedule::default().releases(rounds))?,
+        blt: unit * blt(Mechanism::Blt { buffers: 5 }, rounds)?,
+        doubling: doubling(mu, rounds)?,
+        capped: unit * blt(Mechanism::default(), Schedule::default().releases(rounds))?,
         lower_bound: unit * nuclear_norm(rounds) / rounds as f64,
     })
+}
+
+/// Variance of Honaker's estimate of a node at this height, in units of one draw's.
+fn node_variance(height: u32) -> f64 {
+    1.0 / (2.0 - 2.0_f64.powi(-(height as i32)))
+}
+
+/// Deviation of a sum of unknown length: the largest at the end of an epoch of `64 * 2^i` steps, or at the last round.
+fn doubling(mu: f64, rounds: u64) -> Result<f64> {
+    let domain = Domain::Symmetric { dimension: 1, bound: SENSITIVITY.sqrt() };
+    let params = PrivateSumParams {
+        schedule: Schedule::EveryRound,
+        ..PrivateSumParams::new(domain, None, Calibration::Mu(mu))
+    };
+    let plan = params.check()?;
+    let ends = (1..64).map(|epochs| 64 * ((1_u64 << epochs) - 1));
+    let mut worst = 0.0_f64;
+    for step in ends.take_while(|end| *end < rounds).chain([rounds]) {
+        worst = worst.max(plan.deviations(step)?[0]);
+    }
+    Ok(worst)
 }
 
 /// Sum of the singular values `1 / (2 sin((2j - 1) pi / (4n + 2)))` of the n x n all-ones triangle.
 fn nuclear_norm(rounds: u64) -> f64 {
     let width = PI / (4.0 * rounds as f64 + 2.0);
-    let term = |j: f64| 0.5 / libm::sin((2.0 * j - 1.0) * width);
+    let term = |j: f64| 0.5 / ((2.0 * j - 1.0) * width).sin();
     let direct = rounds.min(100_000);
     let head: f64 = (1..=direct).map(|j| term(j as f64)).sum();
     // The rest is a midpoint rule of step 2 width for the integral of 1 / (2 sin), ln tan(x/2) / 2; at
     // these j its relative error is below 1e-11.
-    let integral = |j: f64| libm::log(libm::tan(0.5 * (2.0 * j) * width)) / (4.0 * width);
+    let integral = |j: f64| (0.5 * (2.0 * j) * width).tan().ln() / (4.0 * width);
     if direct == rounds { head } else { head + integral(rounds as f64) - integral(direct as f64) }
 }
 
