@@ -1,7 +1,6 @@
 //! Tells the program which commit it is built from, for captions and summaries. Only this small crate is compiled again after a commit.
 //!
-//! `crates/cli` and `crates/python` have the same file, so that both mean the same by a commit; a source distribution of the Python package does not hold the program's folder. A test
-//! compares them.
+//! `crates/python` has this build script too, so that both mean the same by a commit: its wheel is always built from the repository.
 
 use std::{fs, path::Path, process::Command};
 
@@ -38,7 +37,8 @@ fn of_repository() -> Option<String> {
     let crates = root.join("crates");
     let (name, others) = BUILT.into_iter().find(|(name, _)| own == crates.join(name))?;
     git(&["ls-files", "--error-unmatch", "Cargo.toml"])?;
-    let mut sources = vec![root.join("Cargo.toml"), root.join("Cargo.lock")];
+    let mut sources =
+        ["Cargo.toml", "Cargo.lock", "crates/cli/build.rs"].map(|path| root.join(path)).to_vec();
     for folder in [&name].into_iter().chain(others).map(|name| crates.join(name)) {
         // `python` holds modules in Python; `data` and `audits` are parts of the laboratory's program.
         let parts = ["src", "python", "data", "audits", "Cargo.toml", "build.rs"];

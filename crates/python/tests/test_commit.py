@@ -40,20 +40,13 @@ def test_results_state_the_commit_that_the_package_is_built_from(tmp_path):
     assert digits in read("figures/regret.svg")
 
 
-def test_the_program_and_the_package_mean_the_same_by_a_commit():
-    if not (ROOT / "crates" / "cli").exists():
-        pytest.skip("a source distribution does not hold the program")
-    program, package = ((ROOT / "crates" / crate / "build.rs").read_bytes() for crate in ["cli", "python"])
-    assert program == package, "copy one build.rs over the other"
-
-
 @pytest.fixture(scope="module")
 def script(tmp_path_factory):
     """The build script as a program that is run in the folder of a crate."""
     if not shutil.which("rustc"):
         pytest.skip("there is no rustc")
     program = tmp_path_factory.mktemp("script") / "script"
-    subprocess.run(["rustc", "--edition=2024", "-o", program, ROOT / "crates/python/build.rs"], check=True)
+    subprocess.run(["rustc", "--edition=2024", "-o", program, ROOT / "crates/cli/build.rs"], check=True)
 
     def stated(crate):
         lines = subprocess.run([program], cwd=crate, check=True, capture_output=True, text=True).stdout.splitlines()
