@@ -18,6 +18,7 @@
 //! | `messages` | models, reports and batches |
 //! | `local`, `shuffle` | device and report server, and the shuffler between them |
 //! | `device` | a device from a loop's protocol, with its count of reports |
+//! | `sealed` | a device of a loop with a shuffler: reports priced, counted and sealed |
 //! | `feature_reward`, `online_ucb` | device and report server of bandits whose confidence set comes from an online learner |
 //! | `simulated` | the private learners on simulation noise |
 //! | `safe`, `online`, `convex` | safe coordinators, online learners, bandits over sets |

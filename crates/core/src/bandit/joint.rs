@@ -16,15 +16,15 @@
 //!
 //! | file | contents |
 //! | --- | --- |
-//! | `joint` | a curator with tickets beside it |
-//! | `joint/curator` | the learner: private sums x rule x bounds |
-//! | `joint/contribute` | what people contribute to its sums |
-//! | `joint/params` | parameters and plan |
-//! | `joint/reports` | contributions that are randomised one by one, and when that is better |
-//! | `joint/window` | when a decision closes, and why that tells nothing |
-//! | `joint/legacy` | warm starts |
-//! | `joint/change` | a test for changes, on releases |
-//! | `joint/state` | what is saved, and how a learner goes on from it |
+//! | this one | a curator with tickets beside it |
+//! | `curator` | the learner: private sums x rule x bounds |
+//! | `contribute` | what people contribute to its sums |
+//! | `params` | parameters and plan |
+//! | `reports` | contributions that are randomised one by one, and when that is better |
+//! | `window` | when a decision closes, and why that tells nothing |
+//! | `legacy` | warm starts |
+//! | `change` | a test for changes, on releases |
+//! | `state` | what is saved, and how a learner goes on from it |
 
 mod change;
 mod contribute;

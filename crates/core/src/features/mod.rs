@@ -10,6 +10,7 @@
 //! | `parts` | products of factors, and their public weights |
 //! | `levels` | which coordinates are the constant, main effects and crosses, and the monomials of their products |
 //! | `params`, `table`, `packed` | the rule as a file writes it, and as bytes hold it |
+//! | `schema` | the JSON schema of a table of features |
 //! | `plan`, `writer` | the rule checked; vectors and their names |
 //! | `projection` | a public random projection to fewer coordinates |
 //! | `report` | what was clipped, unknown, missing or of another type |

@@ -7,6 +7,7 @@
 //! | `least_squares`, `ridge` | ridge regression updated after each observation through `W = L^-1`, and its sums |
 //! | `structure` | which parameters an arm touches: blocks, and what all share |
 //! | `arrow` | positive definite matrices of blocks that meet only in a shared part |
+//! | `hybrid` | ridge regression with a block of parameters an arm and a shared part, updated after each observation |
 //! | `lanes` | `<theta, x>`, `||W x||` and `||W^T W x||` of sixteen vectors at a time, the same bits on every machine |
 //! | `blockwise` | the same for vectors that belong to different blocks of parameters |
 //!

@@ -16,6 +16,7 @@
 //! | `reward_gaussian` | `z + N` | public arms | Gaussian on a grid |
 //! | `reward_response` | one bit | public arms | pure |
 //! | `value_gaussian` | `y + N` | one number of a range: an agent's response | Gaussian on a grid |
+//! | `grid_laplace` | nothing by itself: Laplace noise on one number of a symmetric interval, on a dyadic grid | the Laplace randomisers | |
 //! | `value_laplace` | `v + Laplace` | one number of a range: the value of a loss | pure |
 //! | `k_norm` | `g + K-norm noise` | a gradient in a Euclidean ball | pure |
 //! | `local_laplace` | `g_j + Laplace` for the attributes that are sent | a gradient with a level for every attribute | pure, each attribute its own |
@@ -24,6 +25,7 @@
 //! | `randomizer` | nothing: what the four randomisers of gradients share, and what they may promise | | |
 //! | `intercept` | nothing: how files and Python write a constant last feature | | |
 //! | `second_moment` | nothing: how reports of one round become least squares | | |
+//! | `person` | the report of one device, which clips, randomises and counts | the local and the shuffle protocol | that of its randomiser, composed over reports |
 //!
 //! Every randomiser is built once from public parameters, names its cost with `event()`, turns one clipped interaction
 //! into one report with `randomize`, and says with `estimate` what the report tells of `x x^T` and `x z` without bias.

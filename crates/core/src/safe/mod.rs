@@ -6,7 +6,9 @@
 //!
 //! | file | contents |
 //! | --- | --- |
-//! | `sharpness`, `projection`, [`Simplex`] | how much of Y uncertainty takes away, with closed forms for the paper's simplex |
+//! | `objective` | f, a sum of linear or concave parts |
+//! | `sharpness`, `projection` | how much of Y uncertainty takes away |
+//! | `simplex` | the paper's simplex, for which both have closed forms |
 //! | `agent` | the agent's part: a randomiser, a count of answers, reports |
 //! | `estimate` | the coordinator's knowledge of one agent, and the confidence widths |
 //! | `reach`, `trust_region` | what an action can be, as estimate and uncertainty |

@@ -11,10 +11,12 @@
 //! | `bare` | a handler of axum that does nothing |
 //! | `process` | the service as a process: started, killed, its memory |
 //! | `inside` | the service in this process, on a clock that is moved |
+//! | `work` | a decision without input and output |
+//! | `store` | the store alone, and redb alone |
 //!
 //! | part | what it measures |
 //! | --- | --- |
-//! | `embedded` | one process on the embedded store, with `work`, a decision without input and output, and `store`, the store alone and redb alone |
+//! | `embedded` | one process on the embedded store, beside `work` and `store` |
 //! | `replicas` | one, two and four processes on one PostgreSQL database |
 //! | `release` | cost of a release, by dimension and by events |
 //! | `growth` | cost of an event, by the number of events |

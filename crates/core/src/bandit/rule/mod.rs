@@ -2,15 +2,14 @@
 //!
 //! | file | rule | width |
 //! | --- | --- | --- |
-//! | `certified` | `certified`: a confidence set for Gaussian noise of known deviation | proved |
-//! | `regularized` | `regularized`: the set of Shariff and Sheffet (2018), from bounds on a regulariser | proved, if the bounds hold |
-//! | `tuned` | `tuned`: ridge and bonus in units of the accumulated noise | found by simulation |
-//! | `tuned` | `fixed`: a ridge and a width that the caller gives | as good as the numbers |
-//! | `thompson` | `thompson`: parameters drawn from the law of the estimate, as an ensemble with exact propensities | found by simulation |
-//! | `two_level` | `two_level`: main effects first, then crosses one by one, each shrunk by what its level is worth; drawn in the same way | found by simulation |
-//!
-//! `plan` has the rule for sums of one domain. `factors` has what they share: V in blocks, with a floor under its eigenvalues. `exact` has the same rules on sums without noise, for a
-//! learner that keeps V up to date itself.
+//! | `certified` | a confidence set for Gaussian noise of known deviation | proved |
+//! | `regularized` | the set of Shariff and Sheffet (2018), from bounds on a regulariser | proved, if the bounds hold |
+//! | `tuned` | ridge and bonus in units of the accumulated noise; and `fixed`, a ridge and a width that the caller gives | found by simulation |
+//! | `thompson` | parameters drawn from the law of the estimate, as an ensemble with exact propensities | found by simulation |
+//! | `two_level` | main effects first, then crosses one by one, each shrunk by what its level is worth; drawn in the same way | found by simulation |
+//! | `plan` | none: any of them for sums of one domain, with the cold policy | |
+//! | `factors` | none: V in blocks with a floor under its eigenvalues, which they share | |
+//! | `exact` | the same rules on sums without noise, for a learner that keeps V up to date itself | as above |
 //!
 //! A rule sees a [`Release`] and nothing else, so privacy does not depend on it; regret does. Rules are stated for features of norm at
 //! most 1 and rewards in [-1, 1]; [`RulePlan`] knows the bounds of the sums and scales. Policies are for arms as they come, and
