@@ -38,9 +38,9 @@ REFUSED = ("warm_start_origin",)
 
 # Families of experiments: the environments and the algorithms that go together.
 FAMILIES = [
-    ("Linear bandits", "crates/lab/src/environment/setting.rs", "WorldToml", "crates/lab/src/algorithm/bandit/mod.rs", "Algorithm"),
+    ("Linear bandits", "crates/lab/src/environment/bandit.rs", "EnvironmentKind", "crates/lab/src/algorithm/bandit/mod.rs", "Algorithm"),
     ("Safe coordinators", "crates/lab/src/algorithm/safe/mod.rs", "Environment", "crates/lab/src/algorithm/safe/mod.rs", "Algorithm"),
-    ("Losses on a set", "crates/lab/src/environment/convex/world.rs", "LossEnvironment", "crates/lab/src/algorithm/convex/mod.rs", "Algorithm"),
+    ("Losses on a set", "crates/lab/src/environment/convex/losses.rs", "LossEnvironment", "crates/lab/src/algorithm/convex/mod.rs", "Algorithm"),
     ("Online learning", "crates/lab/src/algorithm/online/mod.rs", "GradientEnvironment", "crates/lab/src/algorithm/online/mod.rs", "Algorithm"),
 ]
 
@@ -229,9 +229,9 @@ def experiments():
     text = "## The file\n\n" + table(fields(whole, nested=False, ask=ranges.ask_experiment("gap", "linucb", ""))) + "\n"
     figure = rust.resolve("FigureToml", "crates/lab/src/report/summary/drawing.rs")
     text += f"## [figure]\n\n{figure.doc}\n\n" + table(fields(figure, "figure.")) + "\n"
-    for title, worlds, world, algorithms, algorithm in FAMILIES:
+    for title, environments, environment, algorithms, algorithm in FAMILIES:
         # Environments are tried with the first algorithm, algorithms in the first environment that needs no file.
-        first = next(snake(variant.name) for variant in rust.resolve(world, worlds).members if snake(variant.name) in ranges.ALGORITHMS)
+        first = next(snake(variant.name) for variant in rust.resolve(environment, environments).members if snake(variant.name) in ranges.ALGORITHMS)
         other = next(iter(ranges.ALGORITHMS[first]))
 
         def of_environment(kind):
@@ -240,11 +240,11 @@ def experiments():
         def of_algorithm(kind):
             return ranges.ask_experiment(first, kind, "algorithm.")
 
-        text += f"## {title}\n\n### Environments of {title.lower()}\n\n{kinds(worlds, world, 'environment', of_environment)}"
-        if world == "WorldToml":
-            ask = ranges.ask_experiment(first, other, "environment.circumstances.")
-            text += "#### [environment.circumstances]\n\nDelays, losses and changes that any of them may have.\n\n"
-            text += table(fields(rust.resolve("Circumstances", worlds), ask=ask)) + "\n"
+        text += f"## {title}\n\n### Environments of {title.lower()}\n\n{kinds(environments, environment, 'environment', of_environment)}"
+        if environment == "EnvironmentKind":
+            ask = ranges.ask_experiment(first, other, "environment.modifiers.")
+            text += "#### [environment.modifiers]\n\nDelays, losses and changes that any of them may have.\n\n"
+            text += table(fields(rust.resolve("Modifiers", environments), ask=ask)) + "\n"
         text += f"### Algorithms of {title.lower()}\n\n{kinds(algorithms, algorithm, 'algorithm', of_algorithm)}"
     joint = ("gap", "joint")
     text += shared(*RULE, ranges.ask_experiment(*joint, "algorithm.rule."))

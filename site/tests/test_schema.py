@@ -300,7 +300,7 @@ GRID = ranges.experiment("gap", "joint")
         {"algorithm": [{"kind": ["online_ucb", "anytime"], "privacy": {"epsilon": 1, "delta": 1e-6}}]},
         {"algorithm": [{"kind": ["joint", "local"], "privacy": {"epsilon": 1, "delta": 1e-6}, "contributions_per_person": 2}]},
         {"algorithm": [{"kind": "local", "privacy": {"epsilon": 2, "delta": 1e-6}, "levels": [[1, 2], [2]]}]},
-        {"environment": {"kind": "gap", "dimension": [4, 5], "arms": 9, "circumstances": {"delay": {"fixed": [1, 2]}}}},
+        {"environment": {"kind": "gap", "dimension": [4, 5], "arms": 9, "modifiers": {"delay": {"fixed": [1, 2]}}}},
         {"environment": [{"kind": "gap", "dimension": 4, "arms": 9}, {"kind": "sphere"}]},
         {"figure": [{"title": False}]},
     ],
@@ -399,9 +399,9 @@ def test_keys_of_experiments_are_those_of_the_reference(position, name):
     tables = {table["properties"]["kind"]["const"]: table for table in whole["definitions"][name]["anyOf"] if table is not True and "const" in table["properties"]["kind"]}
     listed = dict(kinds(position))
     assert tables.keys() == listed.keys()
-    circumstances = keys(toml_keys.fields(rust.resolve("Circumstances", "crates/lab/src/environment/setting.rs"), "circumstances."))
+    modifiers = keys(toml_keys.fields(rust.resolve("Modifiers", "crates/lab/src/environment/bandit.rs"), "modifiers."))
     for kind, table in tables.items():
-        more = {"kind"} | ({"circumstances"} | circumstances if "circumstances" in table["properties"] else set())
+        more = {"kind"} | ({"modifiers"} | modifiers if "modifiers" in table["properties"] else set())
         assert set(keys_of(whole, table)) == keys(toml_keys.fields(listed[kind])) | more, kind
 
 

@@ -6,7 +6,9 @@
 
 use reticent::{bandit::Arms, noise::Noise, randomize::Bounds};
 
-use reticent_lab::{FastNoise, Result, algorithm::bandit::Setting, environment::Environment};
+use reticent_lab::{
+    FastNoise, Result, algorithm::bandit::BanditEnvironment, environment::Environment,
+};
 
 /// Features of an arm, the constant one included.
 pub(super) const DIMENSION: usize = 5;
@@ -88,9 +90,9 @@ pub(super) fn dot(one: &[f64], two: &[f64]) -> f64 {
     one.iter().zip(two).map(|(a, b)| a * b).sum()
 }
 
-/// Setting of people who click.
-pub(super) fn setting(features: Features, rate: f64, rounds: u64) -> Result<Setting> {
-    Setting::of(features.bounds(), ARMS, rounds, move |seed| {
+/// BanditEnvironment of people who click.
+pub(super) fn environment(features: Features, rate: f64, rounds: u64) -> Result<BanditEnvironment> {
+    BanditEnvironment::of(features.bounds(), ARMS, rounds, move |seed| {
         Ok(Box::new(ClickWorld::new(features, rate, seed)?))
     })
 }

@@ -10,7 +10,7 @@ use reticent::{
 };
 
 use super::{
-    click_world::{Features, setting},
+    click_world::{Features, environment},
     contest::{SEED, cell, certified, compared, tune},
     linearised::{LinearisedLocalParams, LinearisedParams},
     published_glm::PublishedGlmParams,
@@ -19,9 +19,9 @@ use reticent_lab::{
     Experiment, FastNoise, Result,
     algorithm::{
         RunnableAlgorithm,
-        bandit::{Algorithm, Budget, JointToml, LinUcbToml, LocalToml, Setting, Stepped},
+        bandit::{Algorithm, BanditEnvironment, Budget, JointToml, LinUcbToml, LocalToml, Stepped},
     },
-    environment::blocks::Player,
+    environment::blocks::Learner,
     papers::constants::joint::JointMechanism,
     papers::{Claim, Extent, Stage},
     report::{
@@ -83,8 +83,8 @@ impl Place {
         format!("{}, rate {}", self.features.name(), self.rate)
     }
 
-    fn setting(&self, rounds: u64) -> Result<Setting> {
-        setting(self.features, self.rate, rounds)
+    fn environment(&self, rounds: u64) -> Result<BanditEnvironment> {
+        environment(self.features, self.rate, rounds)
     }
 }
 
@@ -125,18 +125,22 @@ fn rule(bonus: f64) -> Rule {
 }
 
 fn joint(
-    setting: &Setting,
+    environment: &BanditEnvironment,
     name: String,
     privacy: Budget,
     rule: Option<Rule>,
 ) -> Result<Box<dyn RunnableAlgorithm>> {
     let lines = JointToml { name: Some(name), rule, ..JointToml::new(privacy) };
-    Algorithm::Joint(lines).prepare(setting)
+    Algorithm::Joint(lines).prepare(environment)
 }
 
-fn local(setting: &Setting, name: String, rule: Rule) -> Result<Box<dyn RunnableAlgorithm>> {
+fn local(
+    environment: &BanditEnvironment,
+    name: String,
+    rule: Rule,
+) -> Result<Box<dyn RunnableAlgorithm>> {
     let lines = LocalToml { name: Some(name), rule, ..LocalToml::new(LOCAL) };
-    Algorithm::Local(lines).prepare(setting)
+    Algorithm::Local(lines).prepare(environment)
 }
 
 fn linearised(
@@ -149,8 +153,8 @@ fn linearised(
     let params = LinearisedParams { rounds, privacy, rate: place.rate, bound, cap, width };
     let plan = params.check()?;
     let guarantee = plan.guarantee.clone();
-    let start = move |seed| Ok(Box::new(plan.start(FastNoise::seeded(seed))?) as Box<dyn Player>);
-    Ok(Box::new(Stepped::new(name, &place.setting(rounds)?, start).promising(guarantee)))
+    let start = move |seed| Ok(Box::new(plan.start(FastNoise::seeded(seed))?) as Box<dyn Learner>);
+    Ok(Box::new(Stepped::new(name, &place.environment(rounds)?, start).promising(guarantee)))
 }
 
 fn published(
@@ -163,8 +167,8 @@ fn published(
     let params = PublishedGlmParams { rounds, privacy: JOINT, rate, steps, step, width };
     let plan = params.check()?;
     let guarantee = plan.guarantee.clone();
-    let start = move |seed| Ok(Box::new(plan.start(FastNoise::seeded(seed))?) as Box<dyn Player>);
-    Ok(Box::new(Stepped::new(name, &place.setting(rounds)?, start).promising(guarantee)))
+    let start = move |seed| Ok(Box::new(plan.start(FastNoise::seeded(seed))?) as Box<dyn Learner>);
+    Ok(Box::new(Stepped::new(name, &place.environment(rounds)?, start).promising(guarantee)))
 }
 
 fn local_linearised(
@@ -177,8 +181,8 @@ fn local_linearised(
     let params = LinearisedLocalParams { bounds, privacy: LOCAL, rate, curvature, rule };
     let plan = params.check()?;
     let guarantee = plan.guarantee(0)?.simulated();
-    let start = move |seed| Ok(Box::new(params.start(&plan, seed)?) as Box<dyn Player>);
-    Ok(Box::new(Stepped::new(name, &place.setting(rounds)?, start).promising(guarantee)))
+    let start = move |seed| Ok(Box::new(params.start(&plan, seed)?) as Box<dyn Learner>);
+    Ok(Box::new(Stepped::new(name, &place.environment(rounds)?, start).promising(guarantee)))
 }
 
 /// Parameters found on other seeds.
@@ -197,14 +201,14 @@ fn tuned(places: &[Place]) -> Result<Tuned> {
     let settings: Vec<(Place, u64)> = places.iter().map(|place| (*place, rounds)).collect();
     Ok(Tuned {
         joint: tune(&BONUSES, &settings, trials, |place, rounds, name, bonus| {
-            joint(&place.setting(rounds)?, name, JOINT, Some(rule(bonus)))
+            joint(&place.environment(rounds)?, name, JOINT, Some(rule(bonus)))
         })?,
         linearised: tune(&LINEARISATIONS, &settings, trials, |place, rounds, name, choice| {
             linearised(place, rounds, name, JOINT, choice)
         })?,
         published: tune(&DESCENTS, &settings, trials, published)?,
         local: tune(&LOCAL_BONUSES, &settings, trials, |place, rounds, name, bonus| {
-            local(&place.setting(rounds)?, name, rule(bonus))
+            local(&place.environment(rounds)?, name, rule(bonus))
         })?,
         local_linearised: tune(&LOCAL_LINEARISATIONS, &settings, trials, local_linearised)?,
     })
@@ -212,7 +216,7 @@ fn tuned(places: &[Place]) -> Result<Tuned> {
 
 /// The curators with sums.
 fn curators(place: &Place, rounds: u64, tuned: &Tuned) -> Result<Vec<Box<dyn RunnableAlgorithm>>> {
-    let setting = place.setting(rounds)?;
+    let environment = place.environment(rounds)?;
     // At this epsilon the default randomises contributions one by one; linearised ones are summed.
     let in_sums = JointToml {
         name: Some(AT_8_STREAM.into()),
@@ -220,11 +224,11 @@ fn curators(place: &Place, rounds: u64, tuned: &Tuned) -> Result<Vec<Box<dyn Run
         ..JointToml::new(JOINT_AT_8)
     };
     Ok(vec![
-        joint(&setting, JOINT_DEFAULT.into(), JOINT, None)?,
-        joint(&setting, JOINT_LINEAR.into(), JOINT, Some(rule(tuned.joint)))?,
+        joint(&environment, JOINT_DEFAULT.into(), JOINT, None)?,
+        joint(&environment, JOINT_LINEAR.into(), JOINT, Some(rule(tuned.joint)))?,
         linearised(place, rounds, JOINT_LINEARISED.into(), JOINT, tuned.linearised)?,
-        joint(&setting, AT_8_DEFAULT.into(), JOINT_AT_8, None)?,
-        Algorithm::Joint(in_sums).prepare(&setting)?,
+        joint(&environment, AT_8_DEFAULT.into(), JOINT_AT_8, None)?,
+        Algorithm::Joint(in_sums).prepare(&environment)?,
         linearised(place, rounds, AT_8_LINEARISED.into(), JOINT_AT_8, tuned.linearised)?,
     ])
 }
@@ -235,17 +239,17 @@ fn algorithms(
     rounds: u64,
     tuned: &Tuned,
 ) -> Result<Vec<Box<dyn RunnableAlgorithm>>> {
-    let setting = place.setting(rounds)?;
-    let any = Stepped::new(ANY.into(), &setting, |_| {
-        Ok(Box::new(|arms: &Arms, round: u64| round as usize % arms.count()) as Box<dyn Player>)
+    let environment = place.environment(rounds)?;
+    let any = Stepped::new(ANY.into(), &environment, |_| {
+        Ok(Box::new(|arms: &Arms, round: u64| round as usize % arms.count()) as Box<dyn Learner>)
     });
     let mut all: Vec<Box<dyn RunnableAlgorithm>> = vec![
         Box::new(any),
-        Algorithm::Linucb(LinUcbToml::named(NONE_LINEAR)).prepare(&setting)?,
+        Algorithm::Linucb(LinUcbToml::named(NONE_LINEAR)).prepare(&environment)?,
         linearised(place, rounds, NONE_LOGISTIC.into(), NO_NOISE, tuned.linearised)?,
         published(place, rounds, JOINT_PUBLISHED.into(), tuned.published)?,
-        local(&setting, LOCAL_DEFAULT.into(), Rule::default())?,
-        local(&setting, LOCAL_LINEAR.into(), rule(tuned.local))?,
+        local(&environment, LOCAL_DEFAULT.into(), Rule::default())?,
+        local(&environment, LOCAL_LINEAR.into(), rule(tuned.local))?,
         local_linearised(place, rounds, LOCAL_LINEARISED.into(), tuned.local_linearised)?,
     ];
     all.extend(curators(place, rounds, tuned)?);

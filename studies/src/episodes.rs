@@ -25,7 +25,7 @@ use super::{
     episode_noise::{EpisodeNoise, EpisodeSum, Size},
 };
 use reticent_lab::{
-    FastNoise, Result, algorithm::bandit::BlockLearner, environment::blocks::Player,
+    FastNoise, Result, algorithm::bandit::BlockLearner, environment::blocks::Learner,
 };
 
 /// Choice of the next episode.
@@ -268,7 +268,7 @@ impl<N: Noise> Episodes<N> {
     }
 }
 
-impl<N: Noise> Player for Episodes<N> {
+impl<N: Noise> Learner for Episodes<N> {
     fn choose(&mut self, arms: &Arms, round: u64) -> Result<usize> {
         Ok(self.present(arms, round)?.0)
     }
@@ -412,7 +412,7 @@ mod tests {
             );
             let (mut choices, mut ends) = (Vec::new(), 0);
             for round in 1..=200 {
-                choices.push(Player::choose(&mut learner, &arms, round).unwrap());
+                choices.push(Learner::choose(&mut learner, &arms, round).unwrap());
                 if round == at {
                     let (_, size) = learner.queue[0];
                     ends = round + size.unwrap().people - learner.sum.people;
@@ -431,7 +431,7 @@ mod tests {
             sizes(TrustModel::Joint),
             FastNoise::seeded(4),
         );
-        Player::choose(&mut learner, &arms, 1).unwrap();
+        Learner::choose(&mut learner, &arms, 1).unwrap();
         let error = learner.observe(1, &[], f64::NAN).unwrap_err().to_string();
         assert!(error.contains("reward is NaN") && learner.sum.people == 0, "{error}");
     }

@@ -130,12 +130,12 @@ fn joint(
     name: String,
     rule: Option<Rule>,
 ) -> Result<Box<dyn RunnableAlgorithm>> {
-    let setting = problem.place.setting(problem.rounds)?;
+    let environment = problem.place.environment(problem.rounds)?;
     let lines = JointToml { rule, name: Some(name.clone()), ..JointToml::new(problem.privacy()) };
-    let plan = lines.params(&setting)?.check()?;
+    let plan = lines.params(&environment)?.check()?;
     if plan.sums().mechanism == Mechanism::Reports {
         // Reports are made person by person.
-        return Algorithm::Joint(lines).prepare(&setting);
+        return Algorithm::Joint(lines).prepare(&environment);
     }
     Ok(Box::new(InBlocks::joint(name, plan, &problem.place.world())?))
 }
@@ -203,11 +203,11 @@ fn algorithms(
         in_episodes(SHUFFLE_OPTIMISM, shuffler, Strategy::Optimism, tuned.shuffle_optimism),
     ];
     if stepped {
-        let setting = problem.place.setting(problem.rounds)?;
+        let environment = problem.place.environment(problem.rounds)?;
         let privacy = problem.privacy();
         let shuffle = ShuffleToml { name: Some(SHUFFLE.into()), ..ShuffleToml::new(privacy) };
-        all.push(Algorithm::Linucb(LinUcbToml::named(NONE)).prepare(&setting)?);
-        all.push(Algorithm::Shuffle(shuffle).prepare(&setting)?);
+        all.push(Algorithm::Linucb(LinUcbToml::named(NONE)).prepare(&environment)?);
+        all.push(Algorithm::Shuffle(shuffle).prepare(&environment)?);
     }
     Ok(all)
 }
@@ -381,12 +381,12 @@ mod tests {
     fn whole_blocks_have_the_law_of_single_rounds() {
         for place in [Place::Sphere(10), Place::Separate(4)] {
             let problem = Problem { place, rounds: 3000, epsilon: 4.0 };
-            let setting = place.setting(problem.rounds).unwrap();
+            let environment = place.environment(problem.rounds).unwrap();
             let privacy = problem.privacy();
             let stepped = JointToml { name: Some("stepped".into()), ..JointToml::new(privacy) };
             let entrants = vec![
                 joint(&problem, "blocks".into(), None).unwrap(),
-                Algorithm::Joint(stepped).prepare(&setting).unwrap(),
+                Algorithm::Joint(stepped).prepare(&environment).unwrap(),
             ];
             let experiment = Experiment::of("both", problem.rounds, 60, 5, entrants).unwrap();
             let summary = experiment.simulate(|_, _| ()).unwrap();

@@ -6,7 +6,7 @@ use reticent::{bandit::Arms, noise::Noise, randomize::Bounds, release::Structure
 
 use reticent_lab::{
     FastNoise, Result,
-    algorithm::bandit::{DrawEnvironment, EnvironmentToml, Setting},
+    algorithm::bandit::{BanditEnvironment, DrawEnvironment, EnvironmentToml},
     environment::{Environment, SphereParams},
 };
 
@@ -27,17 +27,17 @@ impl Place {
         }
     }
 
-    pub(super) fn setting(self, rounds: u64) -> Result<Setting> {
+    pub(super) fn environment(self, rounds: u64) -> Result<BanditEnvironment> {
         match self {
             Place::Sphere(arms) => {
                 let sphere = SphereParams { arms, ..SphereParams::published() };
-                Setting::new(&EnvironmentToml::from(sphere), rounds)
+                BanditEnvironment::new(&EnvironmentToml::from(sphere), rounds)
             }
             Place::Separate(arms) => {
                 let structure = Structure { blocks: arms, shared: 0 };
                 let bounds = Bounds { rewards: (0.0, 1.0), structure, ..Bounds::unit(1) };
                 let world = self.world();
-                Setting::of(bounds, arms, rounds, move |seed| world(seed))
+                BanditEnvironment::of(bounds, arms, rounds, move |seed| world(seed))
             }
         }
     }

@@ -32,7 +32,7 @@ use reticent::{
 
 use super::click_world::{DIMENSION, dot, sigmoid};
 use reticent_lab::{
-    FastNoise, Result, algorithm::bandit::Budget, environment::blocks::Player, play::trial::mix,
+    FastNoise, Result, algorithm::bandit::Budget, environment::blocks::Learner, play::trial::mix,
 };
 
 /// The largest norm of theta, and with it of the log-odds.
@@ -190,7 +190,7 @@ impl<N: Noise> Linearised<N> {
     }
 }
 
-impl<N: Noise> Player for Linearised<N> {
+impl<N: Noise> Learner for Linearised<N> {
     fn choose(&mut self, arms: &Arms, round: u64) -> Result<usize> {
         Ok(self.policy.choose(arms, round)?)
     }
@@ -270,7 +270,7 @@ pub(super) struct LinearisedLocal {
     person: Option<Person<FastNoise>>,
 }
 
-impl Player for LinearisedLocal {
+impl Learner for LinearisedLocal {
     fn choose(&mut self, arms: &Arms, _: u64) -> Result<usize> {
         let mut person = self.plan.person(0, FastNoise::seeded(self.noise.bits()))?;
         // All scores are in the same proportion to those of scaled arms.
@@ -335,10 +335,10 @@ mod tests {
         let rows = [[0.5, 0.0, 0.0, 0.0, 0.7], [0.0, 0.5, 0.0, 0.0, 0.7]];
         let arms = Arms::from_rows(DIMENSION, &rows).unwrap();
         for round in 1..=4000 {
-            let arm = Player::choose(&mut learner, &arms, round).unwrap();
+            let arm = Learner::choose(&mut learner, &arms, round).unwrap();
             learner.observe(round, &rows[arm], f64::from(u8::from(arm == 1))).unwrap();
         }
-        assert_eq!(Player::choose(&mut learner, &arms, 1).unwrap(), 1);
+        assert_eq!(Learner::choose(&mut learner, &arms, 1).unwrap(), 1);
         assert!(learner.theta[1] > learner.theta[0], "{:?}", learner.theta);
     }
 }

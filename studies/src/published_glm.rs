@@ -24,7 +24,7 @@ use super::{
     click_world::{DIMENSION, dot, sigmoid},
     linearised::{cold, mu_of, project, regularised, running_sum},
 };
-use reticent_lab::{Result, algorithm::bandit::Budget, environment::blocks::Player};
+use reticent_lab::{Result, algorithm::bandit::Budget, environment::blocks::Learner};
 
 /// Steps of the grid in a gradient of norm 1.
 const GRID: f64 = (1_u64 << 20) as f64;
@@ -156,7 +156,7 @@ impl<N: Noise> PublishedGlm<N> {
     }
 }
 
-impl<N: Noise> Player for PublishedGlm<N> {
+impl<N: Noise> Learner for PublishedGlm<N> {
     fn choose(&mut self, arms: &Arms, round: u64) -> Result<usize> {
         Ok(self.policy.choose(arms, round)?)
     }

@@ -41,7 +41,7 @@ use reticent_lab::{
         RunnableAlgorithm,
         bandit::{Algorithm, Budget, LinUcbToml, LocalToml, Stepped},
     },
-    environment::blocks::Player,
+    environment::blocks::Learner,
     papers::{Claim, Extent, Stage},
     play::trial::mix,
     report::{
@@ -145,14 +145,14 @@ impl Problem {
         method: Option<Method>,
         rule: Rule,
     ) -> Result<Box<dyn RunnableAlgorithm>> {
-        let setting = self.world.setting(self.dimension, rounds)?;
+        let environment = self.world.environment(self.dimension, rounds)?;
         let lines = LocalToml { name: Some(name), method, rule, ..LocalToml::new(self.privacy()) };
-        Algorithm::Local(lines).prepare(&setting)
+        Algorithm::Local(lines).prepare(&environment)
     }
 
     /// The default before both caps were among its choices: the randomiser with the least noise.
     fn one_cap(&self, rounds: u64, name: String, bonus: f64) -> Result<Box<dyn RunnableAlgorithm>> {
-        let bounds = self.world.setting(self.dimension, rounds)?.bounds;
+        let bounds = self.world.environment(self.dimension, rounds)?.bounds;
         let noise = |method: &Method| -> Result<f64> {
             let report = ReportParams::new(bounds, self.epsilon, DELTA);
             let report = ReportParams { method: Some(method.clone()), ..report };
@@ -183,8 +183,8 @@ impl Problem {
         asking: Option<Asking>,
     ) -> Result<Box<dyn RunnableAlgorithm>> {
         let (dimension, epsilon) = (self.dimension, self.epsilon);
-        let setting = self.world.setting(dimension, rounds)?;
-        let bounds = setting.bounds;
+        let environment = self.world.environment(dimension, rounds)?;
+        let bounds = environment.bounds;
         let padded = UnitPair::of_axis(&Bounds { unit_arms: false, ..bounds }, epsilon)?;
         let plain = UnitPair::of_axis(&bounds, epsilon)?;
         // A person makes one report, with one of the two or as an answer: the certificate is the weakest of theirs.
@@ -200,14 +200,14 @@ impl Problem {
             let source = Source::reports(padded.clone(), plain.clone(), seed);
             let learner = Mapped::new(bounds, source, map.clone(), width)?;
             Ok(match asking {
-                None => Box::new(learner) as Box<dyn Player>,
+                None => Box::new(learner) as Box<dyn Learner>,
                 Some(asking) => {
                     let survey = Survey::new(dimension, epsilon, asking);
                     Box::new(Surveyed::new(learner, survey, mix(seed, 1)))
                 }
             })
         };
-        Ok(Box::new(Stepped::new(name, &setting, start).promising(guarantee.simulated())))
+        Ok(Box::new(Stepped::new(name, &environment, start).promising(guarantee.simulated())))
     }
 
     fn public(
@@ -240,11 +240,11 @@ impl Problem {
     }
 
     fn algorithms(&self, rounds: u64, tuned: &Tuned) -> Result<Vec<Box<dyn RunnableAlgorithm>>> {
-        let setting = self.world.setting(self.dimension, rounds)?;
+        let environment = self.world.environment(self.dimension, rounds)?;
         let (whitening, width) = tuned.whitened;
         let never = Whitening { gate: f64::INFINITY, ..whitening };
         Ok(vec![
-            Algorithm::Linucb(LinUcbToml::named(NONE)).prepare(&setting)?,
+            Algorithm::Linucb(LinUcbToml::named(NONE)).prepare(&environment)?,
             self.one_cap(rounds, ONE_CAP.into(), tuned.one_cap)?,
             self.axis(rounds, AXIS.into(), tuned.axis)?,
             self.public(rounds, PUBLIC.into(), tuned.public)?,

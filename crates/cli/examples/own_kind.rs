@@ -12,7 +12,7 @@ use reticent_lab::{
     FastNoise, Kinds, Result,
     algorithm::{
         RunnableAlgorithm,
-        bandit::{Budget, Setting, Stepped},
+        bandit::{BanditEnvironment, Budget, Stepped},
     },
     environment::Environment,
 };
@@ -58,10 +58,10 @@ impl Environment for Shop {
     }
 }
 
-fn shop(keys: &ShopKeys, rounds: u64) -> Result<Setting> {
+fn shop(keys: &ShopKeys, rounds: u64) -> Result<BanditEnvironment> {
     let gain = keys.gain;
     let bounds = Bounds { rewards: (0.0, 1.0), ..Bounds::unit(3) };
-    Setting::of(bounds, 2, rounds, move |seed| {
+    BanditEnvironment::of(bounds, 2, rounds, move |seed| {
         let (arms, noise) = (Arms::zeros(3, 2)?, FastNoise::seeded(seed));
         Ok(Box::new(Shop { gain, day: 0, arms, means: [0.0; 2], noise }))
     })
@@ -84,17 +84,20 @@ fn one() -> f64 {
 fn greedy(
     keys: &GreedyKeys,
     name: String,
-    setting: &Setting,
+    environment: &BanditEnvironment,
 ) -> Result<Box<dyn RunnableAlgorithm>> {
     let Budget { epsilon, delta } = keys.privacy;
-    let dimension = setting.bounds.dimension;
-    let domain = Domain::regression(dimension, setting.bounds.feature_bound, 1.0);
-    let sums =
-        PrivateSumParams::new(domain, Some(setting.rounds), Calibration::Budget { epsilon, delta });
+    let dimension = environment.bounds.dimension;
+    let domain = Domain::regression(dimension, environment.bounds.feature_bound, 1.0);
+    let sums = PrivateSumParams::new(
+        domain,
+        Some(environment.rounds),
+        Calibration::Budget { epsilon, delta },
+    );
     let rule = reticent::bandit::Rule::Tuned { ridge: keys.ridge, bonus: 0.0, width: 0.0 };
-    let plan = rule.plan(domain, Some(setting.rounds), None)?;
+    let plan = rule.plan(domain, Some(environment.rounds), None)?;
     let policy = move |release: &_| -> Result<Policy> { Ok(plan.policy(release)?) };
-    Ok(Box::new(Stepped::curated(name, setting, sums, delta, policy)?))
+    Ok(Box::new(Stepped::curated(name, environment, sums, delta, policy)?))
 }
 
 fn main() -> ExitCode {

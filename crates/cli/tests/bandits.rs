@@ -1,4 +1,4 @@
-//! Bandits on files, under circumstances and with saved learners, from the command line.
+//! Bandits on files, under modifiers and with saved learners, from the command line.
 
 use std::{
     path::{Path, PathBuf},
@@ -108,7 +108,7 @@ fn an_invalid_log_is_refused_with_file_line_and_remedy() {
 fn a_saved_learner_is_written_again_if_it_was_lost_and_starts_another() {
     let folder = folder("warm");
     let experiment = "name = \"w\"\nrounds = 1500\ntrials = 2\nseed = 1\n[environment]\nkind = \"sphere\"\n\
-        [environment.circumstances]\npopulation = 3\n[[algorithm]]\nkind = \"joint\"\nprivacy = { epsilon = 8.0, delta = 1e-5 }\n";
+        [environment.modifiers]\npopulation = 3\n[[algorithm]]\nkind = \"joint\"\nprivacy = { epsilon = 8.0, delta = 1e-5 }\n";
     let file = write(&folder, "w.toml", experiment);
     let (saved, out) = (folder.join("saved"), folder.join("out"));
     let save = format!("algorithm.save={}", saved.display());

@@ -1,4 +1,4 @@
-//! A player that reveals every reward, with a guarantee that its author only stated: not certified, and violated.
+//! A learner that reveals every reward, with a guarantee that its author only stated: not certified, and violated.
 //!
 //!     cargo run --release -p reticent-lab --example planted_leak
 //!
@@ -13,10 +13,10 @@ use reticent::{
 };
 use reticent_lab::{
     Experiment, FastNoise, Result,
-    algorithm::bandit::{Setting, Stepped},
+    algorithm::bandit::{BanditEnvironment, Stepped},
     audit::attack::AuditOptions,
     audit::{audit, certify::certify},
-    environment::{Environment, blocks::Player},
+    environment::{Environment, blocks::Learner},
 };
 
 /// Two offers; the first one sells better.
@@ -47,7 +47,7 @@ impl Environment for Shop {
 #[derive(Default)]
 struct ShowsTheLastReward(f64);
 
-impl Player for ShowsTheLastReward {
+impl Learner for ShowsTheLastReward {
     fn choose(&mut self, _: &Arms, _: u64) -> Result<usize> {
         Ok(usize::from(self.0 > 0.5))
     }
@@ -61,15 +61,15 @@ impl Player for ShowsTheLastReward {
 fn main() -> Result<()> {
     let rounds = 1000;
     let bounds = Bounds { rewards: (0.0, 1.0), ..Bounds::unit(2) };
-    let shop = Setting::of(bounds, 2, rounds, |seed| {
+    let shop = BanditEnvironment::of(bounds, 2, rounds, |seed| {
         let arms = Arms::from_rows(2, &[[1.0, 0.0], [0.0, 1.0]])?;
         Ok(Box::new(Shop { arms, noise: FastNoise::seeded(seed) }))
     })?;
 
-    // The stated guarantee is that of noise which this player does not add.
+    // The stated guarantee is that of noise which this learner does not add.
     let event = Event::Gaussian { sensitivity: 1.0, sigma: 4.224_788_4 };
     let promise = Guarantee::of(&event, TrustModel::Joint, 1e-6)?;
-    let start = |_| Ok(Box::new(ShowsTheLastReward::default()) as Box<dyn Player>);
+    let start = |_| Ok(Box::new(ShowsTheLastReward::default()) as Box<dyn Learner>);
     let leak = Stepped::new("planted leak".into(), &shop, start).promising(promise);
 
     // People's data enter the private sum, and the rule sees only its releases, so the certificate is that of the sum.

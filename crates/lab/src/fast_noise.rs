@@ -6,7 +6,7 @@
 //! variance is too large by less than one part in 10^4, and exact below. Discrete Laplaces are differences of two
 //! geometric variates at every scale.
 //!
-//! **Guarantee.** None: anybody who knows the seed can reproduce the noise. [`Noise::PROTECTS_PEOPLE`] is false.
+//! **Guarantee.** None: any party that knows the seed can reproduce the noise. [`Noise::PROTECTS_PEOPLE`] is false.
 
 use std::sync::LazyLock;
 

@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repetition_is_told_from_another_request() {
+    fn a_repetition_differs_from_another_request() {
         let one = request(r#"{"event_id": "a", "context": {"x": 1}, "actions": [{"id": "p"}]}"#);
         let same = request(r#"{"context": {"x": 1}, "actions": [{"id": "p"}], "event_id": "b"}"#);
         assert_eq!(request_digest(&one), request_digest(&same));

@@ -1,6 +1,6 @@
 //! Audits of a user's own policies.
 //!
-//! The attack is `reticent_lab::audit::attack::player`: the policy that `play` would run is run many times with one person's features and reward
+//! The attack is `reticent_lab::audit::attack::learner`: the policy that `play` would run is run many times with one person's features and reward
 //! replaced, and the information that later people would see is bounded. An exception of a policy is part of that information: a refusal
 //! that depends on data reveals data.
 
@@ -12,10 +12,10 @@ use reticent_lab::{
     Error, Result,
     audit::attack::{
         AuditOptions,
-        player::{self, Maker, Recorded, Stage, Step},
+        learner::{self, Maker, Recorded, Stage, Step},
     },
     audit::{Findings, NOTHING_PROMISED},
-    environment::blocks::Player,
+    environment::blocks::Learner,
 };
 
 use crate::{
@@ -51,7 +51,7 @@ impl Policy {
     }
 }
 
-impl Player for Policy {
+impl Learner for Policy {
     fn choose(&mut self, arms: &CoreArms, round: u64) -> Result<usize> {
         Python::attach(|py| self.ask(py, arms, round)).map_err(|failure| raised(failure.into()))
     }
@@ -86,8 +86,8 @@ fn maker(policy: Py<PyAny>) -> Maker {
         Python::attach(|py| {
             let object = policy.bind(py).call1((seed,))?;
             let tickets = object.hasattr("decide")?;
-            let player = Policy { object: object.unbind(), tickets, open: HashMap::new() };
-            Ok(Box::new(player) as Box<dyn Player>)
+            let learner = Policy { object: object.unbind(), tickets, open: HashMap::new() };
+            Ok(Box::new(learner) as Box<dyn Learner>)
         })
         .map_err(raised)
     })
@@ -145,7 +145,7 @@ pub(crate) fn audit_policies(
             continue;
         };
         let attacks =
-            player::attacks(&stage, Some(recorded.clone()), guarantee.core(), &maker(policy));
+            learner::attacks(&stage, Some(recorded.clone()), guarantee.core(), &maker(policy));
         py.check_signals()?;
         py.detach(|| findings.play(&name, &attacks, &options, |_, _| ()));
     }

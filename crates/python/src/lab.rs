@@ -1,6 +1,7 @@
 //! Experiments: the runner of the command line, with progress, signals and without the interpreter's lock.
 
 use std::{
+    ffi::CString,
     path::PathBuf,
     sync::{
         Mutex,
@@ -9,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use pyo3::{prelude::*, types::PyDict};
+use pyo3::{exceptions::PyFutureWarning, prelude::*, types::PyDict};
 use reticent_lab::{
     Experiment, Kinds, Override, RunOptions, Shard, Watch, papers,
     papers::Extent,
@@ -39,7 +40,12 @@ fn experiment(
     };
     let overrides = overrides.iter().map(parse).collect::<Answer<Vec<Override>>>()?;
     let base = base.unwrap_or_default();
-    Ok(py.detach(|| Kinds::default().parse_in(&base, text, &overrides))?)
+    let experiment = py.detach(|| Kinds::default().parse_in(&base, text, &overrides))?;
+    for warning in experiment.warnings() {
+        let words = CString::new(warning.as_str()).unwrap_or_default();
+        PyErr::warn(py, &py.get_type::<PyFutureWarning>(), &words, 2)?;
+    }
+    Ok(experiment)
 }
 
 /// Runs an experiment file into a folder: users call `reticent.lab.run`.

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use pyo3::{
+    exceptions::PyFutureWarning,
     prelude::*,
     types::{PyBytes, PyTuple},
 };
@@ -136,8 +137,15 @@ impl LocalPlan {
     }
 
     /// Guarantee of every person, at any mixture of levels.
-    fn guarantee_of_anybody(&self) -> Answer<Guarantee> {
-        Ok(self.0.guarantee_of_anybody()?.into())
+    fn guarantee_at_any_level(&self) -> Answer<Guarantee> {
+        Ok(self.0.guarantee_at_any_level()?.into())
+    }
+
+    /// Former name of `guarantee_at_any_level`.
+    fn guarantee_of_anybody(&self, py: Python<'_>) -> Answer<Guarantee> {
+        let words = c"guarantee_of_anybody is now guarantee_at_any_level; the former name ends with the next version";
+        PyErr::warn(py, &py.get_type::<PyFutureWarning>(), words, 1)?;
+        self.guarantee_at_any_level()
     }
 
     /// The device of a person who brings this level; `spent` is the record of the reports that they sent before.

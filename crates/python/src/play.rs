@@ -1,6 +1,6 @@
 //! A user's own environment or policy in the laboratory's simulation loop.
 //!
-//! The loop is `reticent_lab::environment::blocks::play`. Its environment and its player are traits; here each of them is a Python object. An
+//! The loop is `reticent_lab::environment::blocks::play`. Its environment and its learner are traits; here each of them is a Python object. An
 //! exception of an object is stored, stops the loop at the next step, and is raised unchanged.
 
 use std::{cell::RefCell, collections::HashMap};
@@ -11,7 +11,7 @@ use reticent::bandit::Arms as CoreArms;
 use reticent_lab::{
     environment::{
         Environment as Rounds, GapParams, SphereParams,
-        blocks::{Delay, Feedback, Player, Way, play_with},
+        blocks::{Delay, Feedback, Learner, Way, play_with},
     },
     play::trial::checkpoints,
 };
@@ -96,7 +96,7 @@ impl Environment {
     }
 }
 
-/// State shared by environment and player: the arms as Python objects, and the stored exception.
+/// State shared by environment and learner: the arms as Python objects, and the stored exception.
 struct Table<'py> {
     arms: RefCell<Option<Bound<'py, PyAny>>>,
     trouble: RefCell<Option<PyErr>>,
@@ -173,7 +173,7 @@ impl Rounds for PythonRounds<'_, '_> {
 }
 
 /// A Python policy: with `decide` and tickets, or with `choose` and rounds.
-struct PythonPlayer<'a, 'py> {
+struct PythonLearner<'a, 'py> {
     object: &'a Bound<'py, PyAny>,
     table: &'a Table<'py>,
     tickets: bool,
@@ -226,7 +226,7 @@ impl std::fmt::Display for Shown<'_, '_> {
     }
 }
 
-impl<'py> PythonPlayer<'_, 'py> {
+impl<'py> PythonLearner<'_, 'py> {
     fn ask(&mut self, round: u64) -> Answer<usize> {
         let arms = self.table.arms.borrow().clone().expect("the environment has opened the round");
         if !self.tickets {
@@ -252,7 +252,7 @@ impl<'py> PythonPlayer<'_, 'py> {
     }
 }
 
-impl Player for PythonPlayer<'_, '_> {
+impl Learner for PythonLearner<'_, '_> {
     fn choose(&mut self, arms: &CoreArms, round: u64) -> reticent_lab::Result<usize> {
         self.table.check()?;
         if round.is_multiple_of(MOMENT) {
@@ -313,7 +313,7 @@ pub(crate) fn play_trial<'py>(
     let way = Way { delay: Delay::Mean(delay), batch: 1, lost };
     let feedback = (delay > 0.0 || lost > 0.0).then(|| Feedback::new(way, seed));
     let table = Table { arms: RefCell::new(None), trouble: RefCell::new(None) };
-    let mut world = PythonRounds {
+    let mut environment = PythonRounds {
         object: environment,
         table: &table,
         arms: CoreArms::zeros(1, 1)?,
@@ -325,9 +325,9 @@ pub(crate) fn play_trial<'py>(
         let remedy = "give it decide(arms) and observe(ticket, reward), or choose(arms, round) and observe(round, features, reward)";
         return Err(Failure::invalid("policy", policy.repr()?, remedy));
     }
-    let mut player =
-        PythonPlayer { object: policy, table: &table, tickets, open: HashMap::new(), clipped: 0 };
-    let curve = play_with(&mut world, &mut player, feedback, &checkpoints(rounds, 120));
+    let mut learner =
+        PythonLearner { object: policy, table: &table, tickets, open: HashMap::new(), clipped: 0 };
+    let curve = play_with(&mut environment, &mut learner, feedback, &checkpoints(rounds, 120));
     if let Some(error) = table.trouble.take() {
         return Err(error.into());
     }
@@ -337,5 +337,5 @@ pub(crate) fn play_trial<'py>(
     })?;
     let rounds: Vec<u64> = curve.iter().map(|point| point.round).collect();
     let regret: Vec<f64> = curve.iter().map(|point| point.regret).collect();
-    Ok((rounds.to_pyarray(py), regret.to_pyarray(py), player.clipped))
+    Ok((rounds.to_pyarray(py), regret.to_pyarray(py), learner.clipped))
 }

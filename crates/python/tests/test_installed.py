@@ -17,10 +17,10 @@ def test_the_accountant_prices_a_gaussian():
 
 def test_a_private_bandit_decides_observes_and_certifies():
     bandit = reticent.JointBandit(dimension=3, epsilon=1.0, delta=1e-6, horizon=1_000)
-    world = lab.Environment.gap(dimension=3, arms=5, seed=7)
+    environment = lab.Environment.gap(dimension=3, arms=5, seed=7)
     for _ in range(1_000):
-        ticket, arm = bandit.decide(world.arms())
-        bandit.observe(ticket, world.reward(arm))
+        ticket, arm = bandit.decide(environment.arms())
+        bandit.observe(ticket, environment.reward(arm))
     assert bandit.releases > 0
     assert "differentially private" in str(bandit.guarantee)
     assert bandit.decide(numpy.eye(3)).arm in range(3)

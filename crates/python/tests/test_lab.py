@@ -381,8 +381,8 @@ def test_a_simulation_is_marked_as_protecting_no_person(experiment):
     table = simulated.table()
     assert table["certificate"].isna().tolist() == table["simulated"].isna().tolist() == [True, False, False]
     assert table["certificate"].tolist()[1:] == ["computed"] * 2 and table["simulated"].tolist()[1:] == [True] * 2
-    world = lambda seed: lab.Environment.gap(3, 5, seed=seed)  # noqa: E731
-    secure = lab.play(world, {"joint": lambda seed: reticent.JointBandit(3, 1.0, 1e-6, 100)}, rounds=50)
+    environment = lambda seed: lab.Environment.gap(3, 5, seed=seed)  # noqa: E731
+    secure = lab.play(environment, {"joint": lambda seed: reticent.JointBandit(3, 1.0, 1e-6, 100)}, rounds=50)
     assert secure.guarantees["joint"]["epsilon"] <= 1.0 and "*" not in repr(secure) + secure._repr_html_()
 
 
@@ -445,35 +445,35 @@ class Broken(Coin):
 
 
 def test_a_guarantee_for_user_code_is_stated_and_audited():
-    world = lambda seed: lab.Environment.sphere(dimension=3, arms=4, seed=seed)  # noqa: E731
+    environment = lambda seed: lab.Environment.sphere(dimension=3, arms=4, seed=seed)  # noqa: E731
     joint = lambda seed: reticent.JointBandit(3, 1.0, 1e-6, 1000)  # noqa: E731
-    played = lab.play(world, {"leak": Leak, "wrapped": Wrapped, "joint": joint}, rounds=50)
+    played = lab.play(environment, {"leak": Leak, "wrapped": Wrapped, "joint": joint}, rounds=50)
     provenance = {name: promise["provenance"] for name, promise in played.guarantees.items()}
     assert provenance == {"leak": "stated", "wrapped": "stated", "joint": "computed"}
     table = played.table()
     assert dict(table["certificate"]) == provenance and not table["simulated"].any()
     assert "# stated, not checked" in repr(played) and "stated, not checked" in played._repr_html_()
-    alone = lab.play(world, {"joint": joint}, rounds=50)
+    alone = lab.play(environment, {"joint": joint}, rounds=50)
     assert "stated" not in repr(alone)
     assert Leak.guarantee.provenance == "computed", "of an event, not of a policy"
     assert repr(Leak.guarantee.stated()).startswith("STATED, NOT CHECKED: ")
     # Violations are confirmed at a false-alarm rate of 1e-6. Immediate leaks need few rounds; the honest bandit is run beyond its first
     # release.
-    found = lab.audit(world, {"leak": Leak, "wrapped": Wrapped, "moody": Moody, "coin": Coin}, rounds=12, samples=1000)
+    found = lab.audit(environment, {"leak": Leak, "wrapped": Wrapped, "moody": Moody, "coin": Coin}, rounds=12, samples=1000)
     assert found.violated == ["leak", "wrapped", "moody"], found
     assert "NOT CERTIFIED (stated, not checked)" in repr(found)
     assert all(audit["provenance"] == "stated" for audit in found.audits)
-    honest = lab.audit(world, {"joint": joint, "LinUCB": lambda seed: reticent.LinUCB(3)}, rounds=84, samples=1000)
+    honest = lab.audit(environment, {"joint": joint, "LinUCB": lambda seed: reticent.LinUCB(3)}, rounds=84, samples=1000)
     assert honest.violated == [] and [audit["provenance"] for audit in honest.audits] == ["computed", "computed"]
     assert [missing["algorithm"] for missing in honest.not_audited] == ["LinUCB"]
-    broken = lab.audit(world, {"broken": Broken}, rounds=12, samples=1000)
+    broken = lab.audit(environment, {"broken": Broken}, rounds=12, samples=1000)
     assert broken.audits == [] and "not today" in broken.not_audited[0]["reason"]
     with pytest.raises(reticent.ReticentError, match="rounds is 1"):
-        lab.audit(world, {"coin": Coin}, rounds=1)
+        lab.audit(environment, {"coin": Coin}, rounds=1)
     with pytest.raises(reticent.ReticentError, match="one object"):
-        lab.audit(world, {"coin": Coin()})
+        lab.audit(environment, {"coin": Coin()})
     with pytest.raises(reticent.ReticentError, match="samples"):
-        lab.audit(world, {"coin": Coin}, samples=3)
+        lab.audit(environment, {"coin": Coin}, samples=3)
 
 
 def test_what_an_experiment_plays_can_be_deployed_and_beats_the_commonest_class(tmp_path):

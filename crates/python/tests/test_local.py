@@ -90,7 +90,7 @@ def test_a_device_knows_what_it_sent_and_what_was_clipped():
     # Half of 8 is sent, half of 1 may follow; a count of reports would say 1.
     careful = plan.person(level=0, spent=eager.spent)
     assert abs(careful.guarantee.epsilon - 4.5) < 1e-3
-    assert plan.guarantee(0).epsilon < 1.001 and plan.guarantee_of_anybody().epsilon >= plan.guarantee(1).epsilon
+    assert plan.guarantee(0).epsilon < 1.001 and plan.guarantee_at_any_level().epsilon >= plan.guarantee(1).epsilon
     report = careful.report(model, [60.0, 80.0], 7.0)
     assert careful.clipped == 1 and b"clipped" not in bytes(report) and not hasattr(report, "clipped")
     # Features without the declared intercept or norm are corrected, not refused.

@@ -10,7 +10,7 @@ from reticent import ReticentError, lab
 STATED = reticent.privacy.Event.gaussian(sensitivity=1.0, sigma=5.0).guarantee("joint", delta=1e-6)
 
 
-def world(seed):
+def environment(seed):
     return lab.Environment.sphere(dimension=3, arms=4, seed=seed)
 
 
@@ -37,7 +37,7 @@ class Indiscreet:
 def test_a_leak_about_one_person_of_twenty_is_detected(person, raises):
     # False alarms: 1e-6, by the confirmation of a violation. The laboratory's own tests attack more people, and runs of forty.
     leak = type("Leak", (Indiscreet,), {"person": person, "raises": raises})
-    found = lab.audit(world, {"leak": leak}, rounds=20, samples=1000)
+    found = lab.audit(environment, {"leak": leak}, rounds=20, samples=1000)
     assert found.violated == ["leak"], found
     caught = [audit for audit in found.audits if audit["verdict"] == "violated"]
     assert any(audit["positions"]["worst"] == person for audit in caught)
@@ -57,14 +57,14 @@ def test_an_audit_that_tested_nothing_says_so():
         def observe(self, round, features, reward):
             pass
 
-    found = lab.audit(world, {"coin": Coin}, rounds=12, samples=1000)
+    found = lab.audit(environment, {"coin": Coin}, rounds=12, samples=1000)
     assert {audit["verdict"] for audit in found.audits} == {"vacuous"} and found.violated == []
     assert "choices never depended on data in this audit" in repr(found) and "consistent" not in repr(found)
 
 
 def test_a_simulated_bandit_has_a_computed_guarantee():
     simulated = lambda seed: reticent.JointBandit.simulated(seed, dimension=3, epsilon=1.0, delta=1e-6, horizon=100)  # noqa: E731
-    results = lab.play(world, {"simulated": simulated}, rounds=50)
+    results = lab.play(environment, {"simulated": simulated}, rounds=50)
     assert results.guarantees["simulated"]["provenance"] == "computed" and "stated" not in repr(results)
 
 
@@ -120,7 +120,7 @@ def test_a_policy_that_cannot_be_called_is_refused_by_name():
         (but(__init__=lambda self: None), "policy 'x' is .*: it is called with a seed"),
         (lambda seed: object(), "choose of policy 'x' is missing"),
     ]:
-        for called in (lambda: lab.play(world, {"x": policy}, rounds=10), lambda: lab.audit(world, {"x": policy}, rounds=10)):
+        for called in (lambda: lab.play(environment, {"x": policy}, rounds=10), lambda: lab.audit(environment, {"x": policy}, rounds=10)):
             with pytest.raises(ReticentError, match=words):
                 called()
     for policy, words in [
@@ -130,4 +130,4 @@ def test_a_policy_that_cannot_be_called_is_refused_by_name():
         (but(decide=lambda self, arms: 0, observe=lambda self, ticket, reward: None), "decision is 0: return a ticket and the index"),
     ]:
         with pytest.raises(ReticentError, match=words):
-            lab.play(world, {"x": policy}, rounds=10)
+            lab.play(environment, {"x": policy}, rounds=10)

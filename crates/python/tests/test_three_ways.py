@@ -37,47 +37,47 @@ PLANTED = {"online_ucb": {"width": 0.3}, "anytime": {"width": 0.3}, "combiner": 
 BOUNDS = dict(dimension=4, rewards=(0.0, 1.0), intercept=0.5**0.5)
 
 
-def ticketed(bandit, world):
+def ticketed(bandit, environment):
     for _ in range(ROUNDS):
-        ticket, arm = bandit.decide(world.arms())
-        bandit.observe(ticket, world.reward(arm))
+        ticket, arm = bandit.decide(environment.arms())
+        bandit.observe(ticket, environment.reward(arm))
         yield arm
 
 
-def joint(world, seed, epsilon, keys):
-    return ticketed(reticent.JointBandit.simulated(seed, **BOUNDS, unit_arms=True, epsilon=epsilon, delta=DELTA, horizon=ROUNDS, **keys), world)
+def joint(environment, seed, epsilon, keys):
+    return ticketed(reticent.JointBandit.simulated(seed, **BOUNDS, unit_arms=True, epsilon=epsilon, delta=DELTA, horizon=ROUNDS, **keys), environment)
 
 
-def linucb(world, seed, epsilon, keys):
-    return ticketed(reticent.LinUCB(**BOUNDS, seed=seed, **keys), world)
+def linucb(environment, seed, epsilon, keys):
+    return ticketed(reticent.LinUCB(**BOUNDS, seed=seed, **keys), environment)
 
 
-def answered(person, model, world):
-    arms = world.arms()
+def answered(person, model, environment):
+    arms = environment.arms()
     arm = person.choose(model, arms)
-    return arm, person.report(model, arms[arm], world.reward(arm))
+    return arm, person.report(model, arms[arm], environment.reward(arm))
 
 
-def local(world, seed, epsilon, keys):
+def local(environment, seed, epsilon, keys):
     plan = reticent.LocalPlan(**BOUNDS, epsilon=epsilon, delta=DELTA, unit_arms=True, **keys)
     server, noise = plan.server(), lab.SimulationNoise(seed)
     model = server.publish()
     for _ in range(ROUNDS):
         noise.uniform()                 # which level a person brings is drawn, where there is one too
-        arm, report = answered(plan.simulated_person(noise.bits()), model, world)
+        arm, report = answered(plan.simulated_person(noise.bits()), model, environment)
         server.absorb(report)
         if server.reports <= 200 or server.reports % 20 == 0:   # when an experiment publishes
             model = server.publish()
         yield arm
 
 
-def shuffle(world, seed, epsilon, keys):
+def shuffle(environment, seed, epsilon, keys):
     plan = reticent.ShufflePlan(**BOUNDS, epsilon=epsilon, delta=DELTA, unit_arms=True, horizon=ROUNDS, **keys)
     noise = lab.SimulationNoise(seed)
     shuffler, server = plan.simulated_shuffler(noise.bits()), plan.server()
     model = server.publish()
     for _ in range(ROUNDS):
-        arm, report = answered(plan.simulated_person(noise.bits()), model, world)
+        arm, report = answered(plan.simulated_person(noise.bits()), model, environment)
         batch = shuffler.absorb(report)
         if batch is not None:
             server.absorb(batch)
@@ -85,35 +85,35 @@ def shuffle(world, seed, epsilon, keys):
         yield arm
 
 
-def protocol(server, world, seed):
+def protocol(server, environment, seed):
     devices = server.device().simulated(seed)
     several = isinstance(server, reticent.Combiner)
     for number in range(1, ROUNDS + 1):
-        arms, base = world.arms(), (server.current,) if several else ()
+        arms, base = environment.arms(), (server.current,) if several else ()
         arm = reticent.Policy(bytes(server.policy())).decide(arms, randomness=number)
-        server.absorb(*base, bytes(devices.report(arms[arm], world.reward(arm))))
+        server.absorb(*base, bytes(devices.report(arms[arm], environment.reward(arm))))
         yield arm
 
 
 PUBLIC = dict(dimension=4, delta=DELTA, rewards=(0.0, 1.0))
 
 
-def online_ucb(world, seed, epsilon, keys):
-    return protocol(reticent.OnlineUCB(**PUBLIC, epsilon=epsilon, horizon=ROUNDS, **keys), world, seed)
+def online_ucb(environment, seed, epsilon, keys):
+    return protocol(reticent.OnlineUCB(**PUBLIC, epsilon=epsilon, horizon=ROUNDS, **keys), environment, seed)
 
 
-def anytime(world, seed, epsilon, keys):
-    return protocol(reticent.Anytime(**PUBLIC, epsilon=epsilon, **keys), world, seed)
+def anytime(environment, seed, epsilon, keys):
+    return protocol(reticent.Anytime(**PUBLIC, epsilon=epsilon, **keys), environment, seed)
 
 
-def combiner(world, seed, epsilon, keys):
-    return protocol(reticent.Combiner(**PUBLIC, epsilon=epsilon, horizon=ROUNDS, **keys), world, seed)
+def combiner(environment, seed, epsilon, keys):
+    return protocol(reticent.Combiner(**PUBLIC, epsilon=epsilon, horizon=ROUNDS, **keys), environment, seed)
 
 
-def online_linucb(world, seed, epsilon, keys):
+def online_linucb(environment, seed, epsilon, keys):
     # Facts about the environment: theta* has norm 1, rewards lie in [0, 1].
     facts = dict(dimension=4, parameter_bound=1.0, reward_noise=0.5, failure_probability=1 / ROUNDS)
-    return ticketed(reticent.OnlineLinUCB(**facts, horizon=ROUNDS, **keys), world)
+    return ticketed(reticent.OnlineLinUCB(**facts, horizon=ROUNDS, **keys), environment)
 
 
 PLAY = {
@@ -124,9 +124,9 @@ PLAY = {
 
 def world_and_seed():
     people, seed = lab.trial_seeds(SEED, 0, "it")
-    world = lab.Environment.sphere(people, dimension=4, arms=8, fresh_arms=True)
-    world.arms()                        # the runner skips the first set too
-    return world, seed
+    environment = lab.Environment.sphere(people, dimension=4, arms=8, fresh_arms=True)
+    environment.arms()                        # the runner skips the first set too
+    return environment, seed
 
 
 @pytest.mark.parametrize(("kind", "name", "keys", "epsilon"), CASES, ids=lambda value: value if isinstance(value, str) else "")
@@ -146,12 +146,12 @@ def test_python_makes_the_decisions_of_a_file_and_of_rust(kind, name, keys, epsi
     assert isinstance(keys.get("rule"), dict) == (name == "certified")
     expected = (FOLDER / f"{kind}_{name}.csv").read_text().splitlines()
     play = PLAY[kind]
-    world, seed = world_and_seed()
-    assert ["round,arm"] + [f"{at},{arm}" for at, arm in enumerate(play(world, seed, epsilon, keys), 1)] == expected
+    environment, seed = world_and_seed()
+    assert ["round,arm"] + [f"{at},{arm}" for at, arm in enumerate(play(environment, seed, epsilon, keys), 1)] == expected
     # Planted: another rule or another width decides otherwise.
-    world, seed = world_and_seed()
+    environment, seed = world_and_seed()
     planted = {**keys, **PLANTED.get(kind, {"rule": "fixed"})}
-    assert ["round,arm"] + [f"{at},{arm}" for at, arm in enumerate(play(world, seed, epsilon, planted), 1)] != expected
+    assert ["round,arm"] + [f"{at},{arm}" for at, arm in enumerate(play(environment, seed, epsilon, planted), 1)] != expected
 
 
 def test_every_vector_is_played():

@@ -49,10 +49,10 @@ fn default(
     name: String,
     bonus: f64,
 ) -> Result<Box<dyn RunnableAlgorithm>> {
-    let setting = problem.world.setting(problem.dimension, rounds)?;
+    let environment = problem.world.environment(problem.dimension, rounds)?;
     let rule = Some(Rule::Tuned { ridge: 3.0, bonus, width: 2.5 });
     let lines = JointToml { name: Some(name), rule, ..JointToml::new(problem.privacy()) };
-    Algorithm::Joint(lines).prepare(&setting)
+    Algorithm::Joint(lines).prepare(&environment)
 }
 
 fn mapped(
@@ -62,8 +62,8 @@ fn mapped(
     map: Map,
     width: Width,
 ) -> Result<Box<dyn RunnableAlgorithm>> {
-    let setting = problem.world.setting(problem.dimension, rounds)?;
-    let bounds = setting.bounds;
+    let environment = problem.world.environment(problem.dimension, rounds)?;
+    let bounds = environment.bounds;
     let domain = Domain::regression(problem.dimension, 1.0, 1.0);
     let budget = Calibration::Budget { epsilon: problem.epsilon, delta: DELTA };
     let schedule = Schedule::suited(problem.epsilon);
@@ -75,7 +75,7 @@ fn mapped(
         let source = Source::curator(plan.clone(), seed);
         Ok(Box::new(Mapped::new(bounds, source, map.clone(), width)?) as Box<_>)
     };
-    Ok(Box::new(Stepped::new(name, &setting, start).promising(guarantee)))
+    Ok(Box::new(Stepped::new(name, &environment, start).promising(guarantee)))
 }
 
 fn public(
@@ -120,9 +120,9 @@ pub(super) fn with_a_curator(stage: &Stage) -> Result<Vec<Claim>> {
     for &(dimension, epsilon, rounds, trials) in sizes {
         for world in World::ALL {
             let problem = Problem { world, dimension, epsilon };
-            let setting = world.setting(dimension, rounds)?;
+            let environment = world.environment(dimension, rounds)?;
             let entrants = vec![
-                Algorithm::Linucb(LinUcbToml::named(NONE)).prepare(&setting)?,
+                Algorithm::Linucb(LinUcbToml::named(NONE)).prepare(&environment)?,
                 default(&problem, rounds, DEFAULT.into(), tuned.bonus)?,
                 public(&problem, rounds, PUBLIC.into(), tuned.public)?,
                 whitened(&problem, rounds, WHITENED.into(), tuned.whitened)?,

@@ -22,7 +22,7 @@ pub(super) fn growth(stage: &Stage, tuned: &Tuned) -> Result<Vec<Claim>> {
     let (mut panels, mut claims) = (Vec::new(), Vec::new());
     for world in [World::Isotropic, World::Units] {
         let problem = Problem { world, dimension: 5, epsilon: 4.0 };
-        let setting = world.setting(problem.dimension, size.0)?;
+        let environment = world.environment(problem.dimension, size.0)?;
         let online = OnlineToml { name: Some(ONLINE.into()), ..OnlineToml::new(problem.privacy()) };
         let entrants = vec![
             problem.one_cap(size.0, ONE_CAP.into(), tuned.one_cap)?,
@@ -30,7 +30,7 @@ pub(super) fn growth(stage: &Stage, tuned: &Tuned) -> Result<Vec<Claim>> {
             problem.public(size.0, PUBLIC.into(), tuned.public)?,
             problem.whitened(size.0, WHITENED.into(), tuned.whitened)?,
             problem.surveyed(size.0, SURVEYED.into(), tuned.surveyed)?,
-            Algorithm::OnlineUcb(online).prepare(&setting)?,
+            Algorithm::OnlineUcb(online).prepare(&environment)?,
         ];
         let measured = Measured::new(stage, "local", problem, size, entrants)?;
         let from = size.0 / 10;

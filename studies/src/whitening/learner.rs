@@ -26,7 +26,7 @@ use super::{
     coordinates::{Coordinates, apply, congruent, function, times},
     sums::{Learnt, Source, Sums},
 };
-use reticent_lab::{Result, environment::blocks::Player};
+use reticent_lab::{Result, environment::blocks::Learner};
 
 /// The ridge in units of the accumulated noise, as the default rule has it.
 const RIDGE: f64 = 3.0;
@@ -176,7 +176,7 @@ impl Mapped {
     }
 }
 
-impl Player for Mapped {
+impl Learner for Mapped {
     fn choose(&mut self, arms: &Arms, round: u64) -> Result<usize> {
         if !self.is_mapped {
             return Ok(self.policy.choose(arms, round)?);

@@ -15,7 +15,7 @@
 use reticent::{bandit::Arms, noise::Noise, privacy::Event};
 
 use super::{super::click_world::dot, learner::Mapped};
-use reticent_lab::{FastNoise, Result, environment::blocks::Player};
+use reticent_lab::{FastNoise, Result, environment::blocks::Learner};
 
 /// Answers of a person; the last is "smaller than all others".
 const OCTAVES: usize = 13;
@@ -183,7 +183,7 @@ impl Surveyed {
     }
 }
 
-impl Player for Surveyed {
+impl Learner for Surveyed {
     fn choose(&mut self, arms: &Arms, round: u64) -> Result<usize> {
         if self.survey.is_some() {
             let arm = self.noise.below(arms.count() as u64) as usize;

@@ -17,7 +17,9 @@ use reticent::{
 };
 
 use super::super::click_world::dot;
-use reticent_lab::{FastNoise, Result, algorithm::bandit::Setting, environment::Environment};
+use reticent_lab::{
+    FastNoise, Result, algorithm::bandit::BanditEnvironment, environment::Environment,
+};
 
 /// Arms of a decision set.
 pub(super) const ARMS: usize = 10;
@@ -60,15 +62,15 @@ impl World {
         }
     }
 
-    /// Setting of algorithms: the present default knows the table's constant and that arms of the sphere are of norm 1.
-    pub(super) fn setting(self, dimension: usize, rounds: u64) -> Result<Setting> {
+    /// BanditEnvironment of algorithms: the present default knows the table's constant and that arms of the sphere are of norm 1.
+    pub(super) fn environment(self, dimension: usize, rounds: u64) -> Result<BanditEnvironment> {
         let constant = 1.0 / (dimension as f64).sqrt();
         let bounds = Bounds {
             unit_arms: matches!(self, World::Isotropic | World::Rare),
             intercept: (self == World::Table).then_some(constant),
             ..Bounds::unit(dimension)
         };
-        Setting::of(bounds, ARMS, rounds, move |seed| {
+        BanditEnvironment::of(bounds, ARMS, rounds, move |seed| {
             Ok(Box::new(Place::new(self, dimension, seed)?))
         })
     }

@@ -24,7 +24,7 @@ use crate::{error::Error, report::Report};
 pub struct Arguments {
     /// The experiment's TOML file; without it, Reticent itself.
     experiment: Option<PathBuf>,
-    /// Runs of each of the two worlds, in place of each attack's own number.
+    /// Runs of each of the two data sets, in place of each attack's own number.
     #[arg(long)]
     samples: Option<u64>,
     /// Seed of all randomness.
@@ -103,8 +103,8 @@ fn attack_reports(
         });
         lines.collect::<Result<Vec<_>, Error>>()
     };
-    let worlds = files.iter().map(reports).collect::<Result<Vec<_>, Error>>()?;
-    let attack = given::attack(&plan, &worlds[0], &worlds[1])?;
+    let sets = files.iter().map(reports).collect::<Result<Vec<_>, Error>>()?;
+    let attack = given::attack(&plan, &sets[0], &sets[1])?;
     let name = format!("reports of loop {:?}", plan.params().name);
     let findings = Findings { audits: attack.run(&name, options)?, ..Findings::default() };
     let violated: Vec<String> =

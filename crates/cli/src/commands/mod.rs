@@ -34,5 +34,9 @@ fn is_file_of_loops(text: &str) -> bool {
 fn experiment(path: &Path, overrides: &[Override], kinds: &Kinds) -> Result<Experiment, Error> {
     let folder = path.parent().unwrap_or(Path::new(""));
     let experiment = kinds.parse_in(folder, &read(path)?, overrides);
-    experiment.map_err(|error| Error::in_file(path, error))
+    let experiment = experiment.map_err(|error| Error::in_file(path, error))?;
+    for warning in experiment.warnings() {
+        crate::say!("warning: {}: {warning}", path.display());
+    }
+    Ok(experiment)
 }

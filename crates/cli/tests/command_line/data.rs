@@ -30,7 +30,7 @@ fn people() -> String {
 }
 
 #[test]
-fn paths_are_relative_to_the_file_and_repeats_are_told() {
+fn paths_are_relative_to_the_file_and_repeats_are_reported() {
     let folder = folder("paths");
     fs::create_dir_all(folder.join("inner/data")).unwrap();
     fs::write(folder.join("inner/people.toml"), TABLE).unwrap();

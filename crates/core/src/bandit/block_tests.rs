@@ -155,7 +155,7 @@ fn noise_of(structure: Structure, block: usize, seed: u64) -> (Vec<f64>, Vec<f64
 }
 
 #[test]
-fn every_kept_entry_has_noise_of_its_own_whichever_block_is_told() {
+fn every_kept_entry_has_noise_of_its_own_whichever_block_is_known() {
     for structure in [PURE, HYBRID] {
         let (p, s) = (4 - structure.shared, structure.shared);
         let kept = structure.blocks * (triangle(4) - triangle(s)) + triangle(s);
@@ -165,8 +165,8 @@ fn every_kept_entry_has_noise_of_its_own_whichever_block_is_told() {
             // No number for what is zero for all people: not the square of all parameters.
             assert_eq!(noise.len(), kept + structure.blocks * p + s);
             // Exact sums are zero outside the block and the shared part.
-            let told = triangle(4) + 4;
-            assert_eq!(exact.iter().filter(|entry| **entry != 0.0).count(), told);
+            let sent = triangle(4) + 4;
+            assert_eq!(exact.iter().filter(|entry| **entry != 0.0).count(), sent);
             all.push(noise);
         }
         for entry in 0..all[0].len() {
@@ -178,16 +178,16 @@ fn every_kept_entry_has_noise_of_its_own_whichever_block_is_told() {
         }
         // Planted: noise on the named block and no other, which reveals the block.
         let last = structure.blocks * (triangle(4) - triangle(s)) - 1;
-        let told = |seed: usize| seed % structure.blocks == structure.blocks - 1;
+        let is_last = |seed: usize| seed % structure.blocks == structure.blocks - 1;
         let leaky = all.iter().enumerate();
-        let leaky = leaky.map(|(seed, noise)| if told(seed) { noise[last] } else { 0.0 });
+        let leaky = leaky.map(|(seed, noise)| if is_last(seed) { noise[last] } else { 0.0 });
         assert!(check::distribution_alarm(leaky.collect(), normal_cdf));
     }
 }
 
 /// A layout that kept only the blocks that were named would reveal them in the size of what is released or stored.
 #[test]
-fn what_is_released_has_one_size_whichever_block_is_told() {
+fn what_is_released_has_one_size_whichever_block_is_known() {
     let sizes = |block: usize| {
         let params = JointParams {
             schedule: Schedule::EveryRound,

@@ -452,7 +452,7 @@ mod tests {
         assert!(stated.epsilon_text().ends_with("(stated, not checked)"));
         // The mark stays after later changes.
         let later = stated.stated().with_condition("x").with_people(5).simulated();
-        let later = later.with_claim(&Claim::new(1.0, 1e-6, "somebody")).unwrap();
+        let later = later.with_claim(&Claim::new(1.0, 1e-6, "a publication")).unwrap();
         assert_eq!(later.provenance(), Provenance::Stated);
         assert_eq!(later.warnings().iter().filter(|w| w.contains("not checked")).count(), 1);
     }

@@ -194,7 +194,7 @@ mod tests {
         let bounds = Bounds { feature_bound: 2.0, ..Bounds::unit(3) };
         FeatureRewardParams {
             calibration: Some(Calibration::Sigma(sigma)),
-            claim: Some(Claim::new(1.0, 0.1, "somebody")),
+            claim: Some(Claim::new(1.0, 0.1, "a publication")),
             ..FeatureRewardParams::new(bounds, 1.0, delta)
         }
     }

@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn another_kind_another_version_and_other_noise_are_told_apart() {
+    fn another_kind_another_version_and_other_noise_are_distinguished() {
         let bytes = save_on(SHUFFLER, "dice", &vec![1_u64]);
         let remedy =
             |kind, noise| load_on::<Vec<u64>>(kind, noise, &bytes).unwrap_err().to_string();

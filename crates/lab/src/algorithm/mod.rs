@@ -9,7 +9,7 @@
 //! (threads, files, figures, reports, certificates) is shared.
 //!
 //! **Who may certify.** An algorithm's guarantee is computed from the aggregator or randomiser that the algorithm itself runs. Only this
-//! crate can implement [`RunnableAlgorithm`], which is sealed. A player of your own becomes an algorithm through
+//! crate can implement [`RunnableAlgorithm`], which is sealed. A learner of your own becomes an algorithm through
 //! [`Stepped`](crate::algorithm::bandit::Stepped), which either marks your guarantee as stated and not checked, or takes the guarantee from an
 //! aggregator that it puts between people and your code.
 
@@ -65,8 +65,8 @@ pub trait RunnableAlgorithm: sealed::Sealed + Send + Sync {
         Vec::new()
     }
 
-    /// Attacks on the player that a trial runs, if the algorithm has a guarantee: see [`crate::audit::attack::player`].
-    fn player_attacks(&self) -> Result<Vec<Attack>> {
+    /// Attacks on the learner that a trial runs, if the algorithm has a guarantee: see [`crate::audit::attack::learner`].
+    fn learner_attacks(&self) -> Result<Vec<Attack>> {
         Ok(Vec::new())
     }
 
@@ -119,14 +119,14 @@ pub trait Family {
     type Algorithm: Serialize + DeserializeOwned + JsonSchema;
 
     /// An environment that has been checked, and read if it is a file; shared by all algorithms.
-    type Setting: 'static;
+    type Checked: 'static;
 
     /// Checks the environment; an error names what is wrong with it.
-    fn setting(rounds: u64, environment: &Self::Environment) -> Result<Self::Setting>;
+    fn check(rounds: u64, environment: &Self::Environment) -> Result<Self::Checked>;
 
     /// One algorithm in the environment; an error names what is wrong with it.
     fn prepare(
-        setting: &Self::Setting,
+        environment: &Self::Checked,
         algorithm: &Self::Algorithm,
     ) -> Result<Box<dyn RunnableAlgorithm>>;
 }

@@ -1,6 +1,6 @@
 //! The guarantees of all algorithms of an experiment, computed or stated: the library side of `reticent certify`.
 //!
-//! A computed guarantee comes from the aggregator or randomiser that the algorithm runs. A guarantee that a user stated for a player of
+//! A computed guarantee comes from the aggregator or randomiser that the algorithm runs. A guarantee that a user stated for a learner of
 //! their own is shown as not certified; [`crate::audit`] can refute it but cannot confirm it.
 
 use std::fmt::Write;

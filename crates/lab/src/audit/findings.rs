@@ -93,9 +93,9 @@ pub fn audit(
     for cell in experiment.cells() {
         let (name, algorithm) = (&cell.name, &cell.algorithm);
         let promises = algorithm.guarantee().is_some() || !algorithm.card().certificates.is_empty();
-        let players = algorithm.player_attacks()?;
+        let learners = algorithm.learner_attacks()?;
         let attacks = algorithm.card().attacks.make()?;
-        if attacks.is_empty() && players.is_empty() {
+        if attacks.is_empty() && learners.is_empty() {
             let reason = if promises {
                 "no attack is written for it; its certificate rests on the accountant alone"
             } else {
@@ -107,7 +107,7 @@ pub fn audit(
             progress(name, &attack.adversary);
             findings.audits.extend(attack.run_confirmed(name, options)?);
         }
-        findings.play(name, &players, options, &progress);
+        findings.play(name, &learners, options, &progress);
     }
     Ok(findings)
 }
@@ -122,7 +122,7 @@ impl Findings {
         self.not_audited.push(NotAudited { algorithm, reason });
     }
 
-    /// Attacks that run a player. A player that fails is recorded as not audited, not as consistent.
+    /// Attacks that run a learner. A learner that fails is recorded as not audited, not as consistent.
     pub fn play(
         &mut self,
         algorithm: &str,
@@ -134,9 +134,8 @@ impl Findings {
             progress(algorithm, &attack.adversary);
             match attack.run_confirmed(algorithm, options) {
                 Ok(audits) => self.audits.extend(audits),
-                Err(error) => {
-                    self.not_audited(algorithm, &format!("its player could not be played: {error}"))
-                }
+                Err(error) => self
+                    .not_audited(algorithm, &format!("its learner could not be played: {error}")),
             }
         }
     }

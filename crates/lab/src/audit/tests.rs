@@ -13,10 +13,10 @@ use super::*;
 use crate::{
     Experiment, FastNoise, Result,
     audit::attack::{
-        Against, Attack, Audit, AuditNoise, AuditOptions, NoiseKind, Test, Verdict, View, World,
-        player::{self, Maker, Recorded, Stage, Step},
+        Against, Attack, Audit, AuditNoise, AuditOptions, DataSet, NoiseKind, Test, Verdict, View,
+        learner::{self, Maker, Recorded, Stage, Step},
     },
-    environment::blocks::Player,
+    environment::blocks::Learner,
 };
 
 fn audits(text: &str, options: &AuditOptions) -> Vec<Audit> {
@@ -101,13 +101,13 @@ fn the_claim_of_paper_0_at_epsilon_10_is_refuted_and_our_certificate_is_not() {
     let options =
         AuditOptions { samples: Some(600_000), confidence: 1.0 - 1e-6, ..AuditOptions::default() };
     let found = audits(text, &options);
-    // First the report, then the player, which is run less often.
+    // First the report, then the learner, which is run less often.
     let verdicts: Vec<(Against, Verdict)> = found.iter().map(|a| (a.against, a.verdict)).collect();
     let expected =
         [(Against::Certificate, Verdict::Consistent), (Against::Claim, Verdict::Violated)];
     assert_eq!(verdicts[..2], expected, "{found:?}");
     assert!(found[0].ratio.unwrap() > 0.9);
-    // The player's later choices reveal less than the reports.
+    // The learner's later choices reveal less than the reports.
     let by_playing = &verdicts[2..];
     assert!(!by_playing.is_empty());
     assert!(by_playing.iter().all(|(_, verdict)| *verdict == Verdict::Consistent), "{found:?}");
@@ -152,7 +152,7 @@ struct Indiscreet {
     remembered: f64,
 }
 
-impl Player for Indiscreet {
+impl Learner for Indiscreet {
     fn choose(&mut self, _: &Arms, round: u64) -> Result<usize> {
         Ok(usize::from(round > self.round && self.remembered > 0.5))
     }
@@ -170,7 +170,7 @@ impl Player for Indiscreet {
 /// Chooses by coin.
 struct Coin(FastNoise);
 
-impl Player for Coin {
+impl Learner for Coin {
     fn choose(&mut self, arms: &Arms, _: u64) -> Result<usize> {
         Ok(self.0.below(arms.count() as u64) as usize)
     }
@@ -180,7 +180,7 @@ impl Player for Coin {
     }
 }
 
-/// The attack among 40 people of an environment, on a player whose author states (1, 1e-6).
+/// The attack among 40 people of an environment, on a learner whose author states (1, 1e-6).
 fn play_forty(name: &str, seed: u64, make: Maker) -> Findings {
     let bounds = Bounds { rewards: (0.0, 1.0), ..Bounds::unit(2) };
     let stage = Stage { bounds, arms: 2, rounds: 40, public_arms: false };
@@ -197,7 +197,7 @@ fn play_forty(name: &str, seed: u64, make: Maker) -> Findings {
     let recorded = Recorded { people: recorded(1), others: recorded(2) };
     let event = Event::Gaussian { sensitivity: 1.0, sigma: 4.224_788_4 };
     let promise = Guarantee::of(&event, TrustModel::Joint, 1e-6).unwrap().stated();
-    let attacks = player::attacks(&stage, Some(recorded), &promise, &make);
+    let attacks = learner::attacks(&stage, Some(recorded), &promise, &make);
     let options = AuditOptions { samples: Some(1000), seed, ..AuditOptions::default() };
     let mut findings = Findings::default();
     findings.play(name, &attacks[1..], &options, |_, _| ());
@@ -222,7 +222,7 @@ fn a_leak_about_one_person_is_detected_whoever_that_is() {
             let attacked = positions.attacked.iter().map(u64::to_string).collect::<Vec<_>>();
             let expected = format!("the people of rounds {} of 40", attacked.join(", "));
             assert!(printed.contains(&expected), "{printed}");
-            // The author states a Gaussian curve, and the player adds no noise at all.
+            // The author states a Gaussian curve, and the learner adds no noise at all.
             assert_eq!(audit.bound, "clopper_pearson");
         }
     }
@@ -259,8 +259,8 @@ fn a_bound_by_the_shape_of_noise_stands_only_where_that_noise_may_be() {
     let certificate = Guarantee::of(&event, TrustModel::Joint, 1e-6).unwrap();
     let bound = |sigma: f64, promise: &Guarantee| {
         let attack = Attack::new("sees one number", promise, 20_000, move || {
-            let view: View = Box::new(move |world: World, mut noise: AuditNoise| {
-                Ok(vec![*world.pick((&0.0, &1.0)) + sigma * noise.standard_normal()])
+            let view: View = Box::new(move |data: DataSet, mut noise: AuditNoise| {
+                Ok(vec![*data.pick((&0.0, &1.0)) + sigma * noise.standard_normal()])
             });
             Ok((view, Test::Scores))
         });

@@ -114,7 +114,7 @@ fn local(name: &str, bounds: Bounds) -> Result<[Figure; 2]> {
         Figure::new(format!("{what}{name}"), 1e-3 * time, "us").beside(200.0, "required, at most")
     };
     Ok([
-        figure("local, a person's half: choose and report", theirs),
+        figure("local, device: choose and report", theirs),
         figure("local, the server's part: a report, and a model for every 20", server_part),
     ])
 }

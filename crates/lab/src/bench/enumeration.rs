@@ -71,7 +71,7 @@ impl Program {
             roots.push((0..d).map(|i| (0..d).map(|j| root(i, j)).collect()).collect());
             thetas.push(theta.to_vec());
         }
-        let weights = match &run.setting.objective {
+        let weights = match &run.environment.objective {
             reticent::safe::Objective::Linear { weights } => weights.clone(),
             _ => Vec::new(),
         };
@@ -79,9 +79,9 @@ impl Program {
             thetas,
             roots,
             weights,
-            rows: run.setting.polytope.rows().to_vec(),
-            bounds: run.setting.polytope.bounds().to_vec(),
-            radius: run.setting.action_bound,
+            rows: run.environment.polytope.rows().to_vec(),
+            bounds: run.environment.polytope.bounds().to_vec(),
+            radius: run.environment.action_bound,
         })
     }
 

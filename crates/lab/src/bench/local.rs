@@ -20,8 +20,8 @@ pub fn figures() -> Result<Vec<Figure>> {
         ("PrivUnit on x and z", Method::UnitPair, false),
         ("randomised response", Method::RewardResponse, true),
     ];
-    let world = SphereParams::published();
-    let mut environment = world.start(1)?;
+    let sphere = SphereParams::published();
+    let mut environment = sphere.start(1)?;
     let arms = environment.arms().clone();
     let mut figures = Vec::new();
     for (name, method, public_arms) in methods {
@@ -30,7 +30,7 @@ pub fn figures() -> Result<Vec<Figure>> {
             public_arms,
             // One device reports repeatedly; its privacy cost does not matter here.
             contributions_per_person: 1 << 20,
-            ..ReportParams::new(world.bounds(), 1e6, 1e-5)
+            ..ReportParams::new(sphere.bounds(), 1e6, 1e-5)
         };
         let plan = LocalParams::from(params).check()?;
         let mut server = plan.server();
@@ -43,7 +43,7 @@ pub fn figures() -> Result<Vec<Figure>> {
             person.report(&model, &arms.arm(arm), reward)
         });
         figures.push(
-            Figure::new(format!("a person's half, {name}"), 1e-3 * time, "us")
+            Figure::new(format!("device, {name}"), 1e-3 * time, "us")
                 .beside(20.0, "required, at most"),
         );
         let reports = (0..2_000)

@@ -7,7 +7,7 @@ use reticent::{bandit::Rule, release::Schedule};
 use super::Figure;
 use crate::{
     Result,
-    algorithm::bandit::{Algorithm, Budget, JointToml, LinUcbToml, Setting},
+    algorithm::bandit::{Algorithm, BanditEnvironment, Budget, JointToml, LinUcbToml},
     environment::GapParams,
     papers::constants::joint::{JointMode, PublishedNoise},
 };
@@ -56,7 +56,7 @@ pub fn figures() -> Result<Vec<Figure>> {
 }
 
 fn seconds(gap: GapParams, rounds: u64, algorithm: &Algorithm) -> Result<f64> {
-    let algorithm = algorithm.prepare(&Setting::new(&gap.into(), rounds)?)?;
+    let algorithm = algorithm.prepare(&BanditEnvironment::new(&gap.into(), rounds)?)?;
     let start = Instant::now();
     algorithm.trial(1, 0, &[rounds])?;
     Ok(start.elapsed().as_secs_f64())

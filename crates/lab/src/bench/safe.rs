@@ -11,13 +11,13 @@ use super::{Figure, stopwatch::nanoseconds};
 use crate::{
     FastNoise, Result,
     algorithm::safe::{
-        AgentsToml, Algorithm, Budget, CoordinatorToml, Feeder, SafePlayer, Setting,
+        AgentsToml, Algorithm, Budget, CoordinatorToml, Feeder, SafeAlgorithm, SafeEnvironment,
     },
 };
 
 /// A coordinator in the middle of a run.
 pub(super) struct Run {
-    pub(super) setting: Setting,
+    pub(super) environment: SafeEnvironment,
     pub(super) coordinator: Coordinator<FastNoise>,
     agents: Vec<Agent<FastNoise>>,
     noise: FastNoise,
@@ -26,7 +26,7 @@ pub(super) struct Run {
 }
 
 impl Run {
-    fn new(setting: Setting, params: CoordinatorParams) -> Result<Self> {
+    fn new(environment: SafeEnvironment, params: CoordinatorParams) -> Result<Self> {
         let plan = params.check()?;
         let agents = plan
             .agents()
@@ -35,17 +35,17 @@ impl Run {
             .map(|(index, agent)| agent.start(index, FastNoise::seeded(index as u64)))
             .collect();
         let zero = |theta: &Vec<f64>| vec![vec![0.0; theta.len()]; theta.len()];
-        let grams = setting.parameters.iter().map(zero).collect();
+        let grams = environment.parameters.iter().map(zero).collect();
         let coordinator = plan.start(FastNoise::seeded(5));
-        Ok(Run { setting, coordinator, agents, noise: FastNoise::seeded(9), grams })
+        Ok(Run { environment, coordinator, agents, noise: FastNoise::seeded(9), grams })
     }
 
     /// Decides, answers and learns.
     fn round(&mut self) -> Result<()> {
         let decision = self.coordinator.decide()?;
-        let means = self.setting.means(&decision.actions);
+        let means = self.environment.means(&decision.actions);
         for (agent, mean) in self.agents.iter_mut().zip(&means) {
-            let response = mean + self.setting.response_noise * self.noise.standard_normal();
+            let response = mean + self.environment.response_noise * self.noise.standard_normal();
             self.coordinator.absorb(&agent.report(decision.ticket, response)?)?;
         }
         for (gram, x) in self.grams.iter_mut().zip(&decision.actions) {
@@ -71,7 +71,7 @@ impl Run {
     }
 }
 
-fn setup(setting: &Setting, rule: Rule) -> Result<CoordinatorParams> {
+fn setup(environment: &SafeEnvironment, rule: Rule) -> Result<CoordinatorParams> {
     let lines = CoordinatorToml {
         privacy: Some(Budget { epsilon: 13.0, delta: 1e-5, responses: None }),
         confidence: Confidence::Tight,
@@ -81,26 +81,26 @@ fn setup(setting: &Setting, rule: Rule) -> Result<CoordinatorParams> {
         Rule::Ofu => Algorithm::Ofu(lines),
         Rule::Roful => Algorithm::Roful(lines),
     };
-    Ok(SafePlayer::new(&algorithm, setting, 1)?.plan().params().clone())
+    Ok(SafeAlgorithm::new(&algorithm, environment, 1)?.plan().params().clone())
 }
 
 /// Fifty agents, five dimensions: on the paper's simplex, where all facets intersect, or on a feeder.
-fn fifty(simplex: bool) -> Result<Setting> {
+fn fifty(simplex: bool) -> Result<SafeEnvironment> {
     let lines = AgentsToml {
         feeder: Some(Feeder { appliances: 5, ..Feeder::default() }),
         ..AgentsToml::default()
     };
-    let mut setting = lines.setting()?;
+    let mut environment = lines.environment()?;
     if simplex {
         let reaches: Vec<f64> = (0..50).map(|m| 1.0 + 0.02 * f64::from(m)).collect();
-        setting.polytope = Simplex::new(&reaches)?.polytope()?;
+        environment.polytope = Simplex::new(&reaches)?.polytope()?;
     }
-    Ok(setting)
+    Ok(environment)
 }
 
 pub fn figures() -> Result<Vec<Figure>> {
     let mut figures = Vec::new();
-    let small = AgentsToml::setup(1).setting()?;
+    let small = AgentsToml::setup(1).environment()?;
     for (rule, name) in [(Rule::Ofu, "OFU"), (Rule::Roful, "ROFUL")] {
         let mut run = Run::new(small.clone(), setup(&small, rule)?)?;
         for (after, phase) in [(200, "ball slack"), (60_000, "later")] {
@@ -120,12 +120,12 @@ pub fn figures() -> Result<Vec<Figure>> {
         }
     }
     for (simplex, place) in [(true, "simplex, 51 rows"), (false, "feeder, 113 rows")] {
-        let setting = fifty(simplex)?;
+        let environment = fifty(simplex)?;
         for (rule, name) in [(Rule::Ofu, "OFU"), (Rule::Roful, "ROFUL")] {
-            let mut params = setup(&setting, rule)?;
+            let mut params = setup(&environment, rule)?;
             // Without noise it learns within the bench, so that early and late decisions are both seen.
             params.agents.iter_mut().for_each(|agent| agent.privacy = ResponsePrivacy::None);
-            let mut run = Run::new(setting.clone(), params)?;
+            let mut run = Run::new(environment.clone(), params)?;
             let mut slowest: f64 = 0.0;
             for _ in 0..4 {
                 slowest = slowest.max(run.decision_time(51)?);

@@ -2,10 +2,10 @@
 
 use reticent::{randomize::Intercept, refuse_if};
 
-use super::setting::Setting;
+use super::bandit::BanditEnvironment;
 use crate::Result;
 
-impl Setting {
+impl BanditEnvironment {
     /// The same with what a file declares of its arms in place of what the environment knows: a last feature that all share, or `false`; and
     /// that all have the largest norm, or not. A declaration that the environment's arms contradict is refused.
     pub(crate) fn declaring(
@@ -31,7 +31,7 @@ impl Setting {
             refuse_if(declared && !bounds.unit_arms, "unit_arms", true, remedy)?;
             bounds.unit_arms = declared;
         }
-        Ok(Setting { bounds, ..self.clone() })
+        Ok(BanditEnvironment { bounds, ..self.clone() })
     }
 }
 
@@ -43,13 +43,13 @@ mod tests {
     const SPHERE: &str = "kind = \"sphere\"\ndimension = 4\narms = 8";
     const GAP: &str = "kind = \"gap\"\ndimension = 4\narms = 8";
 
-    fn setting(world: &str) -> Setting {
-        Setting::new(&toml::from_str(world).unwrap(), 400).unwrap()
+    fn environment(lines: &str) -> BanditEnvironment {
+        BanditEnvironment::new(&toml::from_str(lines).unwrap(), 400).unwrap()
     }
 
     #[test]
     fn a_file_may_say_less_than_the_environment_knows_and_nothing_that_is_false() {
-        let sphere = setting(SPHERE);
+        let sphere = environment(SPHERE);
         let constant = 0.5_f64.sqrt();
         assert_eq!((sphere.bounds.intercept, sphere.bounds.unit_arms), (Some(constant), true));
         let less = sphere.declaring(Some(Intercept(None)), Some(false)).unwrap().bounds;
@@ -60,12 +60,12 @@ mod tests {
         let shorter = sphere.declaring(None, Some(false)).unwrap();
         let error = shorter.declaring(None, Some(true)).map(drop).unwrap_err().to_string();
         assert!(error.starts_with("unit_arms is true: arms of different norms"), "{error}");
-        for (world, words) in [
+        for (lines, words) in [
             (SPHERE, "intercept is 0.5: the last feature of all arms here is 0.707"),
             (GAP, "intercept is 0.5: arms have no constant feature here"),
         ] {
             let declared = Some(Intercept(Some(0.5)));
-            let error = setting(world).declaring(declared, None).map(drop).unwrap_err();
+            let error = environment(lines).declaring(declared, None).map(drop).unwrap_err();
             assert!(error.to_string().starts_with(words), "{error}");
         }
     }

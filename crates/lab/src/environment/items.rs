@@ -27,11 +27,11 @@ use reticent::{Error as CoreError, bandit::Arms, noise::Noise};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{circumstances::Circumstances, columns::Missing, setting::Setting};
+use super::{bandit::BanditEnvironment, columns::Missing, modifiers::Modifiers};
 use super::{
+    bandit::{NOT_COVERED, RoundByRound, TrialEnvironment},
     columns::{Columns, ColumnsToml, scale},
     parameters::{Parameters, Shape},
-    setting::{NOT_COVERED, Played, World},
 };
 use crate::{
     FastNoise, Result,
@@ -203,8 +203,12 @@ impl ItemsToml {
     }
 
     /// Reads the files; an error names the line and the column.
-    pub(crate) fn setting(&self, rounds: u64, circumstances: Circumstances) -> Result<Setting> {
-        circumstances.of_a_file()?;
+    pub(crate) fn environment(
+        &self,
+        rounds: u64,
+        modifiers: Modifiers,
+    ) -> Result<BanditEnvironment> {
+        modifiers.of_a_file()?;
         let (low, high) = self.rewards;
         if !(low < high && low.is_finite() && high.is_finite()) {
             let remedy = "give the lowest rating first, below the highest";
@@ -239,9 +243,9 @@ impl ItemsToml {
         protected.extend(known.iter().flat_map(|columns| columns.remarks()));
         let hash = mix(mix(items.hash, hash), people.map_or(0, |people| people.hash));
         let (shape, catalogue) = (catalogue.shape, Arc::new(catalogue));
-        let world = |circumstances| -> Arc<dyn World> {
-            Arc::new(Played {
-                circumstances,
+        let trials = |modifiers| -> Arc<dyn TrialEnvironment> {
+            Arc::new(RoundByRound {
+                modifiers,
                 remarks,
                 data_hash: hash,
                 headline: Some("mean reward"),
@@ -249,9 +253,10 @@ impl ItemsToml {
             })
         };
         let rewards = self.rewards;
-        let setting =
-            Setting::of_a_file(shape, most, rewards, rounds, circumstances, protected, world)?;
-        Ok(Setting { returns, ..setting })
+        let environment = BanditEnvironment::of_a_file(
+            shape, most, rewards, rounds, modifiers, protected, trials,
+        )?;
+        Ok(BanditEnvironment { returns, ..environment })
     }
 
     /// Ratings, with the person and the item of each.

@@ -37,9 +37,9 @@ use self::{
     log::{Log, Offered, number},
 };
 use super::{
-    circumstances::Circumstances,
+    bandit::{BanditEnvironment, TrialEnvironment},
     columns::Missing,
-    setting::{Setting, World},
+    modifiers::Modifiers,
 };
 use super::{
     columns::{Columns, ColumnsToml},
@@ -138,10 +138,14 @@ fn unit() -> (f64, f64) {
 
 impl LoggedToml {
     /// Reads the log; an error names the line and the column.
-    pub(crate) fn setting(&self, rounds: u64, circumstances: Circumstances) -> Result<Setting> {
-        if !circumstances.is_calm() {
+    pub(crate) fn environment(
+        &self,
+        rounds: u64,
+        modifiers: Modifiers,
+    ) -> Result<BanditEnvironment> {
+        if !modifiers.is_calm() {
             let remedy = "a log has its own: leave them out";
-            return Err(CoreError::invalid("circumstances", "given", remedy).into());
+            return Err(CoreError::invalid("modifiers", "given", remedy).into());
         }
         let log = self.read(rounds)?;
         let (arms, shape) = (log.actions.len(), log.shape());
@@ -153,12 +157,19 @@ impl LoggedToml {
         ];
         protected.extend(log.context.iter().flat_map(Columns::remarks));
         let own = matches!(log.offered, Offered::File(_));
-        let world = |_| -> Arc<dyn World> { Arc::new(log) };
-        let setting =
-            Setting::of_a_file(shape, arms, self.rewards, rounds, circumstances, protected, world)?;
+        let trials = |_| -> Arc<dyn TrialEnvironment> { Arc::new(log) };
+        let environment = BanditEnvironment::of_a_file(
+            shape,
+            arms,
+            self.rewards,
+            rounds,
+            modifiers,
+            protected,
+            trials,
+        )?;
         // Nothing is known of arms in a file but that their norm is at most 1.
         let bounds = Bounds { rewards: self.rewards, ..Bounds::unit(shape.features) };
-        Ok(if own { Setting { bounds, ..setting } } else { setting })
+        Ok(if own { BanditEnvironment { bounds, ..environment } } else { environment })
     }
 
     fn read(&self, rounds: u64) -> Result<Log> {

@@ -2,16 +2,29 @@
 //!
 //! | file | contents |
 //! | --- | --- |
+//! | `bandit` | the `[environment]` table of a bandit, and what every algorithm knows of it |
+//! | `modifiers` | `[environment.modifiers]`: late rewards, a theta* that moves, arms that come and go |
+//! | `own` | environments of your own |
 //! | `gap` | the instances of Shariff and Sheffet, Appendix D: a fresh decision set every round, or one that is kept |
 //! | `slice` | the law of `<x, theta*>` for a suboptimal arm |
 //! | `frame` | the reflection that turns theta* into the first axis |
 //! | `rewards` | sign, Gaussian and Bernoulli rewards |
 //! | `sphere` | section 5 of paper 0: arms and theta* on a sphere, means that are probabilities |
 //! | `changing` | any of them with a changing theta* and arms that are not always available |
+//! | `table` | `kind = "table"`: a file of people and their classes |
+//! | `items` | `kind = "items"`: items with features, and people's ratings of them |
+//! | `logged` | `kind = "logged"`: a log of decisions with propensities, for training and judging offline |
+//! | `offline` | estimates of a policy's value from such a log |
+//! | `reward_model` | expectation of the doubly robust estimate for an action |
+//! | `columns` | from the cells of a line to features |
+//! | `parameters` | parameters that arms touch, and blocks for learners that know of none |
+//! | `declared` | declarations of a file about its arms, in place of the environment's knowledge |
+//! | `blocks` | whole blocks of rounds at a time, of the same law |
+//! | `online`, `convex`, `safe` | environments of the other families |
 
+pub(crate) mod bandit;
 pub mod blocks;
 mod changing;
-pub(crate) mod circumstances;
 pub(crate) mod columns;
 pub mod convex;
 pub(crate) mod declared;
@@ -19,6 +32,7 @@ mod frame;
 mod gap;
 pub(crate) mod items;
 pub(crate) mod logged;
+pub(crate) mod modifiers;
 pub mod offline;
 pub mod online;
 pub(crate) mod own;
@@ -26,7 +40,6 @@ pub(crate) mod parameters;
 pub(crate) mod reward_model;
 mod rewards;
 pub mod safe;
-pub(crate) mod setting;
 mod slice;
 mod sphere;
 pub(crate) mod table;

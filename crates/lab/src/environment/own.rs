@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use reticent::randomize::Bounds;
 
-use super::setting::Played;
-use super::{circumstances::Circumstances, setting::Setting};
+use super::bandit::RoundByRound;
+use super::{bandit::BanditEnvironment, modifiers::Modifiers};
 use crate::{Result, environment::Environment, papers::constants::Problem};
 
-impl Setting {
+impl BanditEnvironment {
     /// Knowledge of algorithms about an environment of your own: bounds on features and rewards, the number of arms there
     /// are at most, and how many rounds. `start` makes the environment of one trial from its seed.
     ///
@@ -28,11 +28,11 @@ impl Setting {
                 .within(bounds.feature_bound, low.abs().max(high.abs()))
         };
         problem.check()?;
-        let circumstances = Circumstances::default();
+        let modifiers = Modifiers::default();
         let start = Box::new(start);
-        let world =
-            Played { start, circumstances, remarks: Vec::new(), data_hash: 0, headline: None };
-        Ok(Setting {
+        let trials =
+            RoundByRound { start, modifiers, remarks: Vec::new(), data_hash: 0, headline: None };
+        Ok(BanditEnvironment {
             bounds,
             problem,
             centred_parameter_bound: 1.0,
@@ -42,11 +42,11 @@ impl Setting {
             uniform_gram: None,
             embedding: (!bounds.structure.is_dense()).then_some(bounds.structure),
             embeds: false,
-            circumstances,
+            modifiers,
             returns: None,
             contributions_per_person: None,
             protected: Vec::new(),
-            world: Arc::new(world),
+            trials: Arc::new(trials),
         })
     }
 }

@@ -1,11 +1,11 @@
-//! `parameters`: which parameters the arms of a file touch; and arms in blocks for players that know of no blocks.
+//! `parameters`: which parameters the arms of a file touch; and arms in blocks for learners that know of no blocks.
 
 use reticent::{bandit::Arms, privacy::Mode, randomize::Bounds, release::Structure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::setting::Setting;
-use crate::{Result, environment::blocks::Player, play::trial::Trial};
+use super::bandit::BanditEnvironment;
+use crate::{Result, environment::blocks::Learner, play::trial::Trial};
 
 /// Features of an arm for learners without blocks of parameters, and parameters in all blocks, at most.
 pub(crate) const MOST_FEATURES: usize = 1024;
@@ -42,7 +42,7 @@ impl Shape {
         (blocks > 1).then_some(Structure { blocks, shared })
     }
 
-    /// Setting for learners with blocks.
+    /// BanditEnvironment for learners with blocks.
     pub(crate) fn structure(&self) -> Structure {
         match (self.embedding(), self.parameters) {
             (None, _) => Structure::DENSE,
@@ -52,8 +52,8 @@ impl Shape {
     }
 }
 
-impl Setting {
-    /// Setting for learners without blocks of parameters: their arms have zeros for the blocks of others.
+impl BanditEnvironment {
+    /// BanditEnvironment for learners without blocks of parameters: their arms have zeros for the blocks of others.
     pub fn dense(&self) -> Result<Self> {
         let Some(embedding) = self.embedding.filter(|_| !self.embeds) else {
             return Ok(self.clone());
@@ -66,10 +66,10 @@ impl Setting {
             );
             return Err(reticent::Error::invalid("features", bounds.dimension, remedy).into());
         }
-        Ok(Setting { bounds, embeds: true, ..self.clone() })
+        Ok(BanditEnvironment { bounds, embeds: true, ..self.clone() })
     }
 
-    /// Setting of a learner in this mode: a publication's has no blocks.
+    /// BanditEnvironment of a learner in this mode: a publication's has no blocks.
     pub(crate) fn suiting(&self, mode: Mode) -> Result<Self> {
         match mode {
             Mode::Exact => Ok(self.clone()),
@@ -77,45 +77,45 @@ impl Setting {
         }
     }
 
-    /// One trial of a player on this setting's arms, embedded where they are to be.
+    /// One trial of a learner on this environment's arms, embedded where they are to be.
     pub(crate) fn trial(
         &self,
         seed: u64,
         trial: u64,
-        player: &mut dyn Player,
+        learner: &mut dyn Learner,
         checkpoints: &[u64],
     ) -> Result<Trial> {
         match self.embedding.filter(|_| self.embeds) {
-            None => self.world.trial(seed, trial, player, checkpoints),
+            None => self.trials.run(seed, trial, learner, checkpoints),
             Some(structure) => {
-                let mut player = Embedded { player, structure };
-                self.world.trial(seed, trial, &mut player, checkpoints)
+                let mut learner = Embedded { learner, structure };
+                self.trials.run(seed, trial, &mut learner, checkpoints)
             }
         }
     }
 }
 
-/// A player that is given arms with zeros for all blocks but their own.
+/// A learner that is given arms with zeros for all blocks but their own.
 struct Embedded<'a> {
-    player: &'a mut dyn Player,
+    learner: &'a mut dyn Learner,
     structure: Structure,
 }
 
-impl Player for Embedded<'_> {
-    fn inner(&self) -> Option<&dyn Player> {
-        Some(self.player)
+impl Learner for Embedded<'_> {
+    fn inner(&self) -> Option<&dyn Learner> {
+        Some(self.learner)
     }
 
-    fn inner_mut(&mut self) -> Option<&mut dyn Player> {
-        Some(self.player)
+    fn inner_mut(&mut self) -> Option<&mut dyn Learner> {
+        Some(self.learner)
     }
 
     fn choose(&mut self, arms: &Arms, round: u64) -> Result<usize> {
-        self.player.choose(&arms.embedded(self.structure)?, round)
+        self.learner.choose(&arms.embedded(self.structure)?, round)
     }
 
     fn probabilities(&self, arms: &Arms) -> Result<Option<Vec<f64>>> {
-        self.player.probabilities(&arms.embedded(self.structure)?)
+        self.learner.probabilities(&arms.embedded(self.structure)?)
     }
 
     fn observe(&mut self, round: u64, features: &[f64], reward: f64) -> Result<()> {
@@ -129,7 +129,7 @@ impl Player for Embedded<'_> {
         features: &[f64],
         reward: f64,
     ) -> Result<()> {
-        self.player.observe(round, &self.structure.embed(block, features)?, reward)
+        self.learner.observe(round, &self.structure.embed(block, features)?, reward)
     }
 }
 
@@ -156,9 +156,9 @@ mod tests {
         path
     }
 
-    fn experiment(world: &str, algorithms: &str) -> Result<Experiment> {
+    fn experiment(environment: &str, algorithms: &str) -> Result<Experiment> {
         Experiment::parse(&format!(
-            "name = \"t\"\nrounds = 3000\n[environment]\n{world}\n{algorithms}"
+            "name = \"t\"\nrounds = 3000\n[environment]\n{environment}\n{algorithms}"
         ))
     }
 
@@ -166,13 +166,13 @@ mod tests {
     #[test]
     fn classes_are_one_model_embedded_and_in_blocks() {
         let path = table("classes");
-        let world = |parameters: &str| {
+        let table = |parameters: &str| {
             format!(
                 "kind = \"table\"\nfile = {path:?}\nlabel = \"best\"\nfeatures = [\"a\", \"b\", \"c\", \"d\", \"e\"]\nparameters = \"{parameters}\""
             )
         };
         let regret = |parameters: &str, algorithm: &str| {
-            let found = experiment(&world(parameters), algorithm).unwrap();
+            let found = experiment(&table(parameters), algorithm).unwrap();
             found.algorithms()[0].trial(1, 0, &[3000]).unwrap().curve[0].regret
         };
         for rule in ["tuned", "certified"] {
@@ -199,12 +199,12 @@ mod tests {
         for lines in
             [private("joint", ""), private("local", "method = \"unit_gram\""), private("local", "")]
         {
-            let found = experiment(&world("per_arm"), &lines).unwrap();
+            let found = experiment(&table("per_arm"), &lines).unwrap();
             let algorithm = found.algorithms()[0];
             assert!(algorithm.guarantee().unwrap().epsilon() <= 4.0 * (1.0 + 1e-9));
             algorithm.trial(1, 0, &[300]).unwrap();
         }
-        let refused = experiment(&world("hybrid"), &private("joint", "rule = \"certified\""));
+        let refused = experiment(&table("hybrid"), &private("joint", "rule = \"certified\""));
         let error = refused.map(drop).unwrap_err().to_string();
         assert!(error.contains("rule is certified") && error.contains("thompson"), "{error}");
         std::fs::remove_file(path).unwrap();
@@ -213,13 +213,13 @@ mod tests {
     #[test]
     fn a_log_is_learnt_in_blocks_and_embedded() {
         let path = table("log");
-        let world = |parameters: &str| {
+        let table = |parameters: &str| {
             format!(
                 "kind = \"logged\"\nfile = {path:?}\nfeatures = [\"a\", \"b\", \"c\", \"d\", \"e\"]\n{parameters}"
             )
         };
         let value = |parameters: &str, algorithm: &str| {
-            let found = experiment(&world(parameters), algorithm).unwrap();
+            let found = experiment(&table(parameters), algorithm).unwrap();
             found.algorithms()[0].trial(1, 0, &[3000]).unwrap().measures[0].value
         };
         let linucb = "[[algorithm]]\nkind = \"linucb\"";
@@ -238,17 +238,20 @@ mod tests {
     /// Bounds of a learner in blocks, and the number of parameters of others.
     #[test]
     fn settings_tell_blocks_and_their_embedding() {
-        let path = table("setting");
+        let path = table("environment");
         let lines = format!(
             "kind = \"table\"\nfile = {path:?}\nlabel = \"best\"\nfeatures = [\"a\", \"b\"]"
         );
-        let setting = Setting::new(&toml::from_str(&lines).unwrap(), 100).unwrap();
+        let environment = BanditEnvironment::new(&toml::from_str(&lines).unwrap(), 100).unwrap();
         // Two columns, the 1 beside them, and the constant.
-        assert_eq!((setting.bounds.dimension, setting.bounds.structure), (4, Structure::blocks(5)));
-        let dense = setting.dense().unwrap();
+        assert_eq!(
+            (environment.bounds.dimension, environment.bounds.structure),
+            (4, Structure::blocks(5))
+        );
+        let dense = environment.dense().unwrap();
         assert_eq!(
             (dense.bounds.dimension, dense.bounds.intercept),
-            (16, setting.bounds.intercept)
+            (16, environment.bounds.intercept)
         );
         assert!(dense.bounds.structure.is_dense());
         std::fs::remove_file(path).unwrap();

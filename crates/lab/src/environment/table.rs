@@ -21,11 +21,11 @@ use reticent::{Error as CoreError, bandit::Arms, noise::Noise};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{circumstances::Circumstances, columns::Missing, setting::Setting};
+use super::{bandit::BanditEnvironment, columns::Missing, modifiers::Modifiers};
 use super::{
+    bandit::{NOT_COVERED, RoundByRound, TrialEnvironment},
     columns::{Columns, ColumnsToml},
     parameters::{Parameters, Shape},
-    setting::{NOT_COVERED, Played, World},
 };
 use crate::{
     FastNoise, Result,
@@ -96,8 +96,12 @@ struct TableBandit {
 
 impl TableToml {
     /// Reads the file; an error names the line and the column.
-    pub(crate) fn setting(&self, rounds: u64, circumstances: Circumstances) -> Result<Setting> {
-        circumstances.of_a_file()?;
+    pub(crate) fn environment(
+        &self,
+        rounds: u64,
+        modifiers: Modifiers,
+    ) -> Result<BanditEnvironment> {
+        modifiers.of_a_file()?;
         let path: &Path = &self.file;
         let mut rows = Rows::open(path)?;
         let last = rows.names().last().cloned().unwrap_or_default();
@@ -164,18 +168,19 @@ impl TableToml {
             parameters: self.parameters,
         };
         let rewards = (0.0, 1.0);
-        let world = |circumstances| -> Arc<dyn World> {
-            Arc::new(Played {
-                circumstances,
+        let trials = |modifiers| -> Arc<dyn TrialEnvironment> {
+            Arc::new(RoundByRound {
+                modifiers,
                 remarks,
                 data_hash: hash,
                 headline: Some("accuracy"),
                 start: Box::new(move |seed| Ok(Box::new(Lines::new(table.clone(), seed)?))),
             })
         };
-        let setting =
-            Setting::of_a_file(shape, arms, rewards, rounds, circumstances, protected, world)?;
-        Ok(Setting { returns: Some(("line", lines as usize)), ..setting })
+        let environment = BanditEnvironment::of_a_file(
+            shape, arms, rewards, rounds, modifiers, protected, trials,
+        )?;
+        Ok(BanditEnvironment { returns: Some(("line", lines as usize)), ..environment })
     }
 }
 
@@ -483,7 +488,7 @@ mod tests {
         refuse("j.csv", "x,y\n3,a\n3,b\n", "", linucb, &["no feature ever changes: x"]);
         let unknown = "ranges = { z = [0, 1] }";
         refuse("k.csv", "x,y\n1,a\n2,b\n", unknown, linucb, &["ranges is z", "no feature"]);
-        let moving = "[environment.circumstances]\nchange_every = 5";
+        let moving = "[environment.modifiers]\nchange_every = 5";
         refuse("l.csv", "x,y\n1,a\n2,b\n", moving, linucb, &["change_every", "as they are"]);
     }
 }

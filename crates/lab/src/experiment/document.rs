@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::{Deserialize, de::DeserializeOwned};
 use toml::{Table, Value};
 
-use super::paths;
+use super::{former, paths};
 use crate::{
     Error, Result,
     algorithm::online::instead_of_kind,
@@ -22,6 +22,8 @@ pub(super) struct Document {
     pub(super) figure: FigureToml,
     /// Paths whose values were overridden.
     overridden: Vec<Vec<String>>,
+    /// Warnings for the author of the file.
+    pub(super) warnings: Vec<String>,
 }
 
 /// The part above the first table.
@@ -96,6 +98,17 @@ impl Document {
         let mut algorithms = tables(table.remove("algorithm"), "algorithm")?;
         let both = environments.iter_mut().chain(&mut algorithms);
         both.for_each(|table| paths::beside(table, folder));
+        let mut warnings: Vec<String> =
+            environments.iter_mut().filter_map(former::in_environment).collect();
+        let overrides: Vec<Override> = overrides
+            .iter()
+            .map(|change| {
+                let (path, warning) = former::in_path(&change.path);
+                warnings.extend(warning);
+                Override { path, value: change.value.clone() }
+            })
+            .collect();
+        warnings.dedup();
         let mut document = Document {
             text: text.to_string(),
             // Replaced below, after the overrides.
@@ -104,8 +117,9 @@ impl Document {
             algorithms,
             figure: FigureToml::default(),
             overridden: overrides.iter().map(|change| change.path.clone()).collect(),
+            warnings,
         };
-        for change in overrides {
+        for change in &overrides {
             document.change(&mut table, change);
         }
         const KEYS: [&str; 7] =

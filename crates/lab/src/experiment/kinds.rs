@@ -15,27 +15,27 @@ use super::{
 };
 use crate::{
     Error, Result,
-    algorithm::{Label, RunnableAlgorithm, bandit::Setting},
+    algorithm::{Label, RunnableAlgorithm, bandit::BanditEnvironment},
 };
 
 /// Kinds of algorithms and environments that a program adds to those of the laboratory.
 ///
 /// ```
-/// use reticent_lab::{Experiment, FastNoise, Kinds, Result, algorithm::{RunnableAlgorithm, bandit::{Setting, Stepped}}, environment::blocks::Player};
+/// use reticent_lab::{Experiment, FastNoise, Kinds, Result, algorithm::{RunnableAlgorithm, bandit::{BanditEnvironment, Stepped}}, environment::blocks::Learner};
 /// # use reticent::{bandit::Arms, noise::Noise};
 /// /// Chooses uniformly among the first arms.
 /// #[derive(serde::Serialize, serde::Deserialize)]
 /// #[serde(deny_unknown_fields)]
 /// struct Uniform { first: u64 }
 /// # struct Draws(FastNoise, u64);
-/// # impl Player for Draws {
+/// # impl Learner for Draws {
 /// #     fn choose(&mut self, _: &Arms, _: u64) -> Result<usize> { Ok(self.0.below(self.1) as usize) }
 /// #     fn observe(&mut self, _: u64, _: &[f64], _: f64) -> Result<()> { Ok(()) }
 /// # }
-/// let kinds = Kinds::default().algorithm("uniform", |keys: &Uniform, name, setting: &Setting| -> Result<Box<dyn RunnableAlgorithm>> {
+/// let kinds = Kinds::default().algorithm("uniform", |keys: &Uniform, name, environment: &BanditEnvironment| -> Result<Box<dyn RunnableAlgorithm>> {
 ///     let first = keys.first;
-///     let player = move |seed| Ok(Box::new(Draws(FastNoise::seeded(seed), first)) as Box<dyn Player>);
-///     Ok(Box::new(Stepped::new(name, setting, player)))
+///     let learner = move |seed| Ok(Box::new(Draws(FastNoise::seeded(seed), first)) as Box<dyn Learner>);
+///     Ok(Box::new(Stepped::new(name, environment, learner)))
 /// });
 /// let text = "name = \"t\"\nrounds = 9\n[environment]\nkind = \"sphere\"\n[[algorithm]]\nkind = \"uniform\"\nfirst = [2, 3]";
 /// assert_eq!(kinds.parse(text, &[])?.cells().len(), 2);
@@ -48,13 +48,13 @@ pub struct Kinds {
 }
 
 impl Kinds {
-    /// Adds an algorithm. `enter` makes an algorithm of the table's keys other than `kind` and `name`, of its name, and of its setting. Kinds of the
+    /// Adds an algorithm. `enter` makes an algorithm of the table's keys other than `kind` and `name`, of its name, and of its environment. Kinds of the
     /// laboratory keep their meaning.
     #[must_use]
     pub fn algorithm<T: Serialize + DeserializeOwned + 'static>(
         mut self,
         kind: &'static str,
-        enter: impl Fn(&T, String, &Setting) -> Result<Box<dyn RunnableAlgorithm>>
+        enter: impl Fn(&T, String, &BanditEnvironment) -> Result<Box<dyn RunnableAlgorithm>>
         + Send
         + Sync
         + 'static,
@@ -63,12 +63,12 @@ impl Kinds {
         self
     }
 
-    /// Adds an environment. `open` makes the setting of the table's keys other than `kind`, and of the number of rounds; see [`Setting::of`].
+    /// Adds an environment. `open` makes the environment of the table's keys other than `kind`, and of the number of rounds; see [`BanditEnvironment::of`].
     #[must_use]
     pub fn environment<T: Serialize + DeserializeOwned + 'static>(
         mut self,
         kind: &'static str,
-        open: impl Fn(&T, u64) -> Result<Setting> + Send + Sync + 'static,
+        open: impl Fn(&T, u64) -> Result<BanditEnvironment> + Send + Sync + 'static,
     ) -> Self {
         self.environments.push(Arc::new(Opened { kind, open: Box::new(open) }));
         self
@@ -131,7 +131,7 @@ pub(super) trait OwnAlgorithm: Send + Sync {
         &self,
         document: &Document,
         section: Section,
-        setting: &Setting,
+        environment: &BanditEnvironment,
         table: &Table,
     ) -> Result<Box<dyn RunnableAlgorithm>>;
 }
@@ -140,18 +140,18 @@ pub(super) trait OwnAlgorithm: Send + Sync {
 pub(super) trait OwnEnvironment: Send + Sync {
     fn kind(&self) -> &'static str;
 
-    /// The settings of the table's grid, each with its position and its keys as written.
-    fn settings(
+    /// The environments of the table's grid, each with its position and its keys as written.
+    fn environments(
         &self,
         document: &Document,
         section: Section,
         table: &Table,
-    ) -> Result<Vec<(Vec<Label>, Value, Setting)>>;
+    ) -> Result<Vec<(Vec<Label>, Value, BanditEnvironment)>>;
 }
 
 type Enter<T> =
-    Box<dyn Fn(&T, String, &Setting) -> Result<Box<dyn RunnableAlgorithm>> + Send + Sync>;
-type Open<T> = Box<dyn Fn(&T, u64) -> Result<Setting> + Send + Sync>;
+    Box<dyn Fn(&T, String, &BanditEnvironment) -> Result<Box<dyn RunnableAlgorithm>> + Send + Sync>;
+type Open<T> = Box<dyn Fn(&T, u64) -> Result<BanditEnvironment> + Send + Sync>;
 
 struct Entered<T> {
     kind: &'static str,
@@ -196,7 +196,7 @@ impl<T: Serialize + DeserializeOwned> OwnAlgorithm for Entered<T> {
         &self,
         document: &Document,
         section: Section,
-        setting: &Setting,
+        environment: &BanditEnvironment,
         table: &Table,
     ) -> Result<Box<dyn RunnableAlgorithm>> {
         let keys: T = document.typed(section, &without(table, &COMMON))?;
@@ -209,7 +209,7 @@ impl<T: Serialize + DeserializeOwned> OwnAlgorithm for Entered<T> {
                 return Err(document.locate(error.into(), section, Some("name")));
             }
         };
-        let entered = (self.enter)(&keys, name.clone(), setting)?;
+        let entered = (self.enter)(&keys, name.clone(), environment)?;
         if entered.name() == name {
             return Ok(entered);
         }
@@ -225,19 +225,19 @@ impl<T: Serialize + DeserializeOwned> OwnEnvironment for Opened<T> {
         self.kind
     }
 
-    fn settings(
+    fn environments(
         &self,
         document: &Document,
         section: Section,
         table: &Table,
-    ) -> Result<Vec<(Vec<Label>, Value, Setting)>> {
+    ) -> Result<Vec<(Vec<Label>, Value, BanditEnvironment)>> {
         let points = grid::expand::<T>(document, section, &without(table, &["kind"]))?;
         let opened = |point: Point<T>| {
-            let setting = (self.open)(&point.value, document.header.rounds)
+            let environment = (self.open)(&point.value, document.header.rounds)
                 .map_err(|error| document.locate(error, section, None))?;
             let mut written = point.table;
             written.insert("kind".into(), self.kind.into());
-            Ok((point.labels, Value::Table(written), setting))
+            Ok((point.labels, Value::Table(written), environment))
         };
         points.into_iter().map(opened).collect()
     }

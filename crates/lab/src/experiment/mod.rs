@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `document` | the file, its overrides, and the line an error is about |
 //! | `options` | which trials are run, and the outcome |
+//! | `former` | former names of keys |
 //! | `grid` | lists that stand for several values |
 //! | `kinds` | algorithms and environments that a program adds to the files |
 //! | `parts` | the cells: every algorithm in every environment, with names and keys |
@@ -16,6 +17,7 @@
 //! interrupted.
 
 mod document;
+mod former;
 mod grid;
 mod kinds;
 mod options;
@@ -105,6 +107,7 @@ pub struct Experiment {
     text: String,
     cells: Vec<Cell>,
     drawing: FigureToml,
+    warnings: Vec<String>,
 }
 
 /// The contents of an experiment file, for one family of problems.
@@ -230,12 +233,18 @@ impl Experiment {
         );
         let environment = serde_json::Value::Null;
         let (name, drawing) = (name.into(), FigureToml::default());
-        Ok(Experiment { name, rounds, trials, seed, environment, text, cells, drawing })
+        let warnings = Vec::new();
+        Ok(Experiment { name, rounds, trials, seed, environment, text, cells, drawing, warnings })
     }
 
     /// The experiment of `reticent demo`: the cost of privacy under the different trust models.
     pub fn demo(overrides: &[Override]) -> Result<Self> {
         Self::parse_with(include_str!("../demo.toml"), overrides)
+    }
+
+    /// Warnings for the author of the file: keys with former names.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
     }
 
     /// Every algorithm in every environment.

@@ -17,7 +17,7 @@ use crate::{
     Error, Result,
     algorithm::{
         Cell, Family, Label, RunnableAlgorithm,
-        bandit::{Bandits, Setting},
+        bandit::{BanditEnvironment, Bandits},
         joined,
     },
     lines::attempt,
@@ -44,10 +44,10 @@ impl Parts {
             grid::expand::<F::Environment>(document, section, &document.environments[index])?
         {
             let written = written(&point.value)?;
-            let setting = F::setting(document.header.rounds, &point.value)
+            let environment = F::check(document.header.rounds, &point.value)
                 .map_err(|error| document.locate(error, section, None))?;
             let place = Place { index, labels: point.labels, written, of_program: false };
-            self.add_algorithms::<F>(document, &setting, place, kinds)?;
+            self.add_algorithms::<F>(document, &environment, place, kinds)?;
         }
         Ok(())
     }
@@ -61,9 +61,9 @@ impl Parts {
         kinds: &Kinds,
     ) -> Result<()> {
         let (section, table) = (Section::Environment(index), &document.environments[index]);
-        for (labels, written, setting) in own.settings(document, section, table)? {
+        for (labels, written, environment) in own.environments(document, section, table)? {
             let place = Place { index, labels, written, of_program: true };
-            self.add_algorithms::<Bandits>(document, &setting, place, kinds)?;
+            self.add_algorithms::<Bandits>(document, &environment, place, kinds)?;
         }
         Ok(())
     }
@@ -71,7 +71,7 @@ impl Parts {
     fn add_algorithms<F: Family>(
         &mut self,
         document: &Document,
-        setting: &F::Setting,
+        environment: &F::Checked,
         place: Place,
         kinds: &Kinds,
     ) -> Result<()> {
@@ -94,7 +94,7 @@ impl Parts {
                     let name = format!("{series}, {}", joined(entry.labels()));
                     entry.rename(document, section, &name)?;
                 }
-                let algorithm = entry.prepare(document, section, setting)?;
+                let algorithm = entry.prepare(document, section, environment)?;
                 points.push((section, series.clone(), entry, algorithm));
             }
         }
@@ -113,7 +113,7 @@ impl Parts {
                 let coordinates = joined(entry.labels());
                 entry.rename(document, *section, &format!("{name}, {coordinates}"))?;
                 shown[index] = format!("{name}, {}", joined(&own));
-                *algorithm = entry.prepare(document, *section, setting)?;
+                *algorithm = entry.prepare(document, *section, environment)?;
             }
         }
         for ((section, series, entry, algorithm), name) in points.into_iter().zip(shown) {
@@ -172,7 +172,8 @@ impl Parts {
             .map_err(|error| Error::experiment(error.to_string()))?;
         let document::Header { name, rounds, trials, seed } = document.header.clone();
         let (cells, drawing) = (self.cells, document.figure.clone());
-        Ok(Experiment { name, rounds, trials, seed, environment, text, cells, drawing })
+        let warnings = document.warnings.clone();
+        Ok(Experiment { name, rounds, trials, seed, environment, text, cells, drawing, warnings })
     }
 
     /// Refuses a `[figure]` that names what the experiment does not have.
@@ -319,13 +320,15 @@ impl<'a, F: Family> Entry<'a, F> {
         &self,
         document: &Document,
         section: Section,
-        setting: &F::Setting,
+        environment: &F::Checked,
     ) -> Result<Box<dyn RunnableAlgorithm>> {
         let found = match self {
-            Entry::Family(point) => F::prepare(setting, &point.value),
-            Entry::Program(own, point) => match (setting as &dyn Any).downcast_ref::<Setting>() {
+            Entry::Family(point) => F::prepare(environment, &point.value),
+            Entry::Program(own, point) => match (environment as &dyn Any)
+                .downcast_ref::<BanditEnvironment>()
+            {
                 // Kinds of a program are for linear bandits.
-                Some(setting) => own.prepare(document, section, setting, &point.table),
+                Some(environment) => own.prepare(document, section, environment, &point.table),
                 None => {
                     let remedy = "it is an algorithm for linear bandits: give such an environment";
                     Err(reticent::Error::invalid("kind", own.kind(), remedy).into())

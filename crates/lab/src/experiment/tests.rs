@@ -223,7 +223,7 @@ fn errors_for_absurd_values_name_their_key_before_anything_runs() {
         says(&text, &["algorithm.privacy=3"], &["`privacy` must be a table, such as {", "not 3"]);
         says(&text, &["environment.kind=5"], &["unknown environment.kind `5`"]);
         says(&text, &["environment.arms=true"], &["`arms` must be a whole number", "not true"]);
-        says(&text, &["environment.circumstances={ lost = \"a\" }"], &["`lost` must be a number"]);
+        says(&text, &["environment.modifiers={ lost = \"a\" }"], &["`lost` must be a number"]);
     }
     // The error names the wrong key, not an earlier key that would be missing.
     let joint = base("joint", "restart_every = -1");
@@ -279,4 +279,25 @@ fn a_trial_that_cannot_start_is_refused_before_the_others_run() {
     let error = experiment.run(&folder, |_, _| panic!("a trial was run")).unwrap_err();
     assert!(error.to_string().contains("norm is 2") && error.is_bad_input(), "{error}");
     let _ = std::fs::remove_dir_all(&folder);
+}
+
+/// `[environment.circumstances]` was the name of `[environment.modifiers]`.
+#[test]
+fn a_former_key_is_read_with_a_warning_that_names_the_present_one() {
+    let text = |key: &str| {
+        format!(
+            "name = \"x\"\nrounds = 200\n[environment]\nkind = \"sphere\"\n[environment.{key}]\nlost = 0.5\n[[algorithm]]\nkind = \"linucb\"\n"
+        )
+    };
+    let present = Experiment::parse(&text("modifiers")).unwrap();
+    assert!(present.warnings().is_empty());
+    let former = Experiment::parse(&text("circumstances")).unwrap();
+    assert_eq!(former.warnings().len(), 1);
+    assert!(former.warnings()[0].contains("environment.modifiers"), "{:?}", former.warnings());
+    assert_eq!((former.cells[0].key, &former.text), (present.cells[0].key, &present.text));
+    let change = "environment.circumstances.lost=0.25".parse().unwrap();
+    let changed = Experiment::parse_with(&text("modifiers"), &[change]).unwrap();
+    assert!(changed.text.contains("lost = 0.25") && changed.warnings().len() == 1);
+    let both = text("modifiers").replace("[[", "[environment.circumstances]\nlost = 0.5\n[[");
+    assert!(Experiment::parse(&both).err().unwrap().to_string().contains("circumstances"));
 }

@@ -1,4 +1,4 @@
-//! An environment as a player meets it: arms, and a reward for the one that is chosen.
+//! An environment as a learner meets it: arms, and a reward for the one that is chosen.
 
 use reticent::bandit::Arms;
 

@@ -3,7 +3,7 @@
 //! | file | holds |
 //! | --- | --- |
 //! | [`trial`] | a trial: its seeds, checkpoints and results |
-//! | [`environment`] | an environment as a player meets it |
+//! | [`environment`] | an environment as a learner meets it |
 //! | `plain` | simulation round by round: the reference for every faster path |
 //! | `feedback` | rewards that are late, in batches or lost |
 //! | [`parallel`] | jobs on all cores |

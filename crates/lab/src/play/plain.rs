@@ -26,24 +26,24 @@ pub enum Knowledge {
     Server(Vec<u8>),
 }
 
-/// A player: chooses arms and observes rewards.
+/// A learner: chooses arms and observes rewards.
 ///
-/// A player that stands before another one names it as [`Player::inner`]: what it does not define itself, the inner one does.
-pub trait Player {
-    /// The player that this one stands before.
-    fn inner(&self) -> Option<&dyn Player> {
+/// A learner that stands before another one names it as [`Learner::inner`]: what it does not define itself, the inner one does.
+pub trait Learner {
+    /// The learner that this one stands before.
+    fn inner(&self) -> Option<&dyn Learner> {
         None
     }
 
     /// The same, mutable.
-    fn inner_mut(&mut self) -> Option<&mut dyn Player> {
+    fn inner_mut(&mut self) -> Option<&mut dyn Learner> {
         None
     }
 
     /// The arm for this round, counted from 1.
     fn choose(&mut self, arms: &Arms, round: u64) -> Result<usize>;
 
-    /// The probability with which [`Player::choose`] takes each arm, where choices are drawn; `None` where they follow from what was learnt.
+    /// The probability with which [`Learner::choose`] takes each arm, where choices are drawn; `None` where they follow from what was learnt.
     fn probabilities(&self, arms: &Arms) -> Result<Option<Vec<f64>>> {
         self.inner().map_or(Ok(None), |inner| inner.probabilities(arms))
     }
@@ -51,8 +51,8 @@ pub trait Player {
     /// The reward of the arm that was chosen in `round`, once, and that arm's features. Rewards may come late, in any order, or never.
     fn observe(&mut self, round: u64, features: &[f64], reward: f64) -> Result<()>;
 
-    /// The same for an arm of this block of parameters ([`Arms::block`]). A player that knows of no blocks is given embedded arms
-    /// (`Setting::dense`), whose block is 0.
+    /// The same for an arm of this block of parameters ([`Arms::block`]). A learner that knows of no blocks is given embedded arms
+    /// (`BanditEnvironment::dense`), whose block is 0.
     fn observe_in_block(
         &mut self,
         round: u64,
@@ -118,8 +118,8 @@ pub trait Player {
     }
 }
 
-/// A function that chooses without learning is a player.
-impl<F: FnMut(&Arms, u64) -> usize> Player for F {
+/// A function that chooses without learning is a learner.
+impl<F: FnMut(&Arms, u64) -> usize> Learner for F {
     fn choose(&mut self, arms: &Arms, round: u64) -> Result<usize> {
         Ok(self(arms, round))
     }
@@ -140,16 +140,16 @@ impl<F: FnMut(&Arms, u64) -> usize> Player for F {
 /// ```
 pub fn play(
     environment: &mut (impl Environment + ?Sized),
-    player: &mut (impl Player + ?Sized),
+    learner: &mut (impl Learner + ?Sized),
     checkpoints: &[u64],
 ) -> Result<Vec<Checkpoint>> {
-    play_with(environment, player, None, checkpoints)
+    play_with(environment, learner, None, checkpoints)
 }
 
 /// As [`play`], with rewards that are delivered late, in batches or not at all.
 pub fn play_with(
     environment: &mut (impl Environment + ?Sized),
-    player: &mut (impl Player + ?Sized),
+    learner: &mut (impl Learner + ?Sized),
     mut feedback: Option<Feedback>,
     checkpoints: &[u64],
 ) -> Result<Vec<Checkpoint>> {
@@ -161,25 +161,25 @@ pub fn play_with(
             gauge.reached(round)?;
             round += 1;
             let arms = environment.arms();
-            let arm = player.choose(arms, round)?;
+            let arm = learner.choose(arms, round)?;
             let (block, features) = (arms.block(arm), arms.arm(arm));
             regret += environment.best_mean() - environment.means()[arm];
             let reward = environment.reward(arm);
-            if environment.person().is_some_and(|person| !player.admits(person)) {
-                player.turn_away(round)?;
+            if environment.person().is_some_and(|person| !learner.admits(person)) {
+                learner.turn_away(round)?;
             } else {
                 match &mut feedback {
-                    None => player.observe_in_block(round, block, &features, reward)?,
+                    None => learner.observe_in_block(round, block, &features, reward)?,
                     Some(feedback) => {
                         if !feedback.send((round, block, features, reward)) {
-                            player.dismiss(round);
+                            learner.dismiss(round);
                         }
                     }
                 }
             }
             while let Some(late) = feedback.as_mut().and_then(|feedback| feedback.next(round)) {
                 let (round, block, features, reward) = late;
-                player.observe_in_block(round, block, &features, reward)?;
+                learner.observe_in_block(round, block, &features, reward)?;
             }
         }
         if let Some(fault) = environment.fault() {
@@ -198,7 +198,7 @@ mod tests {
     /// Always chooses the arm with the largest product with a direction, and counts its observations.
     struct Along(Vec<f64>, u64);
 
-    impl Player for Along {
+    impl Learner for Along {
         fn choose(&mut self, arms: &Arms, round: u64) -> Result<usize> {
             assert_eq!(round, self.1 + 1);
             let score =
@@ -217,7 +217,7 @@ mod tests {
     /// Answers every request in a way of its own, and counts the requests.
     struct Asked(u64);
 
-    impl Player for Asked {
+    impl Learner for Asked {
         fn choose(&mut self, _: &Arms, _: u64) -> Result<usize> {
             Ok(1)
         }
@@ -266,15 +266,15 @@ mod tests {
         }
     }
 
-    /// Stands before another player, and does nothing of its own.
-    struct Before<'a>(&'a mut dyn Player);
+    /// Stands before another learner, and does nothing of its own.
+    struct Before<'a>(&'a mut dyn Learner);
 
-    impl Player for Before<'_> {
-        fn inner(&self) -> Option<&dyn Player> {
+    impl Learner for Before<'_> {
+        fn inner(&self) -> Option<&dyn Learner> {
             Some(self.0)
         }
 
-        fn inner_mut(&mut self) -> Option<&mut dyn Player> {
+        fn inner_mut(&mut self) -> Option<&mut dyn Learner> {
             Some(self.0)
         }
 

@@ -176,7 +176,7 @@ impl Run {
             let finished = known.iter().filter(|(_, finished)| *finished).map(|(s, _)| *s);
             mean(finished.collect()).or_else(|| mean(known.iter().map(|(s, _)| *s).collect()))
         };
-        let anybody = of(&|_| true)?;
+        let of_all = of(&|_| true)?;
         let mut known: Vec<(&str, f64)> = Vec::new();
         let (mut sum, mut longest) = (0.0, 0.0_f64);
         for trial in &self.trials {
@@ -189,7 +189,7 @@ impl Run {
             let usual = match known.iter().find(|(other, _)| *other == name) {
                 Some((_, seconds)) => *seconds,
                 None => {
-                    let seconds = of(&|other| other.algorithm == name).unwrap_or(anybody);
+                    let seconds = of(&|other| other.algorithm == name).unwrap_or(of_all);
                     known.push((name, seconds));
                     seconds
                 }

@@ -223,7 +223,7 @@ for (const section of document.querySelectorAll("section.figure")) {
     const [one, other] = [...touches].map(place);
     return { x: (one.x + other.x) / 2, y: (one.y + other.y) / 2, apart: Math.max(1, Math.hypot(one.x - other.x, one.y - other.y)) };
   };
-  /** The part of an axis in which the place `held` is drawn at `at`, so many times as long as `axis`; within the whole axis, and at least a thousandth of it. */
+  /** The part of an axis in which the place `held` is drawn at `at`, `times` as long as `axis`; within the whole axis, and at least a thousandth of it. */
   const scaled = (axis, all, times, held, at, from, to) => {
     const length = all.to - all.from;
     const size = Math.max((axis.to - axis.from) * times, length / 1000);

@@ -11,8 +11,8 @@ use crate::{
     Result,
     algorithm::{Bound, Cell, Certificate, Label, Side},
     environment::{
+        bandit::EACH_ROUND,
         offline::{EFFECTIVE_SIZE, LEAST_EFFECTIVE_SIZE, PROPENSITIES},
-        setting::EACH_ROUND,
     },
     play::trial::{COLD_RELEASES, Checkpoint, Measure, Trial},
     report::{

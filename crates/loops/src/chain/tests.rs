@@ -165,7 +165,7 @@ fn an_accepted_rollback_is_a_link_that_shows_its_charge() {
 }
 
 #[test]
-fn a_head_that_a_rollback_dropped_is_told_from_one_that_never_was() {
+fn a_head_that_a_rollback_dropped_differs_from_one_that_never_was() {
     let (whole, lost) = (rolled_back(7), listing(7));
     let dropped = |lines: &[String], head: HeadName| {
         let found = verify(lines, Some(head)).unwrap();

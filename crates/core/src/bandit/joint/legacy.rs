@@ -61,7 +61,7 @@ impl Earlier {
         params: &JointParams,
     ) -> Self {
         let most = params.contributions_per_person;
-        let often = format!("nobody took part in it more than {most} times");
+        let often = format!("no person took part in it more than {most} times");
         Earlier {
             promise,
             replays,

@@ -46,7 +46,7 @@ fn given_noise_has_the_guarantee_of_the_noise() {
         schedule: Schedule::EveryRound,
         split: Some(1.0),
         calibration: Some(Calibration::Sigma(sigma)),
-        claim: Some(Claim::new(0.5, delta, "somebody")),
+        claim: Some(Claim::new(0.5, delta, "a publication")),
         delta,
         ..params()
     };
@@ -206,7 +206,7 @@ fn a_saved_learner_goes_on_bit_for_bit_and_an_old_one_is_refused() {
 }
 
 #[test]
-fn nobody_needs_to_know_the_horizon_and_people_may_return() {
+fn the_horizon_need_not_be_known_and_people_may_return() {
     let unknown = JointParams::new(Bounds::unit(2), 1.0, 1e-6, None);
     let guarantee = unknown.check().unwrap().guarantee().unwrap();
     assert!((guarantee.epsilon() - 1.0).abs() < 1e-9, "{guarantee}");

@@ -317,7 +317,7 @@ fn given_noise_is_shown_with_what_it_gives() {
         LocalParams::from(ReportParams {
             method: Some(Method::GramGaussian { split: 0.5 }),
             calibration: Some(Calibration::Sigma(1.2)),
-            claim: Some(Claim::new(1.0, delta, "somebody")),
+            claim: Some(Claim::new(1.0, delta, "a publication")),
             ..ReportParams::new(bounds(), 1.0, delta)
         })
     };
@@ -333,7 +333,7 @@ fn given_noise_is_shown_with_what_it_gives() {
         },
         LocalParams {
             report: ReportParams {
-                claim: Some(Claim::new(1.0, 2.0, "somebody")),
+                claim: Some(Claim::new(1.0, 2.0, "a publication")),
                 ..given(0.01).report
             },
             ..given(0.01)

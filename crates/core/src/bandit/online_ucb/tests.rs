@@ -216,7 +216,7 @@ fn the_promise_is_the_randomisers_and_a_claim_stands_beside_it() {
     let bounds = Bounds { rewards: (0.0, 1.0), ..Bounds::unit(5) };
     let given = FeatureRewardParams {
         calibration: Some(Calibration::Sigma(0.2 * (2.0 * 12.5_f64.ln()).sqrt())),
-        claim: Some(Claim::new(10.0, 0.1, "somebody")),
+        claim: Some(Claim::new(10.0, 0.1, "a publication")),
         ..FeatureRewardParams::new(bounds, 10.0, 0.1)
     };
     let guarantee = OnlineUcbParams::new(given, 20_000).check().unwrap().guarantee().unwrap();

@@ -143,7 +143,7 @@ fn a_sum_is_the_sum_and_every_batch_counts_once() {
 }
 
 #[test]
-fn a_sum_refuses_nobody_whatever_the_noise_and_the_data() {
+fn a_sum_refuses_no_report_whatever_the_noise_and_the_data() {
     let large =
         [(1.0, 1 << 24), (4.0, 1 << 20), (8.0, 1 << 20), (1e5, 20), (1e6, 20), (1e6, 1 << 24)];
     for (epsilon, batch) in large {
@@ -288,7 +288,7 @@ fn the_certificate_rests_on_what_the_local_one_rests_on() {
 }
 
 #[test]
-fn a_sensitivity_that_nobody_attains_is_not_called_exact() {
+fn a_sensitivity_that_no_data_attain_is_not_called_exact() {
     // A sum on a grid is an upper bound in any dimension.
     for dimension in [1, 2] {
         let params = ShuffleParams::new(Bounds::unit(dimension), 1.0, 1e-6, 20, Aggregation::Sum);
@@ -370,7 +370,7 @@ fn given_noise_has_the_guarantee_of_the_noise() {
     let given = |sigma: f64, honest: u64| ShuffleParams {
         honest: Some(honest),
         calibration: Some(Calibration::Sigma(sigma)),
-        claim: Some(Claim::new(1.0, 0.05, "somebody")),
+        claim: Some(Claim::new(1.0, 0.05, "a publication")),
         ..ShuffleParams::new(bounds(), 1.0, 0.05, 20, Aggregation::Sum)
     };
     let state = |params: &ShuffleParams| params.check().unwrap().guarantee().unwrap();

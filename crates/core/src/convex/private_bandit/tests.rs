@@ -94,7 +94,7 @@ fn given_noise_has_the_guarantee_of_the_noise() {
     let central = |delta| Protection::Central { epsilon: 1.0, delta, mechanism: tree };
     let given = |protection, calibration| PrivateBanditParams {
         calibration: Some(calibration),
-        claim: Some(Claim::new(1.0, 1e-6, "somebody")),
+        claim: Some(Claim::new(1.0, 1e-6, "a publication")),
         padding: Some(10),
         ..params(10_000, protection)
     };

@@ -14,7 +14,7 @@ pub(crate) const CONDITIONS: [&str; 2] = [
 
 impl ReportPlan {
     /// Guarantee of a person who makes all their reports at this level. For people who mix levels there are
-    /// [`Person::guarantee`](super::Person::guarantee), of what was really sent, and [`ReportPlan::guarantee_of_anybody`].
+    /// [`Person::guarantee`](super::Person::guarantee), of what was really sent, and [`ReportPlan::guarantee_at_any_level`].
     pub fn guarantee(&self, level: usize) -> Result<Guarantee> {
         let times = self.params().contributions_per_person;
         let guarantee = self.promise(&[(self.level(level)?, times)])?;
@@ -30,7 +30,7 @@ impl ReportPlan {
     /// coarsest sigma; with the largest mu and the least sigma of all levels in place of each report's own, none of these is less.
     /// Reports that are epsilon-DP by themselves cost no more than as many of the largest epsilon, of which nothing else is known
     /// (Kairouz, Oh and Viswanath 2015).
-    pub fn guarantee_of_anybody(&self) -> Result<Guarantee> {
+    pub fn guarantee_at_any_level(&self) -> Result<Guarantee> {
         if self.randomizers().len() == 1 {
             return self.guarantee(0);
         }

@@ -34,7 +34,7 @@ fn what_is_requested_is_what_holds_for_one_answer_and_for_many() {
 
 /// Noise of this deviation, claimed to be (2, 0.9).
 fn given(sigma: f64, delta: f64) -> AgentParams {
-    let claim = Some(Claim::new(2.0, 0.9, "somebody"));
+    let claim = Some(Claim::new(2.0, 0.9, "a publication"));
     params(ResponsePrivacy::Sigma { sigma, delta, claim })
 }
 

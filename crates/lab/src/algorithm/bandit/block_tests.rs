@@ -32,9 +32,9 @@ fn deployed(environment: GapParams, problem: Problem, rule: Rule, epsilon: f64) 
     let mechanism = Some(Mechanism::default());
     let plan = JointParams { rule, mechanism, ..params }.check().unwrap();
     let regret = |trial| {
-        let mut world = environment.environment(mix(77, trial)).unwrap();
+        let mut played = environment.environment(mix(77, trial)).unwrap();
         let learner = plan.clone().start(FastNoise::seeded(mix(78, trial)));
-        let curve = play(world.as_mut(), &mut Ticketed::new(learner), &[ROUNDS]).unwrap();
+        let curve = play(played.as_mut(), &mut Ticketed::new(learner), &[ROUNDS]).unwrap();
         curve[0].regret
     };
     Estimate::of(&(0..TRIALS).map(regret).collect::<Vec<_>>())
@@ -54,7 +54,7 @@ fn a_simulated_joint_learner_has_the_regret_of_the_deployed_one() {
         (true, Rewards::Sign, tuned),
     ] {
         let gap = GapParams { gap: 0.2, fresh_arms, rewards, ..GapParams::new(3, 6) };
-        let setting = Setting::new(&gap.into(), ROUNDS).unwrap();
+        let environment = BanditEnvironment::new(&gap.into(), ROUNDS).unwrap();
         let simulated = |epsilon| {
             let rule = Some(rule.clone());
             let lines = JointToml {
@@ -62,10 +62,10 @@ fn a_simulated_joint_learner_has_the_regret_of_the_deployed_one() {
                 mechanism: JointMechanism::Core(Mechanism::default()),
                 ..JointToml::new(Budget { epsilon, delta: 1e-4 })
             };
-            finals(&lines.blocks(&setting).unwrap(), 5)
+            finals(&lines.blocks(&environment).unwrap(), 5)
         };
-        let informed = setting.informed(rule.clone(), &setting.bounds).unwrap();
-        let real = deployed(gap, setting.problem, informed, 20.0);
+        let informed = environment.informed(rule.clone(), &environment.bounds).unwrap();
+        let real = deployed(gap, environment.problem, informed, 20.0);
         let same = simulated(20.0);
         assert!(apart(real, same) < LIMIT, "{gap:?}: {real:?} {same:?}");
         // Planted: a quarter of the budget.
@@ -77,17 +77,17 @@ fn a_simulated_joint_learner_has_the_regret_of_the_deployed_one() {
 #[test]
 fn linucb_without_the_arms_that_cannot_win_has_the_regret_of_linucb() {
     let gap = GapParams { gap: 0.1, ..GapParams::new(4, 16) };
-    let setting = Setting::new(&gap.into(), ROUNDS).unwrap();
+    let environment = BanditEnvironment::new(&gap.into(), ROUNDS).unwrap();
     let lines = LinUcbToml {
         rule: Some(Rule::CERTIFIED),
         schedule: Some(Schedule::EveryRound),
         ..LinUcbToml::named("LinUCB")
     };
-    let pruned = finals(&*lines.prepare(&setting).unwrap(), 5);
+    let pruned = finals(&*lines.prepare(&environment).unwrap(), 5);
     let stepped = |gap| {
         let gap = GapParams { gap, ..GapParams::new(4, 16) };
-        let setting = Setting::new(&gap.into(), ROUNDS).unwrap();
-        finals(&lines.stepped("stepped".into(), &setting).unwrap(), 6)
+        let environment = BanditEnvironment::new(&gap.into(), ROUNDS).unwrap();
+        finals(&lines.stepped("stepped".into(), &environment).unwrap(), 6)
     };
     let plain = stepped(0.1);
     assert!(apart(pruned, plain) < LIMIT, "{pruned:?} {plain:?}");
@@ -98,7 +98,7 @@ fn linucb_without_the_arms_that_cannot_win_has_the_regret_of_linucb() {
 
 #[test]
 fn a_simulated_wishart_learner_states_the_guarantee_of_the_deployed_one() {
-    let setting = Setting::new(&GapParams::new(3, 6).into(), ROUNDS).unwrap();
+    let environment = BanditEnvironment::new(&GapParams::new(3, 6).into(), ROUNDS).unwrap();
     for noise in [PublishedNoise::Wishart, PublishedNoise::WishartUnshifted] {
         let privacy = Budget { epsilon: 1.0, delta: 1e-4 };
         let lines = JointToml {
@@ -106,16 +106,17 @@ fn a_simulated_wishart_learner_states_the_guarantee_of_the_deployed_one() {
             mechanism: noise.into(),
             ..JointToml::new(privacy)
         };
-        let learner = lines.blocks(&setting).unwrap();
+        let learner = lines.blocks(&environment).unwrap();
         let stated = learner.guarantee().unwrap();
         let published =
-            joint::params(setting.problem, noise, Constants::Authors, 1.0, 1e-4, ROUNDS).unwrap();
+            joint::params(environment.problem, noise, Constants::Authors, 1.0, 1e-4, ROUNDS)
+                .unwrap();
         let real = published.check().unwrap().guarantee().unwrap();
         assert_eq!(stated.epsilon(), real.epsilon());
         assert!(stated.claimed().unwrap().holds() && stated.to_string().contains("SIMULATION"));
         // Theorem 8 says nothing of an epsilon of 50: neither does the laboratory.
         let loose = JointToml { privacy: Budget { epsilon: 50.0, ..privacy }, ..lines };
-        assert!(loose.blocks(&setting).is_err());
+        assert!(loose.blocks(&environment).is_err());
     }
 }
 
@@ -126,9 +127,9 @@ fn the_default_is_far_below_the_published_constants_at_the_same_budget() {
     let budget = Budget { epsilon: 1.0, delta: 1e-6 };
     for (fresh_arms, ratio) in [(true, 15.0), (false, 15.0)] {
         let gap = GapParams { fresh_arms, ..GapParams::new(5, 25) };
-        let setting = Setting::new(&gap.into(), LONG).unwrap();
+        let environment = BanditEnvironment::new(&gap.into(), LONG).unwrap();
         let regret = |lines: JointToml| {
-            let learner = lines.blocks(&setting).unwrap();
+            let learner = lines.blocks(&environment).unwrap();
             (0..4).map(|t| learner.trial(3, t, &[LONG]).unwrap().curve[0].regret).sum::<f64>()
         };
         let default = regret(JointToml::new(budget));

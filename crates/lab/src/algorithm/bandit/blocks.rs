@@ -17,7 +17,7 @@ use reticent::{
 };
 
 use super::{
-    Setting, rule_remarks,
+    BanditEnvironment, rule_remarks,
     tree_noise::{NodeNoise, TreeNoise},
     trial_seeds,
 };
@@ -37,7 +37,7 @@ use crate::{
 #[derive(Clone)]
 pub struct BlockPlayed {
     pub(super) card: Arc<Card>,
-    pub(super) setting: Setting,
+    pub(super) environment: BanditEnvironment,
     /// The learner.
     pub(super) gap: GapParams,
     /// The epsilon that was asked for.
@@ -127,7 +127,7 @@ enum Running {
     Tree(Box<TreeReader>),
 }
 
-/// A player of core's curator whose tree over rounds is read at the schedule's times only. Stepping the curator through 5e7 rounds would draw
+/// A learner of core's curator whose tree over rounds is read at the schedule's times only. Stepping the curator through 5e7 rounds would draw
 /// the noise of every node; here exact sums get the noise of the nodes that are read, and core's rule makes the policy. `block_tests` compares
 /// its law with the deployed curator's.
 struct TreeReader {
@@ -206,7 +206,7 @@ impl RunnableAlgorithm for BlockPlayed {
         &self.card
     }
 
-    fn player_attacks(&self) -> Result<Vec<Attack>> {
+    fn learner_attacks(&self) -> Result<Vec<Attack>> {
         Ok(self.guarantee().into_iter().flat_map(|guarantee| queries(self, guarantee)).collect())
     }
 
@@ -223,12 +223,12 @@ impl RunnableAlgorithm for BlockPlayed {
     }
 
     fn bounds(&self, rounds: u64) -> Vec<Bound> {
-        let problem = &self.setting.problem;
+        let problem = &self.environment.problem;
         // Means lie in [-1, 1].
         let trivial = 2.0 * rounds as f64;
         let bound =
             |theorem: &str, side, value| Bound { theorem: theorem.into(), side, value, trivial };
-        let (alpha, gap) = (self.setting.alpha(), self.gap.gap);
+        let (alpha, gap) = (self.environment.alpha(), self.gap.gap);
         let mut all = Vec::new();
         if let Some((regularizer, [five, six])) = self.learner.regularizer() {
             let value = regret::regret(problem, &regularizer, alpha, rounds);
@@ -265,13 +265,13 @@ impl BlockPlayed {
     pub(super) fn not_private(
         name: String,
         params: LinUcbParams,
-        setting: &Setting,
+        environment: &BanditEnvironment,
         gap: GapParams,
     ) -> Result<Self> {
         params.check()?;
         Ok(BlockPlayed {
             card: Arc::new(Card { name, ..Card::default() }),
-            setting: setting.clone(),
+            environment: environment.clone(),
             gap,
             epsilon: None,
             learner: BlockPlayer::Exact(params),
@@ -291,8 +291,8 @@ impl BlockPlayed {
         checkpoints: &[u64],
     ) -> Result<Trial> {
         let mut learner = self.learner.start(noise)?;
-        let mut block = Sums::new(self.setting.bounds.dimension);
-        blocks.clip_rewards(self.setting.bounds.half_range());
+        let mut block = Sums::new(self.environment.bounds.dimension);
+        blocks.clip_rewards(self.environment.bounds.half_range());
         blocks.follow(learner.policy())?;
         let mut curve = Vec::with_capacity(checkpoints.len());
         let (mut round, mut regret) = (0, 0.0);
@@ -324,7 +324,7 @@ const MOST_RELEASES: usize = 16;
 /// The attack by queries on the learner as it is simulated, noise and all: the person comes first, no other person brings data, and each
 /// policy is asked for `theta_1` over its width.
 fn queries(played: &BlockPlayed, guarantee: &Guarantee) -> Option<Attack> {
-    let last = played.setting.rounds;
+    let last = played.environment.rounds;
     let schedule = played.learner.schedule();
     let times = schedule.times().take(MOST_RELEASES).take_while(|time| *time <= last);
     let times: Vec<u64> = times.collect();
@@ -336,9 +336,9 @@ fn queries(played: &BlockPlayed, guarantee: &Guarantee) -> Option<Attack> {
     let played = played.clone();
     let attack = Attack::new(adversary, guarantee, 8000, move || {
         let played = played.clone();
-        let view: View = Box::new(move |world, mut noise: AuditNoise| {
-            let bounds = &played.setting.bounds;
-            let reward = *world.pick((&1.0, &-1.0)) * bounds.half_range();
+        let view: View = Box::new(move |data, mut noise: AuditNoise| {
+            let bounds = &played.environment.bounds;
+            let reward = *data.pick((&1.0, &-1.0)) * bounds.half_range();
             let (x, d) = (bounds.feature_bound, bounds.dimension);
             let mut room = Queried { person: Some((x, reward)), arm: axis(d, x), seen: Vec::new() };
             played.play(&mut room, FastNoise::seeded(noise.bits()), &[rounds])?;

@@ -1,4 +1,4 @@
-//! The certified mechanism is the one that is played, and a player of a user's own cannot be certified by hand.
+//! The certified mechanism is the one that is played, and a learner of a user's own cannot be certified by hand.
 
 use reticent::{
     bandit::{Arms, JointParams, Policy},
@@ -9,7 +9,7 @@ use reticent::{
 };
 
 use super::{
-    Algorithm, Budget, JointToml, Setting, Stepped,
+    Algorithm, BanditEnvironment, Budget, JointToml, Stepped,
     blocks::{BlockPlayer, TreePlan},
     tree_noise::TreeNoise,
 };
@@ -18,7 +18,7 @@ use crate::{
     algorithm::RunnableAlgorithm,
     audit::attack::{Against, Audit, AuditOptions, Verdict},
     audit::{audit, certify::certify, zoo::LastReward},
-    environment::{Environment, GapParams, Rewards, blocks::Player},
+    environment::{Environment, GapParams, Rewards, blocks::Learner},
     papers::constants::joint::{self, Constants, JointMode, PublishedNoise},
 };
 
@@ -67,26 +67,26 @@ impl Environment for Shop {
     }
 }
 
-fn shop() -> Setting {
+fn shop() -> BanditEnvironment {
     let bounds = Bounds { rewards: (0.0, 1.0), ..Bounds::unit(2) };
-    Setting::of(bounds, 2, 1000, |seed| {
+    BanditEnvironment::of(bounds, 2, 1000, |seed| {
         let arms = Arms::from_rows(2, &[[1.0, 0.0], [0.0, 1.0]])?;
         Ok(Box::new(Shop(arms, FastNoise::seeded(seed))))
     })
     .unwrap()
 }
 
-/// The price of something that none of these players runs.
+/// The price of something that none of these learners runs.
 fn promise() -> Guarantee {
     let event = Event::Gaussian { sensitivity: 1.0, sigma: 4.224_788_4 };
     Guarantee::of(&event, TrustModel::Joint, 1e-6).unwrap()
 }
 
-fn stated<P: Player + 'static>(
+fn stated<P: Learner + 'static>(
     name: &str,
     make: impl Fn(u64) -> P + Send + Sync + 'static,
 ) -> Box<dyn RunnableAlgorithm> {
-    let start = move |seed| Ok(Box::new(make(seed)) as Box<dyn Player>);
+    let start = move |seed| Ok(Box::new(make(seed)) as Box<dyn Learner>);
     Box::new(Stepped::new(name.into(), &shop(), start).promising(promise()))
 }
 
@@ -99,14 +99,14 @@ fn findings(algorithms: Vec<Box<dyn RunnableAlgorithm>>) -> Vec<Audit> {
     found.audits
 }
 
-/// A player made of two functions and the last of what it saw.
+/// A learner made of two functions and the last of what it saw.
 struct Made<C, O> {
     seen: Vec<(Vec<f64>, f64)>,
     choose: C,
     observe: O,
 }
 
-impl<C, O> Player for Made<C, O>
+impl<C, O> Learner for Made<C, O>
 where
     C: FnMut(&[(Vec<f64>, f64)]) -> bool,
     O: FnMut(f64) -> Result<()>,
@@ -221,7 +221,7 @@ fn who_hides_data_is_not_accused_and_an_aggregator_certifies() {
         let mut noise = FastNoise::seeded(seed);
         move |_: &Arms, _| noise.below(2) as usize
     });
-    let setting = shop();
+    let environment = shop();
     let sums = PrivateSumParams::new(
         Domain::regression(2, 1.0, 1.0),
         Some(1000),
@@ -230,7 +230,7 @@ fn who_hides_data_is_not_accused_and_an_aggregator_certifies() {
     let greedy = |release: &reticent::release::Release| {
         Ok(Policy::from_parts(release.vector().to_vec(), vec![0.0; 3], 0.0, 0.0)?)
     };
-    let own = Stepped::curated("own rule".into(), &setting, sums, 1e-6, greedy).unwrap();
+    let own = Stepped::curated("own rule".into(), &environment, sums, 1e-6, greedy).unwrap();
     let guarantee = own.guarantee().unwrap();
     assert_eq!(guarantee.provenance(), Provenance::Computed);
     assert_eq!(guarantee.epsilon(), sums.check().unwrap().guarantee(1e-6).unwrap().epsilon());
@@ -241,25 +241,27 @@ fn who_hides_data_is_not_accused_and_an_aggregator_certifies() {
         assert_eq!(audit.verdict, expected, "{audit:?}");
     }
     let short = PrivateSumParams { horizon: Some(10), ..sums };
-    assert!(Stepped::curated("short".into(), &setting, short, 1e-6, greedy).is_err());
+    assert!(Stepped::curated("short".into(), &environment, short, 1e-6, greedy).is_err());
     let wide = PrivateSumParams { domain: Domain::regression(3, 1.0, 1.0), ..sums };
-    assert!(Stepped::curated("wide".into(), &setting, wide, 1e-6, greedy).is_err());
+    assert!(Stepped::curated("wide".into(), &environment, wide, 1e-6, greedy).is_err());
     // The price is that of the rounds that are learnt from, neither of fewer nor of more.
     for (learnt, priced) in [(None, 2), (Some(1), 2), (Some(3), 1), (Some(3), 2), (Some(2), 3)] {
-        let setting = Setting { contributions_per_person: learnt, ..setting.clone() };
+        let environment =
+            BanditEnvironment { contributions_per_person: learnt, ..environment.clone() };
         let sums = PrivateSumParams { contributions_per_person: priced, ..sums };
-        let refused = Stepped::curated("priced".into(), &setting, sums, 1e-6, greedy).err();
+        let refused = Stepped::curated("priced".into(), &environment, sums, 1e-6, greedy).err();
         let text = refused.expect("learns from other rounds than are priced").to_string();
         assert!(text.contains(&format!("contributions_per_person is {priced}")), "{text}");
     }
     for most in [1, 3] {
-        let setting = Setting { contributions_per_person: Some(most), ..setting.clone() };
+        let environment =
+            BanditEnvironment { contributions_per_person: Some(most), ..environment.clone() };
         let sums = PrivateSumParams { contributions_per_person: most, ..sums };
-        assert!(Stepped::curated("priced".into(), &setting, sums, 1e-6, greedy).is_ok());
+        assert!(Stepped::curated("priced".into(), &environment, sums, 1e-6, greedy).is_ok());
     }
 }
 
-/// A player that stops at once is not called consistent: words that repeat a reward give it away, and words without data are no audit.
+/// A learner that stops at once is not called consistent: words that repeat a reward give it away, and words without data are no audit.
 #[test]
 fn a_player_that_never_plays_is_not_called_consistent() {
     let audited = |value: fn(f64) -> f64| {
@@ -285,7 +287,7 @@ fn a_player_that_never_plays_is_not_called_consistent() {
 #[test]
 fn a_saved_learner_carries_the_mark() {
     struct Sums;
-    impl Player for Sums {
+    impl Learner for Sums {
         fn choose(&mut self, _: &Arms, _: u64) -> Result<usize> {
             Ok(0)
         }
@@ -323,14 +325,14 @@ fn a_saved_learner_carries_the_mark() {
 fn blocks_play_the_noise_they_are_certified_for() {
     for rewards in [Rewards::Sign, Rewards::Gaussian] {
         let gap = GapParams { rewards, ..GapParams::new(2, 4) };
-        let setting = Setting::new(&gap.into(), 100).unwrap();
-        let problem = setting.problem;
+        let environment = BanditEnvironment::new(&gap.into(), 100).unwrap();
+        let problem = environment.problem;
         let (feature_bound, reward_bound) = (problem.feature_bound(), problem.reward_bound());
         let lines = JointToml {
             mechanism: PublishedNoise::GaussianTree.into(),
             ..JointToml::new(Budget { epsilon: 1.0, delta: 1e-6 })
         };
-        let learner = lines.blocks(&setting).unwrap();
+        let learner = lines.blocks(&environment).unwrap();
         let BlockPlayer::Tree(TreePlan { node, .. }) = &learner.learner else { panic!("a tree") };
         let mut noise = TreeNoise::new(2, *node, FastNoise::seeded(1));
         let split = (reward_bound / feature_bound).powi(2);
@@ -363,7 +365,7 @@ fn blocks_play_the_noise_they_are_certified_for() {
 /// The authors' tree has the noise of all levels in every sum, the printed one that of the nodes of the prefix, played and deployed alike.
 #[test]
 fn blocks_play_the_published_noise_that_is_deployed() {
-    let setting = Setting::new(&GapParams::new(2, 4).into(), 100).unwrap();
+    let environment = BanditEnvironment::new(&GapParams::new(2, 4).into(), 100).unwrap();
     let noise = PublishedNoise::GaussianTree;
     for (mode, constants, ratio) in [
         (JointMode::Paper, Constants::Authors, 1.0),
@@ -371,9 +373,9 @@ fn blocks_play_the_published_noise_that_is_deployed() {
     ] {
         let budget = Budget { epsilon: 1.0, delta: 1e-6 };
         let lines = JointToml { mode, mechanism: noise.into(), ..JointToml::new(budget) };
-        let learner = lines.blocks(&setting).unwrap();
+        let learner = lines.blocks(&environment).unwrap();
         let BlockPlayer::Tree(TreePlan { node, .. }) = &learner.learner else { panic!("a tree") };
-        let params = joint::params(setting.problem, noise, constants, 1.0, 1e-6, 100).unwrap();
+        let params = joint::params(environment.problem, noise, constants, 1.0, 1e-6, 100).unwrap();
         let deployed = params.check().unwrap().sums().check().unwrap();
         let mut tree = TreeNoise::new(2, *node, FastNoise::seeded(1));
         for round in [1, 5, 63, 99] {

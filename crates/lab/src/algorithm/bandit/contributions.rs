@@ -8,11 +8,11 @@ use std::collections::HashMap;
 
 use reticent::bandit::Arms;
 
-use crate::{Result, environment::blocks::Player, play::trial::Measure};
+use crate::{Result, environment::blocks::Learner, play::trial::Measure};
 
-/// A player that learns from at most this number of rounds of each person.
+/// A learner that learns from at most this number of rounds of each person.
 pub(super) struct AtMost<'a> {
-    inner: &'a mut dyn Player,
+    inner: &'a mut dyn Learner,
     most: u64,
     /// Rounds that were learnt from, by person.
     rounds: HashMap<u64, u64>,
@@ -21,7 +21,7 @@ pub(super) struct AtMost<'a> {
 }
 
 impl<'a> AtMost<'a> {
-    pub(super) fn new(inner: &'a mut dyn Player, most: u64) -> Self {
+    pub(super) fn new(inner: &'a mut dyn Learner, most: u64) -> Self {
         AtMost { inner, most, rounds: HashMap::new(), left_out: 0 }
     }
 
@@ -32,12 +32,12 @@ impl<'a> AtMost<'a> {
     }
 }
 
-impl Player for AtMost<'_> {
-    fn inner(&self) -> Option<&dyn Player> {
+impl Learner for AtMost<'_> {
+    fn inner(&self) -> Option<&dyn Learner> {
         Some(self.inner)
     }
 
-    fn inner_mut(&mut self) -> Option<&mut dyn Player> {
+    fn inner_mut(&mut self) -> Option<&mut dyn Learner> {
         Some(self.inner)
     }
 
@@ -65,14 +65,14 @@ mod tests {
     use super::*;
     use crate::{
         Experiment,
-        algorithm::bandit::{EnvironmentToml, Setting},
+        algorithm::bandit::{BanditEnvironment, EnvironmentToml},
     };
 
     /// Counts the lessons of each line, which its feature names.
     #[derive(Default)]
     struct Pupil(BTreeMap<String, u64>, u64);
 
-    impl Player for Pupil {
+    impl Learner for Pupil {
         fn choose(&mut self, _: &Arms, _: u64) -> Result<usize> {
             Ok(0)
         }
@@ -109,13 +109,13 @@ mod tests {
         let path = file("lines");
         for order in ["drawn", "file"] {
             let lines: EnvironmentToml = toml::from_str(&environment(&path, order)).unwrap();
-            let setting = Setting::new(&lines, ROUNDS).unwrap();
+            let environment = BanditEnvironment::new(&lines, ROUNDS).unwrap();
             let mut everything = Pupil::default();
-            setting.world.trial(1, 0, &mut everything, &[ROUNDS]).unwrap();
+            environment.trials.run(1, 0, &mut everything, &[ROUNDS]).unwrap();
             assert!(everything.0.values().all(|&times| times > 3), "{order}: lines return");
             let mut pupil = Pupil::default();
             let mut counted = AtMost::new(&mut pupil, 3);
-            setting.world.trial(1, 0, &mut counted, &[ROUNDS]).unwrap();
+            environment.trials.run(1, 0, &mut counted, &[ROUNDS]).unwrap();
             assert_eq!(counted.measure().value, (ROUNDS - 3 * LINES) as f64);
             assert_eq!(pupil.0.len() as u64, LINES);
             assert!(pupil.0.values().all(|&times| times == 3), "{order}: {:?}", pupil.0);
@@ -134,21 +134,21 @@ mod tests {
         };
         let table = environment(&path, "drawn");
         for kind in ["joint", "local", "shuffle"] {
-            for world in
+            for lines in
                 [table.as_str(), "kind = \"gap\"\ndimension = 4\narms = 5\n", "kind = \"sphere\"\n"]
             {
-                let once = parse(world, kind, "").unwrap();
-                let thrice = parse(world, kind, "contributions_per_person = 3").unwrap();
+                let once = parse(lines, kind, "").unwrap();
+                let thrice = parse(lines, kind, "contributions_per_person = 3").unwrap();
                 let guarantee =
                     |e: &Experiment| e.cells()[0].algorithm.guarantee().unwrap().clone();
                 let (one, three) = (guarantee(&once), guarantee(&thrice));
                 // The same budget, for three contributions.
-                assert!(three.epsilon() <= 1.0 + 1e-9, "{kind} in {world}: {three}");
+                assert!(three.epsilon() <= 1.0 + 1e-9, "{kind} in {lines}: {three}");
                 let most =
                     |g| serde_json::to_value(g).unwrap()["unit"]["person"]["at_most"].clone();
                 assert_eq!((most(&one), most(&three)), (1.into(), 3.into()), "{kind}");
                 assert!(!one.conditions().join(" ").contains("answered and nothing is learnt"));
-                if world.contains("table") {
+                if lines.contains("table") {
                     let conditions = three.conditions().join(" ");
                     assert!(
                         conditions.contains("in 3 of their rounds what they tell is learnt from"),

@@ -20,8 +20,8 @@ use std::{
 
 use reticent::{bandit::Arms, randomize::Bounds};
 
-use super::Setting;
-use crate::{Error, Result, environment::blocks::Player};
+use super::BanditEnvironment;
+use crate::{Error, Result, environment::blocks::Learner};
 
 /// Path of a trial's log in a folder.
 fn file(folder: &Path, trial: u64) -> PathBuf {
@@ -51,8 +51,13 @@ fn title(learner: &str) -> String {
 }
 
 /// An error if decisions cannot be logged here, or would take the place of another learner's.
-pub(super) fn possible(folder: &Path, name: &str, setting: &Setting, trial: u64) -> Result<()> {
-    if setting.circumstances.availability.is_some() {
+pub(super) fn possible(
+    folder: &Path,
+    name: &str,
+    environment: &BanditEnvironment,
+    trial: u64,
+) -> Result<()> {
+    if environment.modifiers.availability.is_some() {
         return refuse(folder, "arms come and go here, and a line has all of them: leave it out");
     }
     let Ok(text) = std::fs::read_to_string(experiment(folder, trial)) else { return Ok(()) };
@@ -64,9 +69,9 @@ pub(super) fn possible(folder: &Path, name: &str, setting: &Setting, trial: u64)
     refuse(folder, remedy)
 }
 
-/// A player whose decisions are written down.
+/// A learner whose decisions are written down.
 pub(super) struct DecisionLog<'a> {
-    inner: &'a mut dyn Player,
+    inner: &'a mut dyn Learner,
     bounds: Bounds,
     arms: usize,
     folder: PathBuf,
@@ -88,13 +93,13 @@ struct Waiting {
 impl<'a> DecisionLog<'a> {
     /// Begins the log of a trial.
     pub(super) fn begin(
-        inner: &'a mut dyn Player,
+        inner: &'a mut dyn Learner,
         folder: &Path,
         name: &str,
-        setting: &Setting,
+        environment: &BanditEnvironment,
         trial: u64,
     ) -> Result<Self> {
-        possible(folder, name, setting, trial)?;
+        possible(folder, name, environment, trial)?;
         let path = file(folder, trial);
         let unwritable = |error| Error::unwritable(&path, error);
         std::fs::create_dir_all(folder).map_err(unwritable)?;
@@ -103,7 +108,7 @@ impl<'a> DecisionLog<'a> {
         if beside.exists() {
             std::fs::remove_file(&beside).map_err(unwritable)?;
         }
-        let (bounds, arms) = (setting.bounds, setting.arms);
+        let (bounds, arms) = (environment.bounds, environment.arms);
         let mut out = BufWriter::new(File::create(&path).map_err(unwritable)?);
         let mut head = String::from("action,propensity,reward");
         for arm in 0..arms {
@@ -145,12 +150,12 @@ impl<'a> DecisionLog<'a> {
     }
 }
 
-impl Player for DecisionLog<'_> {
-    fn inner(&self) -> Option<&dyn Player> {
+impl Learner for DecisionLog<'_> {
+    fn inner(&self) -> Option<&dyn Learner> {
         Some(self.inner)
     }
 
-    fn inner_mut(&mut self) -> Option<&mut dyn Player> {
+    fn inner_mut(&mut self) -> Option<&mut dyn Learner> {
         Some(self.inner)
     }
 

@@ -15,7 +15,7 @@ use crate::{
     algorithm::{Card, RunnableAlgorithm, bandit::trial_seeds, sealed::Sealed},
     environment::{
         Environment,
-        blocks::{Player, binomial},
+        blocks::{Learner, binomial},
     },
     play::trial::{Checkpoint, Trial, mix},
 };
@@ -102,7 +102,7 @@ impl RunnableAlgorithm for InBlocks {
 
 impl BlockLearner for Curator<FastNoise> {
     fn next(&mut self, arms: &Arms, round: u64) -> Result<(usize, u64)> {
-        let arm = Player::choose(self, arms, round)?;
+        let arm = Learner::choose(self, arms, round)?;
         // A policy that knows nothing breaks its ties anew in every round.
         let knows = self.policy().theta().iter().any(|theta| *theta != 0.0);
         let most = if knows { self.until_release().unwrap_or(u64::MAX) } else { 1 };

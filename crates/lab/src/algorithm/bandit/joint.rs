@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BlockPlayed, Budget, Setting, Start, Stepped,
+    BanditEnvironment, BlockPlayed, Budget, Start, Stepped,
     joint_blocks::Builder,
     nothing_is_ignored,
     public_code::PublicCode,
@@ -28,7 +28,7 @@ use crate::{
     FastNoise, Result,
     algorithm::RunnableAlgorithm,
     audit::attack,
-    environment::blocks::{Knowledge, Player},
+    environment::blocks::{Knowledge, Learner},
     papers::constants::{
         joint::{self, Constants, JointMechanism, JointMode, Published, PublishedNoise},
         local::PublishedMechanism,
@@ -110,13 +110,13 @@ impl JointToml {
     }
 
     /// The learner, or what stands in its way.
-    pub fn prepare(&self, setting: &Setting) -> Result<Box<dyn RunnableAlgorithm>> {
+    pub fn prepare(&self, environment: &BanditEnvironment) -> Result<Box<dyn RunnableAlgorithm>> {
         let why = "an experiment counts rounds";
         nothing_is_ignored(&[
             ("schedule", self.schedule == Some(Schedule::Clock), why),
             ("window", self.window == Some(RewardWindow::Clock), why),
         ])?;
-        if self.window.is_some() && setting.world.asks_for_comparison() {
+        if self.window.is_some() && environment.trials.asks_for_comparison() {
             let remedy = "each line of a log is asked about twice, and every request would be a decision that contributes: leave it out";
             return Err(reticent::Error::invalid("window", "given", remedy).into());
         }
@@ -124,33 +124,33 @@ impl JointToml {
         let ignored = self.default_reward.is_some() && self.window.is_none();
         nothing_is_ignored(&[("default_reward", ignored, why)])?;
         self.check_contributions()?;
-        let setting = &setting.with_contributions(self.contributions_per_person);
+        let environment = &environment.with_contributions(self.contributions_per_person);
         let plain = self.restart_every.is_none()
             && self.warm_start.is_none()
             && self.save.is_none()
             && self.window.is_none();
         // Within a block of a policy that draws, choices differ from round to round.
         let draws = self.rule.clone().is_some_and(|rule| rule.draws());
-        if setting.blocks.is_some()
+        if environment.blocks.is_some()
             && plain
             && !draws
             && self.log.is_none()
-            && !self.makes_reports(setting)?
+            && !self.makes_reports(environment)?
         {
-            return Ok(Box::new(self.blocks(setting)?));
+            return Ok(Box::new(self.blocks(environment)?));
         }
-        let in_blocks = "it is simulated in whole blocks only, in a gap environment without circumstances, restarts, windows, saved learners, logs and `thompson`";
+        let in_blocks = "it is simulated in whole blocks only, in a gap environment without modifiers, restarts, windows, saved learners, logs and `thompson`";
         nothing_is_ignored(&[
             ("minimum", self.minimum.is_some(), in_blocks),
             ("fresh_dummies", self.fresh_dummies, in_blocks),
             ("confidence", self.confidence != JointMode::Exact, in_blocks),
         ])?;
         match (self.mode.constants(), self.mechanism.published()) {
-            (None, _) => Ok(Box::new(self.exact(setting)?)),
+            (None, _) => Ok(Box::new(self.exact(environment)?)),
             (Some(constants), Some(noise)) => {
-                Ok(Box::new(self.shariff_and_sheffet(setting, noise, constants)?))
+                Ok(Box::new(self.shariff_and_sheffet(environment, noise, constants)?))
             }
-            (Some(Constants::Authors), None) => Ok(Box::new(self.public_code(setting)?)),
+            (Some(Constants::Authors), None) => Ok(Box::new(self.public_code(environment)?)),
             (Some(Constants::Printed), None) => Err(self.only_published()),
         }
     }
@@ -163,23 +163,28 @@ impl JointToml {
     }
 
     /// Tells whether contributions are randomised one by one: then there are no whole blocks.
-    fn makes_reports(&self, setting: &Setting) -> Result<bool> {
+    fn makes_reports(&self, environment: &BanditEnvironment) -> Result<bool> {
         if self.mode != JointMode::Exact || self.mechanism.published().is_some() {
             return Ok(false);
         }
-        Ok(self.params(setting)?.check()?.params().mechanism == Some(Mechanism::Reports))
+        Ok(self.params(environment)?.check()?.params().mechanism == Some(Mechanism::Reports))
     }
 
     /// The learner in whole blocks, or what stands in its way.
-    pub fn blocks(&self, setting: &Setting) -> Result<BlockPlayed> {
+    pub fn blocks(&self, environment: &BanditEnvironment) -> Result<BlockPlayed> {
         let Budget { epsilon, delta } = self.privacy;
-        let Some(gap) = setting.blocks else {
+        let Some(gap) = environment.blocks else {
             let remedy = "whole blocks are simulated in the gap environment only";
             return Err(reticent::Error::invalid("environment", "given", remedy).into());
         };
-        let published =
-            Published::new(setting.problem, epsilon, delta, setting.alpha(), setting.rounds)?;
-        Builder { lines: self, setting, gap, published }.blocks()
+        let published = Published::new(
+            environment.problem,
+            epsilon,
+            delta,
+            environment.alpha(),
+            environment.rounds,
+        )?;
+        Builder { lines: self, environment, gap, published }.blocks()
     }
 
     pub(super) fn name(&self, what: &str) -> String {
@@ -202,12 +207,12 @@ impl JointToml {
     }
 
     /// Parameters of core's learner, in `exact` mode.
-    pub fn params(&self, setting: &Setting) -> Result<JointParams> {
+    pub fn params(&self, environment: &BanditEnvironment) -> Result<JointParams> {
         let Budget { epsilon, delta } = self.privacy;
-        let bounds = setting.declaring(self.intercept, None)?.bounds;
-        let defaults = JointParams::new(bounds, epsilon, delta, Some(setting.rounds));
+        let bounds = environment.declaring(self.intercept, None)?.bounds;
+        let defaults = JointParams::new(bounds, epsilon, delta, Some(environment.rounds));
         Ok(JointParams {
-            rule: setting.informed(self.rule.clone().unwrap_or_default(), &bounds)?,
+            rule: environment.informed(self.rule.clone().unwrap_or_default(), &bounds)?,
             mechanism: self.mechanism.of_core()?,
             schedule: self
                 .schedule
@@ -215,7 +220,7 @@ impl JointToml {
             forget: self.forget,
             detect_changes: self.detect_changes,
             contributions_per_person: self.contributions_per_person.unwrap_or(1),
-            restart_every: self.restart_every.filter(|every| *every < setting.rounds),
+            restart_every: self.restart_every.filter(|every| *every < environment.rounds),
             window: self.window,
             default_reward: self.default_reward.unwrap_or(defaults.default_reward),
             ..defaults
@@ -223,9 +228,9 @@ impl JointToml {
     }
 
     /// Core's learner, stepped.
-    fn exact(&self, setting: &Setting) -> Result<Stepped> {
+    fn exact(&self, environment: &BanditEnvironment) -> Result<Stepped> {
         let name = self.name("joint");
-        let params = self.params(setting)?;
+        let params = self.params(environment)?;
         let plan = params.check()?;
         let guarantee = plan.guarantee()?.simulated();
         let outlook = plan.outlook()?;
@@ -249,11 +254,11 @@ impl JointToml {
                 Some(_) => Box::new(start_ticketed(&plan, saved.as_ref(), seed)?),
             })
         });
-        let mut stepped = Stepped::by_trial(name, setting, start);
+        let mut stepped = Stepped::by_trial(name, environment, start);
         stepped.warm_start = warm;
         stepped.save.clone_from(&self.save);
         stepped.log.clone_from(&self.log);
-        let linearity = params.rule.is_certified().then(|| setting.linearity()).flatten();
+        let linearity = params.rule.is_certified().then(|| environment.linearity()).flatten();
         Ok(stepped
             .certified_by(guarantee)
             .remarking(rule_remarks(&params.rule))
@@ -265,7 +270,7 @@ impl JointToml {
     /// The published trees, as they are deployed.
     fn shariff_and_sheffet(
         &self,
-        setting: &Setting,
+        environment: &BanditEnvironment,
         noise: PublishedNoise,
         constants: Constants,
     ) -> Result<Stepped> {
@@ -284,7 +289,14 @@ impl JointToml {
         let Budget { epsilon, delta } = self.privacy;
         let params = JointParams {
             schedule: self.schedule.unwrap_or_default(),
-            ..joint::params(setting.problem, noise, constants, epsilon, delta, setting.rounds)?
+            ..joint::params(
+                environment.problem,
+                noise,
+                constants,
+                epsilon,
+                delta,
+                environment.rounds,
+            )?
         };
         let plan = params.check()?;
         let guarantee = plan.guarantee()?.simulated();
@@ -295,13 +307,13 @@ impl JointToml {
             Ok(attacks)
         };
         let name = self.name(&self.mechanism_label());
-        let player = move |seed| Ok(Box::new(start(&plan, None, seed)?) as Box<dyn Player>);
-        let stepped = Stepped::new(name, setting, player).certified_by(guarantee);
-        Ok(stepped.remarking(setting.linearity()).attacked_by(attacks))
+        let learner = move |seed| Ok(Box::new(start(&plan, None, seed)?) as Box<dyn Learner>);
+        let stepped = Stepped::new(name, environment, learner).certified_by(guarantee);
+        Ok(stepped.remarking(environment.linearity()).attacked_by(attacks))
     }
 
     /// The public code of Chowdhury and Zhou.
-    fn public_code(&self, setting: &Setting) -> Result<Stepped> {
+    fn public_code(&self, environment: &BanditEnvironment) -> Result<Stepped> {
         let name = self.name("joint");
         let Budget { epsilon, delta } = self.privacy;
         let why = "the code of Chowdhury and Zhou has its own";
@@ -318,10 +330,11 @@ impl JointToml {
             ("save", self.save.is_some(), why),
             ("log", self.log.is_some(), why),
         ])?;
-        let constants = setting.published(PublishedMechanism::PublicJoint, self.privacy.delta, 1);
+        let constants =
+            environment.published(PublishedMechanism::PublicJoint, self.privacy.delta, 1);
         // What stands behind the claim is not what is played: its price is a remark and no certificate.
-        let tree = setting.published_guarantee(&constants, epsilon, TrustModel::Joint)?;
-        let code = PublicCode::new(&constants, epsilon, setting)?;
+        let tree = environment.published_guarantee(&constants, epsilon, TrustModel::Joint)?;
+        let code = PublicCode::new(&constants, epsilon, environment)?;
         let mut remarks = vec![
             "no certificate: the public code, as it is played here, adds the same node noise after every reward, so that consecutive sums differ by one person's data as they are and no epsilon holds".to_string(),
         ];
@@ -329,14 +342,14 @@ impl JointToml {
             format!(
                 "the binary tree of {} levels over {} rounds that the code stands for, and does not run, would be ({}, {delta:e})-differentially private; claimed {claim}",
                 constants.tree_levels(),
-                setting.rounds,
+                environment.rounds,
                 tree.epsilon_text(),
             )
         }));
         let attacked = code.clone();
         let attacks = move || Ok(vec![attacked.attack(&tree)]);
-        let player = move |seed| Ok(Box::new(code.start(seed)?) as Box<dyn Player>);
-        Ok(Stepped::new(name, setting, player).remarking(remarks).attacked_by(attacks))
+        let learner = move |seed| Ok(Box::new(code.start(seed)?) as Box<dyn Learner>);
+        Ok(Stepped::new(name, environment, learner).remarking(remarks).attacked_by(attacks))
     }
 }
 
@@ -373,7 +386,7 @@ fn legacy(saved: &SavedLearner) -> Result<Legacy> {
     }
 }
 
-impl Player for Curator<FastNoise> {
+impl Learner for Curator<FastNoise> {
     fn choose(&mut self, arms: &Arms, round: u64) -> Result<usize> {
         // Rounds are counted from 1, tickets from 0: the same ties as with tickets.
         let randomness = self.randomness(round - 1)?;
@@ -386,7 +399,7 @@ impl Player for Curator<FastNoise> {
     }
 
     fn observe(&mut self, round: u64, features: &[f64], reward: f64) -> Result<()> {
-        Player::observe_in_block(self, round, 0, features, reward)
+        Learner::observe_in_block(self, round, 0, features, reward)
     }
 
     fn observe_in_block(

@@ -9,7 +9,7 @@ use reticent::{
 };
 
 use super::{
-    BlockPlayed, JointToml, Setting,
+    BanditEnvironment, BlockPlayed, JointToml,
     blocks::{BlockPlayer, TreePlan},
     nothing_is_ignored,
     tree_noise::NodeNoise,
@@ -25,7 +25,7 @@ use crate::{
 /// Everything a joint learner is made from.
 pub(super) struct Builder<'a> {
     pub(super) lines: &'a JointToml,
-    pub(super) setting: &'a Setting,
+    pub(super) environment: &'a BanditEnvironment,
     pub(super) gap: GapParams,
     pub(super) published: Published,
 }
@@ -86,7 +86,7 @@ impl Builder<'_> {
 
     /// A curator with a mechanism of the core, indexed by release.
     fn stream(&self) -> Result<BlockPlayed> {
-        let params = self.lines.params(self.setting)?;
+        let params = self.lines.params(self.environment)?;
         let plan = params.check()?;
         if plan.sums().mechanism == Mechanism::Reports {
             return Err(
@@ -108,7 +108,7 @@ impl Builder<'_> {
         let rule = match self.lines.confidence.constants() {
             None => {
                 let rule = self.lines.rule.clone().unwrap_or_default();
-                self.setting.informed(rule, &self.setting.bounds)?
+                self.environment.informed(rule, &self.environment.bounds)?
             }
             Some(constants) => {
                 let published = self.published.reading(constants);
@@ -169,7 +169,7 @@ impl Builder<'_> {
         attacks: Attacks,
     ) -> Result<BlockPlayed> {
         let schedule = self.lines.schedule.unwrap_or_default();
-        let rounds = self.setting.rounds;
+        let rounds = self.environment.rounds;
         let rule = rule.plan(domain, Some(rounds), Some(schedule.releases(rounds).max(1)))?;
         let learner = BlockPlayer::Tree(TreePlan { node, domain, schedule, rule });
         Ok(self.finish(learner, guarantee, attacks))
@@ -180,7 +180,7 @@ impl Builder<'_> {
         let guarantee = Some(guarantee.simulated());
         BlockPlayed {
             card: Arc::new(Card { name, guarantee, attacks, ..Card::default() }),
-            setting: self.setting.clone(),
+            environment: self.environment.clone(),
             gap: self.gap,
             epsilon: Some(self.lines.privacy.epsilon),
             learner,

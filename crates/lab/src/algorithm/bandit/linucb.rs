@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BlockPlayed, Setting, Start, Stepped, nothing_is_ignored, rule_remarks,
+    BanditEnvironment, BlockPlayed, Start, Stepped, nothing_is_ignored, rule_remarks,
     saved::{SavedLearner, WarmStart},
 };
 use crate::{
@@ -21,7 +21,7 @@ use crate::{
     algorithm::{Bound, Card, RunnableAlgorithm, Side},
     environment::{
         GapParams,
-        blocks::{GapSteps, Knowledge, Player, largest_variance},
+        blocks::{GapSteps, Knowledge, Learner, largest_variance},
     },
     papers::constants::{local::PublishedLocal, regret},
     play::trial::{Checkpoint, Trial, mix},
@@ -70,15 +70,15 @@ impl LinUcbToml {
     }
 
     /// The learner, or what stands in its way.
-    pub fn prepare(&self, setting: &Setting) -> Result<Box<dyn RunnableAlgorithm>> {
+    pub fn prepare(&self, environment: &BanditEnvironment) -> Result<Box<dyn RunnableAlgorithm>> {
         let name = self.name.clone().unwrap_or_else(|| "LinUCB, not private".into());
-        let params = self.params(setting)?;
+        let params = self.params(environment)?;
         params.check()?;
         let certified = matches!(params.rule, Rule::Certified { .. });
         let plain =
             self.restart_every.is_none() && self.warm_start.is_none() && self.save.is_none();
         let plain = plain && self.log.is_none();
-        match (setting.blocks, params.schedule) {
+        match (environment.blocks, params.schedule) {
             (Some(gap), Schedule::EveryRound)
                 if plain
                     && certified
@@ -87,20 +87,20 @@ impl LinUcbToml {
                     && gap.dimension >= 3 =>
             {
                 let card = Card { name, ..Card::default() };
-                Ok(Box::new(EveryRound { card, setting: setting.clone(), gap, params }))
+                Ok(Box::new(EveryRound { card, environment: environment.clone(), gap, params }))
             }
             (Some(gap), schedule)
                 if plain && schedule != Schedule::EveryRound && !params.rule.draws() =>
             {
-                Ok(Box::new(BlockPlayed::not_private(name, params, setting, gap)?))
+                Ok(Box::new(BlockPlayed::not_private(name, params, environment, gap)?))
             }
-            _ => Ok(Box::new(self.stepped(name, setting)?)),
+            _ => Ok(Box::new(self.stepped(name, environment)?)),
         }
     }
 
     /// Core's learner in any environment, round by round.
-    pub(super) fn stepped(&self, name: String, setting: &Setting) -> Result<Stepped> {
-        let params = self.params(setting)?;
+    pub(super) fn stepped(&self, name: String, environment: &BanditEnvironment) -> Result<Stepped> {
+        let params = self.params(environment)?;
         let warm = self.warm_start.as_deref().map(WarmStart::open).transpose()?;
         if let Some(warm) = &warm {
             start(&params, Some(warm.first()))?;
@@ -111,11 +111,11 @@ impl LinUcbToml {
             let saved = begin.as_ref().map(|warm| warm.of(trial)).transpose()?;
             Ok(Box::new(start(&LinUcbParams { seed, ..seeded.clone() }, saved.as_ref())?))
         });
-        let mut stepped = Stepped::by_trial(name, setting, start);
+        let mut stepped = Stepped::by_trial(name, environment, start);
         stepped.warm_start = warm;
         stepped.save.clone_from(&self.save);
         stepped.log.clone_from(&self.log);
-        let linearity = params.rule.is_certified().then(|| setting.linearity()).flatten();
+        let linearity = params.rule.is_certified().then(|| environment.linearity()).flatten();
         let kept =
             "the saved learner holds people's data as they are: protect the file as you would them";
         Ok(stepped
@@ -124,7 +124,7 @@ impl LinUcbToml {
             .remarking(self.save.iter().map(|_| kept.to_string())))
     }
 
-    fn params(&self, setting: &Setting) -> Result<LinUcbParams> {
+    fn params(&self, environment: &BanditEnvironment) -> Result<LinUcbParams> {
         let published = self.mode == Mode::Paper;
         let why = "the code of Chowdhury and Zhou has its own";
         nothing_is_ignored(&[
@@ -136,29 +136,29 @@ impl LinUcbToml {
         ])?;
         let bounds = match published {
             // That code does not centre rewards.
-            true => Bounds { intercept: None, ..setting.bounds },
-            false => setting.declaring(self.intercept, None)?.bounds,
+            true => Bounds { intercept: None, ..environment.bounds },
+            false => environment.declaring(self.intercept, None)?.bounds,
         };
         let (norm, dimension) = (bounds.feature_bound, bounds.dimension);
         let rule = match published {
             true => Rule::Fixed {
                 ridge: 1e-4 / (norm * norm),
-                width: PublishedLocal::public_width(1.0, setting.rounds, dimension, norm),
+                width: PublishedLocal::public_width(1.0, environment.rounds, dimension, norm),
             },
             false => {
-                let rule = setting.informed(self.rule.clone().unwrap_or_default(), &bounds)?;
+                let rule = environment.informed(self.rule.clone().unwrap_or_default(), &bounds)?;
                 match rule {
                     // Proposition 4 leaves half of alpha to the privacy noise, and has it here too.
                     Rule::Certified { failure_probability: None, .. } => {
-                        rule.with_failure_probability(0.5 * setting.alpha())
+                        rule.with_failure_probability(0.5 * environment.alpha())
                     }
                     given => given,
                 }
             }
         };
         let certified = matches!(rule, Rule::Certified { .. });
-        let schedule = match setting.blocks {
-            Some(_) if !published && (certified || setting.rounds > MOST_STEPPED) => {
+        let schedule = match environment.blocks {
+            Some(_) if !published && (certified || environment.rounds > MOST_STEPPED) => {
                 Schedule::default()
             }
             // Solved anew for each policy.
@@ -203,7 +203,7 @@ fn start(params: &LinUcbParams, saved: Option<&SavedLearner>) -> Result<LinUcb> 
     }
 }
 
-impl Player for LinUcb {
+impl Learner for LinUcb {
     fn choose(&mut self, arms: &Arms, round: u64) -> Result<usize> {
         Ok(LinUcb::choose(self, arms, self.randomness(round - 1))?.arm)
     }
@@ -214,7 +214,7 @@ impl Player for LinUcb {
     }
 
     fn observe(&mut self, round: u64, features: &[f64], reward: f64) -> Result<()> {
-        Player::observe_in_block(self, round, 0, features, reward)
+        Learner::observe_in_block(self, round, 0, features, reward)
     }
 
     fn observe_in_block(
@@ -236,7 +236,7 @@ impl Player for LinUcb {
 /// LinUCB that learns every round, on decision sets of which only the arms that may win are drawn.
 struct EveryRound {
     card: Card,
-    setting: Setting,
+    environment: BanditEnvironment,
     gap: GapParams,
     params: LinUcbParams,
 }
@@ -251,7 +251,7 @@ impl RunnableAlgorithm for EveryRound {
     fn bounds(&self, rounds: u64) -> Vec<Bound> {
         let norm = self.params.bounds.feature_bound;
         let regularizer = Regularizer::constant(self.params.certified_regularizer() * norm * norm);
-        let (problem, alpha) = (&self.setting.problem, self.setting.alpha());
+        let (problem, alpha) = (&self.environment.problem, self.environment.alpha());
         // Means lie in [-1, 1].
         let bound = |theorem: &str, value| Bound {
             theorem: theorem.into(),

@@ -14,14 +14,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Budget, Setting, Start, Stepped, rule_remarks,
+    BanditEnvironment, Budget, Start, Stepped, rule_remarks,
     saved::{SavedLearner, WarmStart},
 };
 use crate::{
     FastNoise, Result,
     algorithm::Certificate,
     audit::attack,
-    environment::blocks::{Knowledge, Player},
+    environment::blocks::{Knowledge, Learner},
     papers::constants::local::PublishedMechanism,
     play::trial::mix,
 };
@@ -80,37 +80,37 @@ impl LocalToml {
         LocalToml { privacy, ..LocalToml::default() }
     }
 
-    /// The setting with blocks of parameters where its reports are made for them. Without a method of the caller's, embedded arms are
+    /// The environment with blocks of parameters where its reports are made for them. Without a method of the caller's, embedded arms are
     /// taken where their best method has less noise, as with PrivUnit on x and z, which knows no blocks: what counts is what core's choice
     /// goes by, the noise of one report in a direction.
-    pub(super) fn setting(&self, setting: &Setting) -> Result<Setting> {
-        let setting = &setting.declaring(self.intercept, self.unit_arms)?;
-        if setting.bounds.structure.is_dense() {
-            return Ok(setting.clone());
+    pub(super) fn environment(&self, environment: &BanditEnvironment) -> Result<BanditEnvironment> {
+        let environment = &environment.declaring(self.intercept, self.unit_arms)?;
+        if environment.bounds.structure.is_dense() {
+            return Ok(environment.clone());
         }
-        let dense = setting.dense();
+        let dense = environment.dense();
         match &self.method {
-            Some(method) if method.has_blocks() => return Ok(setting.clone()),
+            Some(method) if method.has_blocks() => return Ok(environment.clone()),
             None if !self.public_arms => {}
             _ => return dense,
         }
         let Budget { epsilon, delta } = self.privacy;
-        let noise = |setting: &Setting| -> Result<f64> {
+        let noise = |environment: &BanditEnvironment| -> Result<f64> {
             let plan = ReportParams {
                 contributions_per_person: self.contributions_per_person.unwrap_or(1),
-                ..ReportParams::new(setting.bounds, epsilon, delta)
+                ..ReportParams::new(environment.bounds, epsilon, delta)
             };
             let precision = plan.check()?.precision(0)?;
             Ok(precision.matrix.hypot(precision.vector))
         };
         match dense {
-            Ok(dense) if noise(&dense)? < noise(setting)? => Ok(dense),
-            _ => Ok(setting.clone()),
+            Ok(dense) if noise(&dense)? < noise(environment)? => Ok(dense),
+            _ => Ok(environment.clone()),
         }
     }
 
     /// A key that would have no effect, or a level that is none, is refused and not passed over.
-    fn can_have_effect(&self, setting: &Setting) -> Result<()> {
+    fn can_have_effect(&self, environment: &BanditEnvironment) -> Result<()> {
         let none = self.levels.is_none();
         let remedy = "it is about levels: give them, or leave it out";
         refuse_if(none && self.hidden_levels, "hidden_levels", true, remedy)?;
@@ -119,7 +119,8 @@ impl LocalToml {
         let levels = self.levels.as_deref().unwrap_or_default();
         let remedy = "give at least one epsilon, or leave it out";
         refuse_if(!none && levels.is_empty(), "levels", "[]", remedy)?;
-        let people_return = self.contributions_per_person.is_some() && setting.returns.is_some();
+        let people_return =
+            self.contributions_per_person.is_some() && environment.returns.is_some();
         let remedy = "people of a file return, and a level is drawn for each round: give one level, or leave contributions_per_person out";
         let value = format_args!("{levels:?}");
         refuse_if(levels.len() > 1 && people_return, "levels", value, remedy)?;
@@ -129,14 +130,14 @@ impl LocalToml {
         }
         if let Some(Method::KnownGram { reports, .. }) = self.method {
             let remedy = "all rounds would be spent exploring: give fewer than there are rounds";
-            refuse_if(reports >= setting.rounds, "reports", reports, remedy)?;
+            refuse_if(reports >= environment.rounds, "reports", reports, remedy)?;
         }
         Ok(())
     }
 
     /// The method as it is given, with the environment's Gram matrix where one is left out.
-    fn informed_method(&self, setting: &Setting) -> Result<Option<Method>> {
-        match (&self.method, &setting.uniform_gram) {
+    fn informed_method(&self, environment: &BanditEnvironment) -> Result<Option<Method>> {
+        match (&self.method, &environment.uniform_gram) {
             (Some(Method::KnownGram { gram, reports }), known) if gram.is_empty() => {
                 let Some(gram) = known else {
                     let remedy = "the Gram matrix of these arms is not known in advance: give its `gram`, or another method";
@@ -148,10 +149,10 @@ impl LocalToml {
         }
     }
 
-    pub(super) fn prepare(&self, setting: &Setting) -> Result<Stepped> {
+    pub(super) fn prepare(&self, environment: &BanditEnvironment) -> Result<Stepped> {
         let Budget { epsilon, delta } = self.privacy;
-        self.can_have_effect(setting)?;
-        let setting = &setting.with_contributions(self.contributions_per_person);
+        self.can_have_effect(environment)?;
+        let environment = &environment.with_contributions(self.contributions_per_person);
         let largest = |levels: &Vec<f64>| levels.iter().copied().fold(0.0, f64::max);
         if let Some(largest) = self.levels.as_ref().map(largest)
             && largest != epsilon
@@ -170,11 +171,11 @@ impl LocalToml {
         let report = ReportParams {
             public_arms: self.public_arms,
             levels,
-            method: self.informed_method(setting)?,
+            method: self.informed_method(environment)?,
             contributions_per_person: self.contributions_per_person.unwrap_or(1),
-            ..ReportParams::new(setting.bounds, epsilon, delta)
+            ..ReportParams::new(environment.bounds, epsilon, delta)
         };
-        let rule = setting.informed(self.rule.clone(), &setting.bounds)?;
+        let rule = environment.informed(self.rule.clone(), &environment.bounds)?;
         let restart_every = self.restart_every;
         let defaults = LocalParams::from(report);
         let late_models = self.late_models.unwrap_or(defaults.late_models);
@@ -189,11 +190,11 @@ impl LocalToml {
             }
             if epsilons.len() > 1 {
                 let whom = format!("people who bring epsilon = {brought}");
-                let guarantee = setting.conditions(guarantee.simulated());
+                let guarantee = environment.conditions(guarantee.simulated());
                 certificates.push(Certificate { whom, guarantee });
             }
         }
-        let (attacked, bounds, levels) = (plan.clone(), setting.bounds, epsilons.len());
+        let (attacked, bounds, levels) = (plan.clone(), environment.bounds, epsilons.len());
         let attacks = move || {
             let of = |level| {
                 let guarantee = attacked.guarantee(level)?;
@@ -203,13 +204,13 @@ impl LocalToml {
         };
         let mut remarks = vec![plan.reason().to_string()];
         remarks.extend(rule_remarks(&rule));
-        let outlook = plan.outlook(self.restart_every.unwrap_or(setting.rounds));
+        let outlook = plan.outlook(self.restart_every.unwrap_or(environment.rounds));
         let name = self.name.clone().unwrap_or_else(|| format!("local ({epsilon}, {delta:e})"));
         let warm = self.warm_start.as_deref().map(WarmStart::open).transpose()?;
         if let Some(warm) = &warm {
             resumed(&plan, warm.first())?;
         }
-        let mut stepped = Stepped::by_trial(name, setting, starter(plan, shares, warm.clone()));
+        let mut stepped = Stepped::by_trial(name, environment, starter(plan, shares, warm.clone()));
         stepped.warm_start = warm;
         stepped.save.clone_from(&self.save);
         stepped.log.clone_from(&self.log);
@@ -277,7 +278,7 @@ impl LdpToml {
         LdpToml { privacy, ..LdpToml::default() }
     }
 
-    pub(super) fn prepare(&self, setting: &Setting) -> Result<Stepped> {
+    pub(super) fn prepare(&self, environment: &BanditEnvironment) -> Result<Stepped> {
         let Budget { epsilon, delta } = self.privacy;
         // Published constants have a width of their own, and a rule beside them is still one that means something.
         self.rule.check()?;
@@ -289,12 +290,12 @@ impl LdpToml {
         let remedy = "published constants need mode = \"paper\"";
         refuse_if(refused, "constants", "zheng", remedy)?;
         // Neither publication centres rewards.
-        let bounds = Bounds { intercept: None, unit_arms: false, ..setting.bounds };
+        let bounds = Bounds { intercept: None, unit_arms: false, ..environment.bounds };
         let (params, guarantee, remarks) = match self.mode {
             Mode::Exact => {
                 let mut report = ReportParams::new(bounds, epsilon, delta);
                 report.method = Some(Method::TriangleGaussian);
-                let rule = setting.informed(self.rule.clone(), &bounds)?;
+                let rule = environment.informed(self.rule.clone(), &bounds)?;
                 let params = LocalParams { rule: rule.clone(), ..report.into() };
                 let guarantee = params.check()?.guarantee(0)?.simulated();
                 (params, guarantee, rule_remarks(&rule))
@@ -304,19 +305,19 @@ impl LdpToml {
                     Constants::PublicCode => PublishedMechanism::PublicLdp,
                     Constants::Zheng => PublishedMechanism::Zheng,
                 };
-                let constants = setting.published(mechanism, self.privacy.delta, 1);
+                let constants = environment.published(mechanism, self.privacy.delta, 1);
                 let params = constants.local_params(bounds, epsilon)?;
                 let guarantee =
-                    setting.published_guarantee(&constants, epsilon, TrustModel::Local)?;
+                    environment.published_guarantee(&constants, epsilon, TrustModel::Local)?;
                 (params, guarantee, Vec::new())
             }
         };
         let plan = params.check()?;
         // What the published constants are certified for is this environment's arms.
-        let people = if self.mode == Mode::Paper { setting.bounds } else { bounds };
+        let people = if self.mode == Mode::Paper { environment.bounds } else { bounds };
         let attacked = (plan.clone(), guarantee.clone());
         let attacks = move || Ok(attack::local::attacks(&attacked.0, 0, &people, &attacked.1));
-        let stepped = Stepped::by_trial(name, setting, starter(plan, vec![1.0], None));
+        let stepped = Stepped::by_trial(name, environment, starter(plan, vec![1.0], None));
         Ok(stepped.certified_by(guarantee).remarking(remarks).attacked_by(attacks))
     }
 }
@@ -349,7 +350,7 @@ struct Protocol {
     sent: Option<Vec<f64>>,
 }
 
-impl Player for Protocol {
+impl Learner for Protocol {
     fn choose(&mut self, arms: &Arms, round: u64) -> Result<usize> {
         let mut left = self.noise.uniform();
         let level = self.shares.iter().position(|share| {

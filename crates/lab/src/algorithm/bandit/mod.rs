@@ -2,32 +2,23 @@
 //!
 //! | file | contents |
 //! | --- | --- |
-//! | `setting` | the `[environment]` table, and the algorithms' knowledge of it |
-//! | `circumstances` | rewards that come late, a theta* that moves, arms that come and go |
-//! | `table` | `kind = "table"`: a file of people and their classes |
-//! | `items` | `kind = "items"`: items with features, and people's ratings of them |
-//! | `logged` | `kind = "logged"`: a log of decisions with propensities, for training and judging offline |
 //! | `decision_log` | `log = "folder"`: a run's own decisions, in the form that `logged` reads |
-//! | `reward_model` | expectation of the doubly robust estimate for an action |
-//! | `columns` | from the cells of a line to features |
-//! | `declared` | declarations of a file about its arms, in place of the environment's knowledge |
-//! | `parameters` | parameters that arms touch, and blocks for players that know of none |
 //! | `contributions` | people who return, and the number of their contributions |
 //! | `linucb` | `kind = "linucb"`: no privacy |
 //! | `joint` | `kind = "joint"`: a trusted curator |
 //! | `blocks`, `joint_blocks` | both of them, played in whole blocks between releases, where the environment allows it |
 //! | `in_blocks` | learners that play one arm for many people, where arms are fixed |
+//! | `tree_noise` | the noise of a published tree over rounds, without the sums |
 //! | `public_code` | the public code of a publication, for comparison |
 //! | `local` | `kind = "local"` and `kind = "ldp_linucb"`: the protocol of device and report server |
 //! | `shuffle` | `kind = "shuffle"`: the same behind a shuffler |
 //! | `online` | `kind = "online_ucb"`, `"anytime"`, `"combiner"` and `"online_linucb"` |
 //! | `ticketed` | `window` of `kind = "joint"`: the bandit with tickets |
 //! | `saved` | learners on disk |
-//! | `own` | environments of your own |
-//! | `stepped` | an algorithm made of a player |
+//! | `stepped` | an algorithm made of a learner |
 //!
-//! All run the learners of core, person by person and message by message, on simulation noise; `blocks` hands them the sums of many people
-//! at once. A new algorithm is one file beside these and one entry of `algorithms!`; a new environment is one file and one variant of [`WorldToml`].
+//! Environments are in [`crate::environment`]. All run the learners of core, person by person and message by message, on simulation noise; `blocks` hands them the sums of many people
+//! at once. A new algorithm is one file beside these and one entry of `algorithms!`; a new environment is one file and one variant of [`EnvironmentKind`].
 
 #[cfg(test)]
 mod block_tests;
@@ -68,12 +59,14 @@ use crate::{
     lines::nothing_is_ignored,
 };
 
-pub use crate::environment::circumstances::Circumstances;
+pub use crate::environment::bandit::{
+    BanditEnvironment, EnvironmentKind, EnvironmentToml, TrialEnvironment,
+};
 pub use crate::environment::columns::Missing;
 pub use crate::environment::items::ItemsToml;
 pub use crate::environment::logged::LoggedToml;
+pub use crate::environment::modifiers::Modifiers;
 pub use crate::environment::parameters::Parameters;
-pub use crate::environment::setting::{EnvironmentToml, Setting, World, WorldToml};
 pub use crate::environment::table::{Order, TableToml};
 pub use blocks::BlockPlayed;
 pub use in_blocks::{BlockLearner, DrawEnvironment, InBlocks};
@@ -112,12 +105,12 @@ macro_rules! algorithms {
         }
 
         impl Algorithm {
-            /// The algorithm in its setting, or what stands in its way.
-            pub fn prepare(&self, setting: &Setting) -> Result<Box<dyn RunnableAlgorithm>> {
+            /// The algorithm in its environment, or what stands in its way.
+            pub fn prepare(&self, environment: &BanditEnvironment) -> Result<Box<dyn RunnableAlgorithm>> {
                 match self {
                     $(Algorithm::$kind(lines) => {
-                        let enter: fn(&$toml, &Setting) -> Result<Box<dyn RunnableAlgorithm>> = $enter;
-                        enter(lines, setting)
+                        let enter: fn(&$toml, &BanditEnvironment) -> Result<Box<dyn RunnableAlgorithm>> = $enter;
+                        enter(lines, environment)
                     })*
                 }
             }
@@ -128,37 +121,40 @@ macro_rules! algorithms {
 // A publication's learner, and one that knows of no blocks of parameters, is given embedded arms.
 algorithms! {
     /// LinUCB without privacy (Abbasi-Yadkori, Pal and Szepesvari 2011).
-    Linucb(LinUcbToml) => |lines, setting| lines.prepare(&setting.suiting(lines.mode)?),
+    Linucb(LinUcbToml) => |lines, environment| lines.prepare(&environment.suiting(lines.mode)?),
     /// A trusted curator: LinUCB under joint differential privacy (Shariff and Sheffet 2018, and beyond).
-    Joint(JointToml) => |lines, setting| lines.prepare(&setting.suiting(lines.mode.into())?),
+    Joint(JointToml) => |lines, environment| lines.prepare(&environment.suiting(lines.mode.into())?),
     /// The local protocol with the best randomiser, or a named one.
-    Local(LocalToml) => |lines, setting| Ok(Box::new(lines.prepare(&lines.setting(setting)?)?)),
+    Local(LocalToml) => |lines, environment| Ok(Box::new(lines.prepare(&lines.environment(environment)?)?)),
     /// A trusted shuffler.
-    Shuffle(ShuffleToml) => |lines, setting| Ok(Box::new(lines.prepare(&setting.dense()?)?)),
+    Shuffle(ShuffleToml) => |lines, environment| Ok(Box::new(lines.prepare(&environment.dense()?)?)),
     /// LDP-LinUCB (Zheng et al. 2020).
-    LdpLinucb(LdpToml) => |lines, setting| Ok(Box::new(lines.prepare(&setting.dense()?)?)),
+    LdpLinucb(LdpToml) => |lines, environment| Ok(Box::new(lines.prepare(&environment.dense()?)?)),
     /// OnlineUCB (paper 0, Algorithm 1).
-    OnlineUcb(OnlineToml) => |lines, setting| Ok(Box::new(lines.prepare(&setting.dense()?)?)),
+    OnlineUcb(OnlineToml) => |lines, environment| Ok(Box::new(lines.prepare(&environment.dense()?)?)),
     /// OnlineUCB without a horizon (paper 0, Algorithm 9).
-    Anytime(OnlineToml) => |lines, setting| Ok(Box::new(lines.anytime(&setting.dense()?)?)),
+    Anytime(OnlineToml) => |lines, environment| Ok(Box::new(lines.anytime(&environment.dense()?)?)),
     /// OnlineUCB over guesses of the least eigenvalue (paper 0, Algorithm 2).
-    Combiner(OnlineToml) => |lines, setting| Ok(Box::new(lines.combiner(&setting.dense()?)?)),
+    Combiner(OnlineToml) => |lines, environment| Ok(Box::new(lines.combiner(&environment.dense()?)?)),
     /// Online LinUCB, not private (paper 0, Algorithm 4).
-    OnlineLinucb(OnlineLinUcbToml) => |lines, setting| Ok(Box::new(lines.prepare(&setting.dense()?)?)),
+    OnlineLinucb(OnlineLinUcbToml) => |lines, environment| Ok(Box::new(lines.prepare(&environment.dense()?)?)),
 }
 
 impl Family for Bandits {
     type Environment = EnvironmentToml;
     type Algorithm = Algorithm;
 
-    type Setting = Setting;
+    type Checked = BanditEnvironment;
 
-    fn setting(rounds: u64, environment: &EnvironmentToml) -> Result<Setting> {
-        Setting::new(environment, rounds)
+    fn check(rounds: u64, environment: &EnvironmentToml) -> Result<BanditEnvironment> {
+        BanditEnvironment::new(environment, rounds)
     }
 
-    fn prepare(setting: &Setting, algorithm: &Algorithm) -> Result<Box<dyn RunnableAlgorithm>> {
-        algorithm.prepare(setting)
+    fn prepare(
+        environment: &BanditEnvironment,
+        algorithm: &Algorithm,
+    ) -> Result<Box<dyn RunnableAlgorithm>> {
+        algorithm.prepare(environment)
     }
 }
 
@@ -175,12 +171,12 @@ fn rule_remarks(rule: &Rule) -> Vec<String> {
         _ => None,
     };
     let stated =
-        matches!(rule, Rule::Certified { .. }).then(|| format!("{RULE_AS_TOLD}{}", as_json(rule)));
+        matches!(rule, Rule::Certified { .. }).then(|| format!("{INFORMED_RULE}{}", as_json(rule)));
     width.map(String::from).into_iter().chain(stated).collect()
 }
 
 /// Words before a rule with the environment's knowledge in it.
-pub(crate) const RULE_AS_TOLD: &str =
+pub(crate) const INFORMED_RULE: &str =
     "outside of this experiment the same rule, with what the environment knows, is ";
 
 /// A rule as files and Python read it, without the parameters that have their defaults.

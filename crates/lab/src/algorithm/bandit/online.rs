@@ -15,11 +15,11 @@ use reticent::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Budget, Setting, Stepped};
+use super::{BanditEnvironment, Budget, Stepped};
 use crate::{
     FastNoise, Result,
     audit::attack,
-    environment::blocks::Player,
+    environment::blocks::Learner,
     papers::constants::{Problem, online_ucb},
 };
 
@@ -84,12 +84,12 @@ impl OnlineToml {
     }
 
     /// Algorithm 1.
-    pub(super) fn prepare(&self, setting: &Setting) -> Result<Stepped> {
-        let params = self.params_in(setting)?;
+    pub(super) fn prepare(&self, environment: &BanditEnvironment) -> Result<Stepped> {
+        let params = self.params_in(environment)?;
         let (server, proved) = (params.check()?, matches!(params.width, Width::Proved(_)));
         let (randomizer, guarantee) = (params.randomizer.clone(), server.guarantee()?);
         let start = move || Ok(Server::Known(Box::new(params.check()?)));
-        let mut stepping = self.stepping("OnlineUCB", randomizer, guarantee, setting, start);
+        let mut stepping = self.stepping("OnlineUCB", randomizer, guarantee, environment, start);
         if proved {
             let width = server.policy().width();
             stepping
@@ -101,21 +101,21 @@ impl OnlineToml {
     }
 
     /// Algorithm 9.
-    pub(super) fn anytime(&self, setting: &Setting) -> Result<Stepped> {
-        let params = AnytimeParams::new(self.params_in(setting)?);
+    pub(super) fn anytime(&self, environment: &BanditEnvironment) -> Result<Stepped> {
+        let params = AnytimeParams::new(self.params_in(environment)?);
         let (randomizer, guarantee) =
             (params.base.randomizer.clone(), params.check()?.guarantee()?);
         let start = move || Ok(Server::Anytime(Box::new(params.check()?)));
-        Ok(self.stepping("anytime OnlineUCB", randomizer, guarantee, setting, start))
+        Ok(self.stepping("anytime OnlineUCB", randomizer, guarantee, environment, start))
     }
 
     /// Algorithm 2.
-    pub(super) fn combiner(&self, setting: &Setting) -> Result<Stepped> {
-        let params = CombinerParams::new(self.params_in(setting)?);
+    pub(super) fn combiner(&self, environment: &BanditEnvironment) -> Result<Stepped> {
+        let params = CombinerParams::new(self.params_in(environment)?);
         let (combiner, randomizer) = (params.check()?, params.base.randomizer.clone());
         let start = move || Ok(Server::Combiner(Box::new(params.check()?)));
         let mut stepping =
-            self.stepping("combiner", randomizer, combiner.guarantee()?, setting, start);
+            self.stepping("combiner", randomizer, combiner.guarantee()?, environment, start);
         if combiner.is_vacuous() {
             let remark = "Theorem 4.1 is vacuous at this horizon: every R_i exceeds the worst regret there is";
             stepping.card.remarks.push(remark.into());
@@ -123,9 +123,9 @@ impl OnlineToml {
         Ok(stepping)
     }
 
-    fn params_in(&self, setting: &Setting) -> Result<OnlineUcbParams> {
-        let (lowest, highest) = setting.bounds.rewards;
-        let (lowest_reward, highest_reward) = self.rewards.unwrap_or(setting.bounds.rewards);
+    fn params_in(&self, environment: &BanditEnvironment) -> Result<OnlineUcbParams> {
+        let (lowest, highest) = environment.bounds.rewards;
+        let (lowest_reward, highest_reward) = self.rewards.unwrap_or(environment.bounds.rewards);
         if lowest_reward > lowest || highest_reward < highest {
             let remedy = format!(
                 "rewards of this environment lie in [{lowest}, {highest}]: give a range that holds them"
@@ -134,11 +134,11 @@ impl OnlineToml {
             return Err(reticent::Error::invalid("rewards", value, remedy).into());
         }
         let bounds = Bounds {
-            feature_bound: setting.bounds.feature_bound,
-            rewards: setting.bounds.rewards,
-            ..Bounds::unit(setting.bounds.dimension)
+            feature_bound: environment.bounds.feature_bound,
+            rewards: environment.bounds.rewards,
+            ..Bounds::unit(environment.bounds.dimension)
         };
-        self.params(bounds, setting.rounds)
+        self.params(bounds, environment.rounds)
     }
 
     /// Work of a person's device, within these bounds.
@@ -195,7 +195,7 @@ impl OnlineToml {
         what: &str,
         randomizer: FeatureRewardParams,
         guarantee: Guarantee,
-        setting: &Setting,
+        environment: &BanditEnvironment,
         start: impl Fn() -> Result<Server> + Send + Sync + 'static,
     ) -> Stepped {
         let Budget { epsilon, delta } = self.privacy;
@@ -212,12 +212,12 @@ impl OnlineToml {
         let attacks = move || Ok(attack::local::feature_reward(&randomizer, &certified));
         let start = move |seed| {
             let (server, noise) = (start()?, FastNoise::seeded(seed));
-            let player = Protocol { server, noise, bases: BTreeMap::new(), sent: None };
-            Ok(Box::new(player) as Box<dyn Player>)
+            let learner = Protocol { server, noise, bases: BTreeMap::new(), sent: None };
+            Ok(Box::new(learner) as Box<dyn Learner>)
         };
         let certified = self.literal && self.width.is_none();
         let remark = "the width is tuned by simulation: no confidence set is certified";
-        let mut stepped = Stepped::new(name, setting, start)
+        let mut stepped = Stepped::new(name, environment, start)
             .certified_by(guarantee.simulated())
             .remarking((!certified).then(|| remark.to_string()))
             .attacked_by(attacks);
@@ -270,7 +270,7 @@ struct Protocol {
     sent: Option<Vec<f64>>,
 }
 
-impl Player for Protocol {
+impl Learner for Protocol {
     fn choose(&mut self, arms: &Arms, round: u64) -> Result<usize> {
         let (policy, base) = self.server.policy();
         let arm = policy.choose(arms, round)?;
@@ -331,13 +331,13 @@ impl OnlineLinUcbToml {
         Ok(OnlineLinUcbParams { descent, width: self.width, ..params })
     }
 
-    pub(super) fn prepare(&self, setting: &Setting) -> Result<Stepped> {
-        let Problem { bounds, parameter_bound, reward_noise } = setting.problem;
+    pub(super) fn prepare(&self, environment: &BanditEnvironment) -> Result<Stepped> {
+        let Problem { bounds, parameter_bound, reward_noise } = environment.problem;
         let params = self.params(OnlineLinUcbParams {
             parameter_bound,
             reward_noise,
-            failure_probability: (1.0 / setting.rounds.max(1) as f64).min(0.25),
-            ..OnlineLinUcbParams::new(bounds, setting.rounds)
+            failure_probability: (1.0 / environment.rounds.max(1) as f64).min(0.25),
+            ..OnlineLinUcbParams::new(bounds, environment.rounds)
         })?;
         params.check()?;
         let name = self
@@ -345,8 +345,8 @@ impl OnlineLinUcbToml {
             .clone()
             .unwrap_or_else(|| format!("online LinUCB, {}, not private", self.learner.text()));
         let remark = "the width is tuned by simulation: no confidence set is certified";
-        let start = move |_| Ok(Box::new(Open(params.check()?)) as Box<dyn Player>);
-        let mut stepped = Stepped::new(name, setting, start);
+        let start = move |_| Ok(Box::new(Open(params.check()?)) as Box<dyn Learner>);
+        let mut stepped = Stepped::new(name, environment, start);
         stepped.log.clone_from(&self.log);
         Ok(stepped.remarking(self.width.map(|_| remark.to_string())))
     }
@@ -355,7 +355,7 @@ impl OnlineLinUcbToml {
 /// A learner that sees features and rewards as they are.
 struct Open(OnlineLinUcb);
 
-impl Player for Open {
+impl Learner for Open {
     fn choose(&mut self, arms: &Arms, _: u64) -> Result<usize> {
         Ok(self.0.choose(arms)?.arm)
     }

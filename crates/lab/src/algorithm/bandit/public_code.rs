@@ -12,11 +12,11 @@ use reticent::{
     release::{Domain, Release},
 };
 
-use super::Setting;
+use super::BanditEnvironment;
 use crate::{
     FastNoise, Result,
     audit::attack::{Attack, AuditNoise, Test, View, neighbours::axis},
-    environment::blocks::Player,
+    environment::blocks::Learner,
     papers::constants::local::PublishedLocal,
 };
 
@@ -40,14 +40,18 @@ pub(super) struct Running {
 }
 
 impl PublicCode {
-    pub(super) fn new(constants: &PublishedLocal, epsilon: f64, setting: &Setting) -> Result<Self> {
+    pub(super) fn new(
+        constants: &PublishedLocal,
+        epsilon: f64,
+        environment: &BanditEnvironment,
+    ) -> Result<Self> {
         // The code does not centre rewards.
-        let bounds = Bounds { intercept: None, ..setting.bounds };
+        let bounds = Bounds { intercept: None, ..environment.bounds };
         let domain =
             Domain::regression(bounds.dimension, bounds.feature_bound, bounds.half_range());
         let rule = constants.rule(epsilon)?.plan(domain, None, None)?;
         let noise = constants.noise(epsilon)?;
-        Ok(PublicCode { rule, domain, noise, rounds: setting.rounds })
+        Ok(PublicCode { rule, domain, noise, rounds: environment.rounds })
     }
 
     pub(super) fn start(&self, seed: u64) -> Result<Running> {
@@ -96,13 +100,13 @@ impl PublicCode {
                 features[d - 1] = 0.5_f64.sqrt() * feature_bound;
                 features
             };
-            let view: View = Box::new(move |world, mut noise: AuditNoise| {
+            let view: View = Box::new(move |data, mut noise: AuditNoise| {
                 let mut running = code.start(noise.bits())?;
                 for _ in 0..BEFORE {
                     running.observe(0, &person(1.0), 0.0)?;
                 }
                 let before = running.shown();
-                running.observe(0, &person(*world.pick((&1.0, &-1.0))), 1.0)?;
+                running.observe(0, &person(*data.pick((&1.0, &-1.0))), 1.0)?;
                 // x_1 y is the first number behind the triangle, with its sign.
                 let first = d * (d + 1) / 2;
                 Ok(vec![before[first] - running.shown()[first]])
@@ -134,7 +138,7 @@ impl Running {
     }
 }
 
-impl Player for Running {
+impl Learner for Running {
     fn choose(&mut self, arms: &Arms, round: u64) -> Result<usize> {
         Ok(self.policy.choose(arms, round)?)
     }

@@ -156,7 +156,7 @@ impl WarmStart {
         if !saved.people.iter().any(|people| (people.seed, people.trial) == (seed, trial)) {
             return Ok(());
         }
-        let remedy = "the saved learner has met the people of this seed: give another, and environment.circumstances.population in both runs to keep theta*";
+        let remedy = "the saved learner has met the people of this seed: give another, and environment.modifiers.population in both runs to keep theta*";
         Err(reticent::Error::invalid("seed", seed, remedy).into())
     }
 

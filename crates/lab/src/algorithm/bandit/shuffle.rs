@@ -12,9 +12,9 @@ use reticent::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Budget, Setting, Stepped, nothing_is_ignored, rule_remarks};
+use super::{BanditEnvironment, Budget, Stepped, nothing_is_ignored, rule_remarks};
 use crate::{
-    FastNoise, Result, audit::attack, environment::blocks::Player,
+    FastNoise, Result, audit::attack, environment::blocks::Learner,
     papers::constants::local::PublishedMechanism, play::trial::mix,
 };
 
@@ -69,7 +69,7 @@ impl ShuffleToml {
         }
     }
 
-    pub(super) fn prepare(&self, setting: &Setting) -> Result<Stepped> {
+    pub(super) fn prepare(&self, environment: &BanditEnvironment) -> Result<Stepped> {
         let Budget { epsilon, delta } = self.privacy;
         let published = self.mode == Mode::Paper;
         // Published constants have a width of their own, and a rule beside them is still one that means something.
@@ -80,21 +80,21 @@ impl ShuffleToml {
             ("intercept", self.intercept.is_some() && published, why),
             ("unit_arms", self.unit_arms.is_some() && published, why),
         ])?;
-        let setting = &setting.declaring(self.intercept, self.unit_arms)?;
+        let environment = &environment.declaring(self.intercept, self.unit_arms)?;
         let given = self.batch.or(published.then_some(20));
-        let (dimension, rounds) = (setting.bounds.dimension, Some(setting.rounds));
+        let (dimension, rounds) = (environment.bounds.dimension, Some(environment.rounds));
         let batch = ShuffleParams::batch_or_suited(given, dimension, epsilon, rounds)?;
         if let (Some(most), Mode::Paper) = (self.contributions_per_person, self.mode) {
             let remedy = "published constants are for one report of each person: leave it out";
             return Err(reticent::Error::invalid("contributions_per_person", most, remedy).into());
         }
-        let setting = &setting.with_contributions(self.contributions_per_person);
-        let rule = setting.informed(self.rule.clone(), &setting.bounds)?;
+        let environment = &environment.with_contributions(self.contributions_per_person);
+        let rule = environment.informed(self.rule.clone(), &environment.bounds)?;
         let exact = |aggregation| ShuffleParams {
             rule: rule.clone(),
             honest: self.honest,
             contributions_per_person: self.contributions_per_person.unwrap_or(1),
-            ..ShuffleParams::new(setting.bounds, epsilon, delta, batch, aggregation)
+            ..ShuffleParams::new(environment.bounds, epsilon, delta, batch, aggregation)
         };
         let aggregation = match (self.aggregation, self.mode) {
             (Some(given), _) => given,
@@ -123,20 +123,20 @@ impl ShuffleToml {
                     Aggregation::Sum => PublishedMechanism::PublicVectorSum,
                     Aggregation::Permute => PublishedMechanism::PublicAmplified,
                 };
-                let constants = setting.published(mechanism, self.privacy.delta, batch);
+                let constants = environment.published(mechanism, self.privacy.delta, batch);
                 let guarantee =
-                    setting.published_guarantee(&constants, epsilon, TrustModel::Shuffle)?;
-                let bounds = Bounds { intercept: None, unit_arms: false, ..setting.bounds };
+                    environment.published_guarantee(&constants, epsilon, TrustModel::Shuffle)?;
+                let bounds = Bounds { intercept: None, unit_arms: false, ..environment.bounds };
                 let remark = "played and priced by the batch-sum view: the shuffler shows the sum of a batch only, which that code's does not; binomial noise as a Gaussian of its variance";
                 // Vector sums at another norm than 1 can be priced but not run, which is said before any trial starts.
                 let Ok(params) = constants.shuffle_params(bounds, epsilon) else {
-                    return Ok(priced_only(name, guarantee, remark, setting));
+                    return Ok(priced_only(name, guarantee, remark, environment));
                 };
                 (params, guarantee, vec![remark.into()])
             }
         };
         let plan = params.check()?;
-        let people = setting.bounds;
+        let people = environment.bounds;
         let (batch, form) = (params.batch, params.aggregation);
         let (attacked, certified, mode) = (plan.clone(), guarantee.clone(), self.mode);
         let attacks = move || {
@@ -148,30 +148,35 @@ impl ShuffleToml {
             }
             Ok(attacks)
         };
-        let outlook = (self.mode == Mode::Exact).then(|| plan.outlook(setting.rounds));
+        let outlook = (self.mode == Mode::Exact).then(|| plan.outlook(environment.rounds));
         let start = move |seed| {
             let mut noise = FastNoise::seeded(seed);
             let shuffler = plan.shuffler(FastNoise::seeded(noise.bits()))?;
             let mut server = plan.server().seeded(FastNoise::seeded(mix(seed, 1)).bits());
             let (model, waiting) = (Arc::new(server.publish()?), BTreeMap::new());
             let plan = plan.clone();
-            let player = Protocol { plan, server, shuffler, model, noise, waiting, sent: None };
-            Ok(Box::new(player) as Box<dyn Player>)
+            let learner = Protocol { plan, server, shuffler, model, noise, waiting, sent: None };
+            Ok(Box::new(learner) as Box<dyn Learner>)
         };
-        let mut stepped = Stepped::new(name, setting, start).certified_by(guarantee);
+        let mut stepped = Stepped::new(name, environment, start).certified_by(guarantee);
         stepped.log.clone_from(&self.log);
         Ok(stepped.remarking(remarks).with_outlook(outlook).attacked_by(attacks))
     }
 }
 
 /// An algorithm that can be certified and not run.
-fn priced_only(name: String, guarantee: Guarantee, remark: &str, setting: &Setting) -> Stepped {
-    let norm = setting.bounds.feature_bound;
+fn priced_only(
+    name: String,
+    guarantee: Guarantee,
+    remark: &str,
+    environment: &BanditEnvironment,
+) -> Stepped {
+    let norm = environment.bounds.feature_bound;
     let remedy =
         "vector sums are simulated for arms of norm 1: it can be certified here, but not run";
     let refusal = reticent::Error::invalid("norm", norm, remedy);
     let reason = refusal.clone();
-    let mut stepped = Stepped::new(name, setting, move |_| Err(reason.clone().into()));
+    let mut stepped = Stepped::new(name, environment, move |_| Err(reason.clone().into()));
     stepped.refusal = Some(refusal);
     stepped.certified_by(guarantee).remarking([remark.to_string()])
 }
@@ -189,7 +194,7 @@ struct Protocol {
     sent: Option<Vec<f64>>,
 }
 
-impl Player for Protocol {
+impl Learner for Protocol {
     fn choose(&mut self, arms: &Arms, round: u64) -> Result<usize> {
         let mut person = self.plan.person(FastNoise::seeded(self.noise.bits()))?;
         let arm = person.choose(&self.model, arms)?;

@@ -1,7 +1,7 @@
 //! Learners that are stepped round by round: all but those that are simulated in whole blocks.
 //!
-//! **Certificates.** A player of your own sees people's data as they are, and nothing is known of what it does with them. What you promise for it
-//! ([`Stepped::promising`]) is marked as stated and not checked wherever it is shown, and `audit` plays the player to refute it. A
+//! **Certificates.** A learner of your own sees people's data as they are, and nothing is known of what it does with them. What you promise for it
+//! ([`Stepped::promising`]) is marked as stated and not checked wherever it is shown, and `audit` plays the learner to refute it. A
 //! certificate that is computed comes from an aggregator: the learners of this room own theirs, and [`Stepped::curated`] puts one
 //! between people and a rule of your own, which sees releases only.
 
@@ -14,7 +14,7 @@ use reticent::{
 };
 
 use super::{
-    Setting,
+    BanditEnvironment,
     contributions::AtMost,
     decision_log::{self, DecisionLog},
     saved::{self, SavedLearner, WarmStart},
@@ -24,14 +24,14 @@ use crate::{
     algorithm::{Card, RunnableAlgorithm},
     audit::attack::{
         self, Attack, Attacks,
-        player::{self, Recorded, Stage, Step},
+        learner::{self, Recorded, Stage, Step},
     },
-    environment::blocks::Player,
+    environment::blocks::Learner,
     play::trial::{Measure, Trial, mix, name_hash},
 };
 
-/// Makes the player of one trial from its number and the seed of its noise.
-pub type Start = Arc<dyn Fn(u64, u64) -> Result<Box<dyn Player>> + Send + Sync>;
+/// Makes the learner of one trial from its number and the seed of its noise.
+pub type Start = Arc<dyn Fn(u64, u64) -> Result<Box<dyn Learner>> + Send + Sync>;
 
 /// The seeds of a trial: that of its people, which every algorithm meets, and that of the noise of the algorithm of this name.
 pub fn trial_seeds(seed: u64, trial: u64, name: &str) -> (u64, u64) {
@@ -39,13 +39,13 @@ pub fn trial_seeds(seed: u64, trial: u64, name: &str) -> (u64, u64) {
     (people, mix(people, name_hash(name)))
 }
 
-/// An algorithm made of a player.
+/// An algorithm made of a learner.
 pub struct Stepped {
-    /// Its promises, and attacks on them besides those that play its players.
+    /// Its promises, and attacks on them besides those that play its learners.
     pub(super) card: Card,
     /// Source of arms and rewards.
-    pub(super) setting: Setting,
-    /// Makes the player of one trial.
+    pub(super) environment: BanditEnvironment,
+    /// Makes the learner of one trial.
     pub(super) start: Start,
     /// Folder in which each trial's learner is saved.
     pub save: Option<PathBuf>,
@@ -63,17 +63,17 @@ impl Stepped {
     /// An algorithm that promises nothing yet.
     pub fn new(
         name: String,
-        setting: &Setting,
-        start: impl Fn(u64) -> Result<Box<dyn Player>> + Send + Sync + 'static,
+        environment: &BanditEnvironment,
+        start: impl Fn(u64) -> Result<Box<dyn Learner>> + Send + Sync + 'static,
     ) -> Self {
-        Stepped::by_trial(name, setting, Arc::new(move |_, seed| start(seed)))
+        Stepped::by_trial(name, environment, Arc::new(move |_, seed| start(seed)))
     }
 
-    /// The same with players that differ from trial to trial.
-    pub(super) fn by_trial(name: String, setting: &Setting, start: Start) -> Self {
+    /// The same with learners that differ from trial to trial.
+    pub(super) fn by_trial(name: String, environment: &BanditEnvironment, start: Start) -> Self {
         Stepped {
             card: Card { name, ..Card::default() },
-            setting: setting.clone(),
+            environment: environment.clone(),
             start,
             save: None,
             log: None,
@@ -86,28 +86,29 @@ impl Stepped {
     /// A rule of your own behind an aggregator of the core: people's data go into a running sum, and the rule makes a policy of each of its
     /// releases. The rule sees nothing else of a person, so the certificate is that of the sum (post-processing), computed.
     ///
-    /// `sums` is what people's features and rewards are clipped to and how the sum is released, with the horizon of the setting or none.
+    /// `sums` is what people's features and rewards are clipped to and how the sum is released, with the horizon of the environment or none.
     /// Before the first release the choice is the same for everybody.
     pub fn curated(
         name: String,
-        setting: &Setting,
+        environment: &BanditEnvironment,
         sums: PrivateSumParams,
         delta: f64,
         rule: impl Fn(&Release) -> Result<Policy> + Send + Sync + 'static,
     ) -> Result<Self> {
-        let (expected, found) = (setting.bounds.dimension, sums.domain.dimension());
-        if expected != found || setting.bounds.structure != sums.domain.structure() {
+        let (expected, found) = (environment.bounds.dimension, sums.domain.dimension());
+        if expected != found || environment.bounds.structure != sums.domain.structure() {
             return Err(reticent::Error::Dimension { field: "sums", expected, found }.into());
         }
-        if sums.horizon.is_some_and(|horizon| horizon < setting.rounds) {
-            let remedy = format!("give at least the {} rounds, or none", setting.rounds);
+        if sums.horizon.is_some_and(|horizon| horizon < environment.rounds) {
+            let remedy = format!("give at least the {} rounds, or none", environment.rounds);
             let horizon = sums.horizon.unwrap_or_default();
             return Err(reticent::Error::invalid("horizon", horizon, remedy).into());
         }
-        let learnt = setting.contributions_per_person.unwrap_or(1);
+        let learnt = environment.contributions_per_person.unwrap_or(1);
         if learnt != sums.contributions_per_person {
-            let remedy =
-                format!("the setting learns from {learnt} rounds of a person: give both the same");
+            let remedy = format!(
+                "the environment learns from {learnt} rounds of a person: give both the same"
+            );
             let priced = sums.contributions_per_person;
             return Err(reticent::Error::invalid("contributions_per_person", priced, remedy).into());
         }
@@ -117,14 +118,14 @@ impl Stepped {
         let (plan, rule) = (sums.check()?, Arc::new(rule));
         let (dimension, structure) = (sums.domain.dimension(), sums.domain.structure());
         let blocks = structure.blocks;
-        let player = move |seed| {
+        let learner = move |seed| {
             let whitening = vec![0.0; blocks * (dimension * (dimension + 1) / 2)];
             let theta = vec![0.0; blocks * dimension];
             let policy = Policy::in_blocks(dimension, structure, theta, whitening, 0.0, 0.0)?;
             let sum = plan.clone().start(FastNoise::seeded(seed));
-            Ok(Box::new(Curated { sum, rule: rule.clone(), policy }) as Box<dyn Player>)
+            Ok(Box::new(Curated { sum, rule: rule.clone(), policy }) as Box<dyn Learner>)
         };
-        let stepped = Stepped::new(name, setting, player);
+        let stepped = Stepped::new(name, environment, learner);
         Ok(stepped.certified_by(guarantee).attacked_by(attacks))
     }
 
@@ -133,9 +134,9 @@ impl Stepped {
         self.certified_by(guarantee.stated())
     }
 
-    /// The same with the guarantee of the aggregator or randomiser that its players own.
+    /// The same with the guarantee of the aggregator or randomiser that its learners own.
     pub(crate) fn certified_by(mut self, guarantee: Guarantee) -> Self {
-        let mut guarantee = self.setting.conditions(guarantee);
+        let mut guarantee = self.environment.conditions(guarantee);
         if let Some(warm) = &self.warm_start {
             guarantee = guarantee.with_condition(warm.condition());
         }
@@ -143,7 +144,7 @@ impl Stepped {
         self
     }
 
-    /// Adds attacks on its guarantee, which are made when an audit asks for them, to those that play its players.
+    /// Adds attacks on its guarantee, which are made when an audit asks for them, to those that play its learners.
     pub fn attacked_by(
         mut self,
         attacks: impl Fn() -> Result<Vec<Attack>> + Send + Sync + 'static,
@@ -154,28 +155,28 @@ impl Stepped {
 
     /// Decision sets and rewards of its own environment, drawn once, and those of others.
     fn recorded(&self) -> Result<Recorded> {
-        let rounds = self.setting.rounds.min(player::MOST_STEPS);
+        let rounds = self.environment.rounds.min(learner::MOST_STEPS);
         let drawn = |seed: u64| -> Result<Vec<Step>> {
             let mut recorder = Recorder(Vec::new());
-            self.setting.trial(seed, 0, &mut recorder, &[rounds])?;
+            self.environment.trial(seed, 0, &mut recorder, &[rounds])?;
             Ok(recorder.0)
         };
         Ok(Recorded { people: drawn(1)?, others: drawn(2)? })
     }
 
-    /// One trial of a player in this setting, which learns from as many rounds of a person as the certificate is for.
+    /// One trial of a learner in this environment, which learns from as many rounds of a person as the certificate is for.
     fn play(
         &self,
-        player: &mut dyn Player,
+        learner: &mut dyn Learner,
         (seed, trial): (u64, u64),
         checkpoints: &[u64],
     ) -> Result<Trial> {
-        let Some(most) = self.setting.contributions_per_person else {
-            return self.setting.trial(seed, trial, player, checkpoints);
+        let Some(most) = self.environment.contributions_per_person else {
+            return self.environment.trial(seed, trial, learner, checkpoints);
         };
-        let mut counted = AtMost::new(player, most);
-        let mut result = self.setting.trial(seed, trial, &mut counted, checkpoints)?;
-        result.measures.extend(self.setting.returns.map(|_| counted.measure()));
+        let mut counted = AtMost::new(learner, most);
+        let mut result = self.environment.trial(seed, trial, &mut counted, checkpoints)?;
+        result.measures.extend(self.environment.returns.map(|_| counted.measure()));
         Ok(result)
     }
 
@@ -199,18 +200,18 @@ impl RunnableAlgorithm for Stepped {
         &self.card
     }
 
-    fn player_attacks(&self) -> Result<Vec<Attack>> {
+    fn learner_attacks(&self) -> Result<Vec<Attack>> {
         let Some(guarantee) = &self.card.guarantee else { return Ok(Vec::new()) };
-        let Setting { bounds, arms, rounds, .. } = self.setting;
+        let BanditEnvironment { bounds, arms, rounds, .. } = self.environment;
         let stage = Stage { bounds, arms, rounds, public_arms: self.public_arms };
-        // A user's own player may understand no arms but those of its own environment.
+        // A user's own learner may understand no arms but those of its own environment.
         let recorded = match guarantee.provenance() {
             Provenance::Stated => Some(self.recorded()?),
             Provenance::Computed => None,
         };
         let start = self.start.clone();
-        let make: player::Maker = Arc::new(move |seed| start(0, seed));
-        Ok(player::attacks(&stage, recorded, guarantee, &make))
+        let make: learner::Maker = Arc::new(move |seed| start(0, seed));
+        Ok(learner::attacks(&stage, recorded, guarantee, &make))
     }
 
     fn remarks(&self) -> Vec<String> {
@@ -221,11 +222,11 @@ impl RunnableAlgorithm for Stepped {
         let logged = self.log.as_deref().map(decision_log::remark);
         let outlook = self.outlook().map(|outlook| outlook.to_string());
         let own = self.card.remarks.iter().cloned().chain(outlook).chain(warm).chain(logged);
-        own.chain(self.setting.world.remarks()).collect()
+        own.chain(self.environment.trials.remarks()).collect()
     }
 
     fn headline(&self) -> Option<&'static str> {
-        self.setting.world.headline()
+        self.environment.trials.headline()
     }
 
     fn runnable(&self, seed: u64, trial: u64) -> Result<()> {
@@ -233,14 +234,14 @@ impl RunnableAlgorithm for Stepped {
             return Err(refusal.clone().into());
         }
         if let Some(folder) = &self.log {
-            decision_log::possible(folder, self.name(), &self.setting, trial)?;
+            decision_log::possible(folder, self.name(), &self.environment, trial)?;
         }
         self.warm_start.as_ref().map_or(Ok(()), |warm| warm.other_people(seed, trial))
     }
 
     fn trial(&self, seed: u64, trial: u64, checkpoints: &[u64]) -> Result<Trial> {
         let (_, own) = trial_seeds(seed, trial, self.name());
-        let mut player = (self.start)(trial, own)?;
+        let mut learner = (self.start)(trial, own)?;
         if let Some(warm) = &self.warm_start {
             warm.other_people(seed, trial)?;
         }
@@ -248,18 +249,19 @@ impl RunnableAlgorithm for Stepped {
         // Before the work, and again after it: another may have come meanwhile.
         left.iter().try_for_each(|path| SavedLearner::has_room(self.name(), path))?;
         let mut result = match &self.log {
-            None => self.play(player.as_mut(), (seed, trial), checkpoints)?,
+            None => self.play(learner.as_mut(), (seed, trial), checkpoints)?,
             Some(folder) => {
-                let (name, setting) = (self.name(), &self.setting);
-                let mut log = DecisionLog::begin(player.as_mut(), folder, name, setting, trial)?;
+                let (name, environment) = (self.name(), &self.environment);
+                let mut log =
+                    DecisionLog::begin(learner.as_mut(), folder, name, environment, trial)?;
                 let result = self.play(&mut log, (seed, trial), checkpoints)?;
                 log.finish()?;
                 result
             }
         };
-        result.measures.extend(player.cold_releases().map(Measure::cold_releases));
+        result.measures.extend(learner.cold_releases().map(Measure::cold_releases));
         if let Some(path) = left {
-            let Some(knowledge) = player.knowledge() else {
+            let Some(knowledge) = learner.knowledge() else {
                 let remedy = "the learner has nothing to leave: it cannot be saved, or has released nothing yet; give more rounds";
                 let path = path.display().to_string();
                 return Err(reticent::Error::invalid("save", path, remedy).into());
@@ -281,8 +283,8 @@ impl RunnableAlgorithm for Stepped {
     }
 
     fn data_hash(&self) -> u64 {
-        let world = self.setting.world.data_hash();
-        self.warm_start.as_ref().map_or(world, |warm| mix(world, warm.hash()))
+        let data = self.environment.trials.data_hash();
+        self.warm_start.as_ref().map_or(data, |warm| mix(data, warm.hash()))
     }
 }
 
@@ -293,7 +295,7 @@ struct Curated<R> {
     policy: Policy,
 }
 
-impl<R: Fn(&Release) -> Result<Policy>> Player for Curated<R> {
+impl<R: Fn(&Release) -> Result<Policy>> Learner for Curated<R> {
     fn choose(&mut self, arms: &Arms, round: u64) -> Result<usize> {
         Ok(self.policy.choose(arms, round)?)
     }
@@ -320,7 +322,7 @@ impl<R: Fn(&Release) -> Result<Policy>> Player for Curated<R> {
 /// Writes down whom it meets; takes the first arm of everybody.
 struct Recorder(Vec<Step>);
 
-impl Player for Recorder {
+impl Learner for Recorder {
     fn choose(&mut self, arms: &Arms, _: u64) -> Result<usize> {
         self.0.push(Step { arms: arms.clone(), reward: None });
         Ok(0)

@@ -1,10 +1,10 @@
 //! The family as a whole: files in, algorithms out, and the figures others rely on.
 
-use super::{Budget, JointToml, Setting};
+use super::{BanditEnvironment, Budget, JointToml};
 use crate::{
     Experiment, FastNoise,
     algorithm::RunnableAlgorithm,
-    environment::{SphereParams, blocks::Player},
+    environment::{SphereParams, blocks::Learner},
     report::summary::Estimate,
 };
 
@@ -40,17 +40,19 @@ fn every_kind() -> String {
 #[test]
 fn every_kind_runs_in_every_world_and_says_what_it_promises() {
     let gap = "kind = \"gap\"\ndimension = 4\narms = 8";
-    let hard = "[environment.circumstances]\ndelay = { mean = 20.0 }\nbatch = 5\nlost = 0.2\nchange_every = 100\navailability = 0.5";
-    let worlds = [
+    let hard = "[environment.modifiers]\ndelay = { mean = 20.0 }\nbatch = 5\nlost = 0.2\nchange_every = 100\navailability = 0.5";
+    let environments = [
         "kind = \"sphere\"".to_string(),
         gap.to_string(),
         format!("{gap}\nrewards = \"gaussian\"\nfresh_arms = false"),
         format!("{gap}\nrewards = \"bernoulli\"\n{hard}"),
         format!("kind = \"sphere\"\nnorm = 2.0\n{hard}\nrotate = 0.01"),
     ];
-    for world in worlds {
-        let text =
-            format!("name = \"t\"\nrounds = 20_000\n[environment]\n{world}\n{}", every_kind());
+    for environment in environments {
+        let text = format!(
+            "name = \"t\"\nrounds = 20_000\n[environment]\n{environment}\n{}",
+            every_kind()
+        );
         let experiment = Experiment::parse(&text).unwrap();
         for algorithm in experiment.algorithms() {
             let trial = algorithm.trial(3, 0, &[10, 300]).unwrap();
@@ -65,7 +67,7 @@ fn every_kind_runs_in_every_world_and_says_what_it_promises() {
                         guarantee.conditions().iter().any(|c| c.contains("when, is public"));
                     // A curator's own guarantee says what the timing of rewards rests on; others' do where rewards take their time.
                     let curator = guarantee.to_string().contains("trusted curator");
-                    assert_eq!(waits, curator || world.contains("delay"), "{guarantee}");
+                    assert_eq!(waits, curator || environment.contains("delay"), "{guarantee}");
                 }
                 None => assert!(
                     algorithm.name().ends_with("not private")
@@ -174,24 +176,24 @@ fn keys_without_effect_in_a_world_are_refused_with_their_line() {
     refuse("kind = \"sphere\"\ndimension = 2", &printed, &["mechanism", "gaussian_tree"]);
     refuse(gap, &format!("{printed}mechanism = \"wishart_opt\""), &["no searched shift"]);
     refuse(gap, &format!("{joint}mechanism = \"gaussian_opt\""), &["mode = \"paper\""]);
-    let circumstances = |line: &str| format!("{gap}[environment.circumstances]\n{line}");
-    refuse(&circumstances("lost = 1.5"), &joint, &["line 8", "lost is 1.5"]);
-    refuse(&circumstances("batch = 0"), &joint, &["line 8", "batch is 0"]);
-    refuse(&circumstances("delay = { mean = -1.0 }"), &joint, &["line 8", "delay is -1"]);
-    refuse(&circumstances("delays = 3"), &joint, &["line 8", "delays", "did you mean `delay`"]);
+    let modifiers = |line: &str| format!("{gap}[environment.modifiers]\n{line}");
+    refuse(&modifiers("lost = 1.5"), &joint, &["line 8", "lost is 1.5"]);
+    refuse(&modifiers("batch = 0"), &joint, &["line 8", "batch is 0"]);
+    refuse(&modifiers("delay = { mean = -1.0 }"), &joint, &["line 8", "delay is -1"]);
+    refuse(&modifiers("delays = 3"), &joint, &["line 8", "delays", "did you mean `delay`"]);
     refuse(
-        &circumstances("lost = 0.5"),
+        &modifiers("lost = 0.5"),
         &format!("{joint}minimum = 3.0\nmechanism = \"gaussian_tree\"\nmode = \"paper\""),
         &["minimum", "whole blocks"],
     );
     refuse(
-        "kind = \"sphere\"\ndimension = 2\n[environment.circumstances]\nrotate = 0.1",
+        "kind = \"sphere\"\ndimension = 2\n[environment.modifiers]\nrotate = 0.1",
         &joint,
         &["dimension is 2"],
     );
 }
 
-/// Final regrets of two learners under circumstances, one trial each of several, with the lines given.
+/// Final regrets of two learners under modifiers, one trial each of several, with the lines given.
 fn under(environment: &str, rounds: u64, algorithms: &str, trials: u64) -> Vec<Estimate> {
     let text =
         format!("name = \"t\"\nrounds = {rounds}\n[environment]\n{environment}\n{algorithms}");
@@ -221,7 +223,7 @@ fn linucb_learns_every_round_by_default_where_blocks_could_be_played() {
 
 #[test]
 fn who_forgets_copes_with_change_and_who_does_not_pays() {
-    let environment = "kind = \"sphere\"\n[environment.circumstances]\nchange_every = 2000";
+    let environment = "kind = \"sphere\"\n[environment.modifiers]\nchange_every = 2000";
     let lines = "[[algorithm]]\nkind = \"linucb\"\nname = \"a\"\n[[algorithm]]\nkind = \"linucb\"\nname = \"b\"\nrestart_every = 2000\n\
         [[algorithm]]\nkind = \"joint\"\nname = \"c\"\nprivacy = { epsilon = 20.0, delta = 1e-5 }\n\
         [[algorithm]]\nkind = \"joint\"\nname = \"d\"\nrestart_every = 2000\nprivacy = { epsilon = 20.0, delta = 1e-5 }\n\
@@ -247,12 +249,13 @@ fn restarts_cost_no_privacy_and_need_no_more_noise() {
 }
 
 #[test]
-fn late_and_lost_rewards_slow_everybody_down_and_break_nobody() {
+fn late_and_lost_rewards_slow_every_learner_down_and_break_none() {
     let calm = "kind = \"sphere\"";
-    let late = "kind = \"sphere\"\n[environment.circumstances]\ndelay = { fixed = 1500 }";
-    let never = "kind = \"sphere\"\n[environment.circumstances]\nlost = 1.0";
+    let late = "kind = \"sphere\"\n[environment.modifiers]\ndelay = { fixed = 1500 }";
+    let never = "kind = \"sphere\"\n[environment.modifiers]\nlost = 1.0";
     let lines = "[[algorithm]]\nkind = \"linucb\"\n[[algorithm]]\nkind = \"local\"\nprivacy = { epsilon = 10.0, delta = 1e-5 }\n";
-    let [calm, late, never] = [calm, late, never].map(|world| under(world, 3000, lines, 4));
+    let [calm, late, never] =
+        [calm, late, never].map(|environment| under(environment, 3000, lines, 4));
     for learner in 0..2 {
         let [calm, late, never] = [&calm, &late, &never].map(|all| all[learner].mean);
         assert!(calm < late && late < never, "{calm} {late} {never}");
@@ -310,7 +313,7 @@ fn online_ucb_with_the_printed_sigma_is_where_the_figure_has_it() {
 
 #[test]
 fn certified_joint_privacy_is_where_the_notes_have_it() {
-    // The setting that nine tried on other seeds left over.
+    // The environment that nine tried on other seeds left over.
     let lines = "[[algorithm]]\nkind = \"joint\"\nmechanism = \"tree\"\nintercept = false\n\
                  privacy = { epsilon = 1.0, delta = 0.1 }\n\
                  rule = { tuned = { ridge = 6.0, bonus = 0.05, width = 0.0 } }";
@@ -349,7 +352,7 @@ fn folder(name: &str) -> std::path::PathBuf {
     folder
 }
 
-const POPULATION: &str = "kind = \"sphere\"\n[environment.circumstances]\npopulation = 5";
+const POPULATION: &str = "kind = \"sphere\"\n[environment.modifiers]\npopulation = 5";
 
 fn trained(seed: u64, algorithms: &str) -> crate::Result<Experiment> {
     Experiment::parse(&format!(
@@ -425,24 +428,24 @@ fn promises_and_people_are_inherited() {
 /// The times and the number of releases do not depend on which people's data can be used.
 #[test]
 fn a_person_who_is_passed_over_leaves_the_times_of_releases_as_they_are() {
-    let setting = Setting::new(&SphereParams::published().into(), 2000).unwrap();
+    let environment = BanditEnvironment::new(&SphereParams::published().into(), 2000).unwrap();
     let lines = JointToml {
         // A restart that never comes: stepped, and not in blocks.
         restart_every: Some(2000),
         ..JointToml::new(Budget { epsilon: 1.0, delta: 1e-5 })
     };
-    let plan = lines.params(&setting).unwrap().check().unwrap();
+    let plan = lines.params(&environment).unwrap().check().unwrap();
     let learnt_at = |skipped: u64| -> Vec<u64> {
-        let mut player = plan.clone().curator(FastNoise::seeded(7));
-        let (mut last, mut times) = (player.knowledge(), Vec::new());
+        let mut learner = plan.clone().curator(FastNoise::seeded(7));
+        let (mut last, mut times) = (learner.knowledge(), Vec::new());
         for round in 1..=500 {
             if round == skipped {
-                Player::pass(&mut player, round).unwrap();
+                Learner::pass(&mut learner, round).unwrap();
             } else {
-                Player::observe(&mut player, round, &[0.5, 0.5, 0.0, 0.0, 0.5_f64.sqrt()], 1.0)
+                Learner::observe(&mut learner, round, &[0.5, 0.5, 0.0, 0.0, 0.5_f64.sqrt()], 1.0)
                     .unwrap();
             }
-            let now = player.knowledge();
+            let now = learner.knowledge();
             if now != last {
                 times.push(round);
                 last = now;

@@ -15,7 +15,7 @@ use reticent::{
 };
 
 use super::{
-    RULE_AS_TOLD,
+    INFORMED_RULE,
     local::{EAGER, EVERY},
     trial_seeds,
 };
@@ -94,16 +94,16 @@ impl Case {
         let bounds = Bounds { rewards: (0.0, 1.0), intercept, unit_arms: true, ..Bounds::unit(4) };
         let (people, seed) = trial_seeds(SEED, 0, "it");
         let sphere = SphereParams { dimension: 4, arms: 8, fresh_arms: true, norm: 1.0 };
-        let mut world = sphere.start(people).unwrap();
+        let mut environment = sphere.start(people).unwrap();
         // The laboratory skips the first set too.
-        world.arms();
+        environment.arms();
         match self.kind {
-            "joint" => self.joint(bounds, rule, seed, &mut world),
-            "linucb" => linucb(bounds, rule, seed, &mut world),
-            "local" => self.local(bounds, rule, seed, &mut world),
-            "shuffle" => self.shuffle(bounds, rule, seed, &mut world),
-            "online_linucb" => self.online_linucb(&mut world),
-            _ => self.online_ucb(seed, &mut world),
+            "joint" => self.joint(bounds, rule, seed, &mut environment),
+            "linucb" => linucb(bounds, rule, seed, &mut environment),
+            "local" => self.local(bounds, rule, seed, &mut environment),
+            "shuffle" => self.shuffle(bounds, rule, seed, &mut environment),
+            "online_linucb" => self.online_linucb(&mut environment),
+            _ => self.online_ucb(seed, &mut environment),
         }
     }
 
@@ -112,7 +112,7 @@ impl Case {
         ["joint", "linucb", "local", "shuffle"].contains(&self.kind)
     }
 
-    fn online_ucb(&self, seed: u64, world: &mut Sphere) -> Vec<usize> {
+    fn online_ucb(&self, seed: u64, environment: &mut Sphere) -> Vec<usize> {
         let bounds = Bounds { rewards: (0.0, 1.0), ..Bounds::unit(4) };
         let randomizer = FeatureRewardParams::new(bounds, self.epsilon, DELTA);
         let mut params = OnlineUcbParams::new(randomizer, ROUNDS);
@@ -133,7 +133,7 @@ impl Case {
                 let mut server = AnytimeParams::new(params).check().unwrap();
                 let round = |number| {
                     let people = (server.policy(), server.randomizer());
-                    let (arm, report) = sent(people, number, &mut noise, world);
+                    let (arm, report) = sent(people, number, &mut noise, environment);
                     server.absorb(&report).unwrap();
                     arm
                 };
@@ -143,7 +143,7 @@ impl Case {
                 let mut server = CombinerParams::new(params).check().unwrap();
                 let round = |number| {
                     let (base, people) = (server.current(), (server.policy(), server.randomizer()));
-                    let (arm, report) = sent(people, number, &mut noise, world);
+                    let (arm, report) = sent(people, number, &mut noise, environment);
                     server.absorb(base, &report).unwrap();
                     arm
                 };
@@ -153,7 +153,7 @@ impl Case {
                 let mut server = params.check().unwrap();
                 let round = |number| {
                     let people = (server.policy(), server.randomizer());
-                    let (arm, report) = sent(people, number, &mut noise, world);
+                    let (arm, report) = sent(people, number, &mut noise, environment);
                     server.absorb(&report).unwrap();
                     arm
                 };
@@ -162,43 +162,43 @@ impl Case {
         }
     }
 
-    fn online_linucb(&self, world: &mut Sphere) -> Vec<usize> {
-        let told = world_as_told();
+    fn online_linucb(&self, environment: &mut Sphere) -> Vec<usize> {
+        let known = known_problem();
         let descends = self.name == "descent";
         let params = OnlineLinUcbParams {
-            parameter_bound: told.parameter_bound,
-            reward_noise: told.reward_noise,
+            parameter_bound: known.parameter_bound,
+            reward_noise: known.reward_noise,
             failure_probability: 1.0 / ROUNDS as f64,
             // |theta| over the steepest gradient, 2 |x| (|mean| + |reward|).
-            descent: descends.then_some(Step::InverseRoot(told.parameter_bound / 4.0)),
+            descent: descends.then_some(Step::InverseRoot(known.parameter_bound / 4.0)),
             width: descends.then_some(1.5),
-            ..OnlineLinUcbParams::new(told.bounds, ROUNDS)
+            ..OnlineLinUcbParams::new(known.bounds, ROUNDS)
         };
         let mut learner = params.check().unwrap();
         let round = |_| {
-            let arms = world.arms();
+            let arms = environment.arms();
             let arm = learner.choose(arms).unwrap().arm;
             let features = arms.arm(arm);
-            learner.observe(&features, world.reward(arm)).unwrap();
+            learner.observe(&features, environment.reward(arm)).unwrap();
             arm
         };
         (0..ROUNDS).map(round).collect()
     }
 
-    fn joint(&self, bounds: Bounds, rule: Rule, seed: u64, world: &mut Sphere) -> Vec<usize> {
+    fn joint(&self, bounds: Bounds, rule: Rule, seed: u64, environment: &mut Sphere) -> Vec<usize> {
         let window = (self.name == "window").then_some(RewardWindow::Decisions(40));
         let defaults = JointParams::new(bounds, self.epsilon, DELTA, Some(ROUNDS));
         let params = JointParams { rule, window, ..defaults };
         let mut bandit = params.check().unwrap().start(FastNoise::seeded(seed));
         let round = |_| {
-            let decision = bandit.decide(world.arms()).unwrap();
-            bandit.observe(decision.ticket, world.reward(decision.arm)).unwrap();
+            let decision = bandit.decide(environment.arms()).unwrap();
+            bandit.observe(decision.ticket, environment.reward(decision.arm)).unwrap();
             decision.arm
         };
         (0..ROUNDS).map(round).collect()
     }
 
-    fn local(&self, bounds: Bounds, rule: Rule, seed: u64, world: &mut Sphere) -> Vec<usize> {
+    fn local(&self, bounds: Bounds, rule: Rule, seed: u64, environment: &mut Sphere) -> Vec<usize> {
         let mut params = LocalParams { rule, ..LocalParams::new(bounds, self.epsilon, DELTA) };
         if self.name == "certified" {
             params.report.method = serde_json::from_str("\"gram_gaussian\"").unwrap();
@@ -210,7 +210,7 @@ impl Case {
             // Which level a person brings is drawn, where there is one too.
             noise.uniform();
             let person = plan.person(0, FastNoise::seeded(noise.bits())).unwrap();
-            let (arm, report) = answered(person, &model, world);
+            let (arm, report) = answered(person, &model, environment);
             server.absorb(&report).unwrap();
             if server.reports() <= EAGER || server.reports().is_multiple_of(EVERY) {
                 model = server.publish().unwrap();
@@ -220,7 +220,13 @@ impl Case {
         (0..ROUNDS).map(round).collect()
     }
 
-    fn shuffle(&self, bounds: Bounds, rule: Rule, seed: u64, world: &mut Sphere) -> Vec<usize> {
+    fn shuffle(
+        &self,
+        bounds: Bounds,
+        rule: Rule,
+        seed: u64,
+        environment: &mut Sphere,
+    ) -> Vec<usize> {
         let batch = ShuffleParams::suited_batch(4, self.epsilon, ROUNDS);
         assert_eq!(batch, 37);
         let params = ShuffleParams::new(bounds, self.epsilon, DELTA, batch, Aggregation::Sum);
@@ -232,7 +238,7 @@ impl Case {
         let mut model = server.publish().unwrap();
         let round = |_| {
             let person = plan.person(FastNoise::seeded(noise.bits())).unwrap();
-            let (arm, report) = answered(person, &model, world);
+            let (arm, report) = answered(person, &model, environment);
             if let Some(batch) = shuffler.absorb(&report).unwrap() {
                 server.absorb(&batch).unwrap();
                 model = server.publish().unwrap();
@@ -243,20 +249,20 @@ impl Case {
     }
 }
 
-fn linucb(bounds: Bounds, rule: Rule, seed: u64, world: &mut Sphere) -> Vec<usize> {
+fn linucb(bounds: Bounds, rule: Rule, seed: u64, environment: &mut Sphere) -> Vec<usize> {
     let mut learner = LinUcbParams { rule, seed, ..LinUcbParams::new(bounds) }.check().unwrap();
     let round = |number| {
-        let arms = world.arms();
+        let arms = environment.arms();
         let arm = learner.choose(arms, learner.randomness(number)).unwrap().arm;
         let features = arms.arm(arm);
-        learner.observe(&features, world.reward(arm)).unwrap();
+        learner.observe(&features, environment.reward(arm)).unwrap();
         arm
     };
     (0..ROUNDS).map(round).collect()
 }
 
 /// The environment's knowledge of theta* and of the noise in rewards.
-fn world_as_told() -> crate::papers::constants::Problem {
+fn known_problem() -> crate::papers::constants::Problem {
     SphereParams { dimension: 4, arms: 8, fresh_arms: true, norm: 1.0 }.problem()
 }
 
@@ -265,24 +271,24 @@ fn sent(
     (policy, randomizer): (&Policy, &FeatureReward),
     number: u64,
     noise: &mut FastNoise,
-    world: &mut Sphere,
+    environment: &mut Sphere,
 ) -> (usize, Vec<f64>) {
-    let arms = world.arms();
+    let arms = environment.arms();
     let arm = policy.choose(arms, number).unwrap();
     let features = arms.arm(arm);
-    (arm, randomizer.report(&features, world.reward(arm), noise).unwrap())
+    (arm, randomizer.report(&features, environment.reward(arm), noise).unwrap())
 }
 
 /// The arm that a person plays under a model, and their report.
 fn answered(
     mut person: reticent::randomize::Person<FastNoise>,
     model: &Model,
-    world: &mut Sphere,
+    environment: &mut Sphere,
 ) -> (usize, reticent::randomize::Report) {
-    let arms = world.arms();
+    let arms = environment.arms();
     let arm = person.choose(model, arms).unwrap();
     let features = arms.arm(arm);
-    (arm, person.report(model, &features, world.reward(arm)).unwrap())
+    (arm, person.report(model, &features, environment.reward(arm)).unwrap())
 }
 
 /// The decisions of the vector, or of this run where vectors are written.
@@ -307,10 +313,10 @@ fn a_file_and_core_make_the_decisions_of_the_vector() {
         let (experiment, found) = case.by_file();
         // What the environment tells a certified rule is in its remarks, as files and Python read it.
         let remarks = experiment.algorithms()[0].remarks();
-        let told = remarks.iter().find_map(|remark| remark.strip_prefix(RULE_AS_TOLD));
-        assert_eq!(told.is_some(), case.name == "certified", "{label}");
-        let rule = match (told, case.name) {
-            (Some(told), _) => serde_json::from_str(told).unwrap(),
+        let stated = remarks.iter().find_map(|remark| remark.strip_prefix(INFORMED_RULE));
+        assert_eq!(stated.is_some(), case.name == "certified", "{label}");
+        let rule = match (stated, case.name) {
+            (Some(rule), _) => serde_json::from_str(rule).unwrap(),
             (None, "thompson") => Rule::THOMPSON,
             (None, _) => Rule::default(),
         };

@@ -1,7 +1,7 @@
 //! `window`: core's bandit with tickets, as it is deployed, on simulation noise.
 //!
 //! A decision closes when a number of later ones have been made, and contributes its reward or the default one. Rewards that come later than
-//! that, by the environment's circumstances, change nothing.
+//! that, by the environment's modifiers, change nothing.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use reticent::bandit::{Arms, JointLinUcb, Ticket};
 
 use crate::{
     FastNoise, Result,
-    environment::blocks::{Knowledge, Player},
+    environment::blocks::{Knowledge, Learner},
 };
 
 /// The deployed bandit of one trial.
@@ -25,7 +25,7 @@ impl Ticketed {
     }
 }
 
-impl Player for Ticketed {
+impl Learner for Ticketed {
     fn choose(&mut self, arms: &Arms, round: u64) -> Result<usize> {
         let decision = self.learner.decide(arms)?;
         self.tickets.insert(round, decision.ticket);
@@ -49,7 +49,7 @@ impl Player for Ticketed {
         self.tickets.remove(&round);
     }
 
-    /// As [`Player::pass`]: with its features and the default reward the decision would be a contribution too many.
+    /// As [`Learner::pass`]: with its features and the default reward the decision would be a contribution too many.
     fn turn_away(&mut self, round: u64) -> Result<()> {
         self.pass(round)
     }
@@ -86,17 +86,17 @@ mod tests {
             window: Some(RewardWindow::Decisions(2)),
             ..JointParams::new(Bounds::unit(2), 1.0, 1e-6, Some(64))
         };
-        let mut player = Ticketed::new(params.check().unwrap().start(FastNoise::seeded(1)));
+        let mut learner = Ticketed::new(params.check().unwrap().start(FastNoise::seeded(1)));
         for round in 1..=40 {
             let row = if round == 2 { features } else { [0.6, 0.8] };
-            player.choose(&Arms::from_rows(2, &[row]).unwrap(), round).unwrap();
+            learner.choose(&Arms::from_rows(2, &[row]).unwrap(), round).unwrap();
             match round {
-                2 if turned_away => player.turn_away(round).unwrap(),
-                2 => player.dismiss(round),
-                _ => player.observe(round, &row, 0.5).unwrap(),
+                2 if turned_away => learner.turn_away(round).unwrap(),
+                2 => learner.dismiss(round),
+                _ => learner.observe(round, &row, 0.5).unwrap(),
             }
         }
-        match player.knowledge() {
+        match learner.knowledge() {
             Some(Knowledge::Releases(bytes)) => bytes,
             _ => panic!("there were releases"),
         }

@@ -2,11 +2,9 @@
 //!
 //! | file | contents |
 //! | --- | --- |
-//! | `sets` | the sets by the names experiments use |
-//! | `world` | `kind = "losses"`: the source of losses |
-//! | `player` | the algorithms: the private bandit as it is, as printed, and the two it descends from |
+//! | `private_bandit` | the algorithms: the private bandit as it is, as printed, and the two it descends from |
 
-mod player;
+mod private_bandit;
 #[cfg(test)]
 mod tests;
 
@@ -18,9 +16,9 @@ use crate::{
     algorithm::{Family, RunnableAlgorithm},
 };
 
+pub use crate::environment::convex::losses::{LossEnvironment, LossKind, LossToml, TrialLosses};
 pub use crate::environment::convex::sets::SetToml;
-pub use crate::environment::convex::world::{LossEnvironment, LossKind, LossToml, World};
-pub use player::{BanditToml, BaselineToml, Budget, Settings, Trust};
+pub use private_bandit::{BanditToml, BaselineToml, Budget, Settings, Trust};
 
 /// Environments `losses`; algorithms [`Algorithm`].
 #[derive(Debug)]
@@ -43,9 +41,9 @@ impl Family for ConvexBandits {
     type Environment = LossEnvironment;
     type Algorithm = Algorithm;
 
-    type Setting = (LossToml, u64);
+    type Checked = (LossToml, u64);
 
-    fn setting(
+    fn check(
         rounds: u64,
         LossEnvironment::Losses(lines): &LossEnvironment,
     ) -> Result<(LossToml, u64)> {
@@ -57,6 +55,6 @@ impl Family for ConvexBandits {
         (lines, rounds): &(LossToml, u64),
         algorithm: &Algorithm,
     ) -> Result<Box<dyn RunnableAlgorithm>> {
-        Ok(Box::new(player::LossPlayer::new(algorithm, lines, *rounds)?))
+        Ok(Box::new(private_bandit::ConvexAlgorithm::new(algorithm, lines, *rounds)?))
     }
 }

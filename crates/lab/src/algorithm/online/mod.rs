@@ -3,18 +3,15 @@
 //!
 //! | file | contents |
 //! | --- | --- |
-//! | `world` | `kind = "gradients"`: people drawn from a law, both scenarios of section 3.4 of van der Hoeven (2019) |
-//! | `records` | `kind = "records"`: people read from a file of numbers, one pass or several |
-//! | `table`, `scaling` | reading such a file; converting its rows to features and labels |
 //! | `people` | the people who ask for privacy, their levels and randomisers |
 //! | `learn` | a model from such a file in one pass, with cryptographic noise |
 //! | `method` | the learning algorithm: Algorithms 2 and 3, their sum, and the baselines |
-//! | `player` | the algorithms, played for all rounds |
+//! | `learner` | the algorithms, played for all rounds |
 
 mod learn;
+mod learner;
 mod method;
 mod people;
-mod player;
 #[cfg(test)]
 mod tests;
 
@@ -29,14 +26,14 @@ use crate::{
 };
 
 pub(crate) use crate::environment::online::Source;
+pub use crate::environment::online::gradients::{Features, GradientToml};
 pub use crate::environment::online::records::RecordToml;
 pub use crate::environment::online::scaling::{Column, Ranges};
-pub use crate::environment::online::world::{Features, GradientToml};
 pub use learn::{LearnFile, Learnt, Test, Weight};
+pub use learner::{Algorithm, OnlineLearnerToml, ZeroToml};
 pub(crate) use method::instead_of_kind;
 pub use method::{KnownNoiseToml, MethodToml};
 pub use people::{Privacy, RandomizerName};
-pub use player::{Algorithm, OnlineLearnerToml, ZeroToml};
 
 /// Environments `gradients` and `records`; algorithms [`Algorithm`].
 #[derive(Debug)]
@@ -54,7 +51,7 @@ pub enum GradientEnvironment {
 }
 
 /// Knowledge of all algorithms.
-pub struct Setting {
+pub struct OnlineEnvironment {
     source: Arc<dyn Source>,
     rounds: u64,
 }
@@ -63,9 +60,9 @@ impl Family for OnlineGradients {
     type Environment = GradientEnvironment;
     type Algorithm = Algorithm;
 
-    type Setting = Setting;
+    type Checked = OnlineEnvironment;
 
-    fn setting(rounds: u64, environment: &GradientEnvironment) -> Result<Self::Setting> {
+    fn check(rounds: u64, environment: &GradientEnvironment) -> Result<Self::Checked> {
         let source: Arc<dyn Source> = match environment {
             GradientEnvironment::Gradients(lines) => {
                 let checked = lines.check()?;
@@ -77,13 +74,13 @@ impl Family for OnlineGradients {
                 Arc::new(lines.read()?.in_hindsight()?)
             }
         };
-        Ok(Setting { source, rounds })
+        Ok(OnlineEnvironment { source, rounds })
     }
 
     fn prepare(
-        Setting { source, rounds }: &Setting,
+        OnlineEnvironment { source, rounds }: &OnlineEnvironment,
         algorithm: &Algorithm,
     ) -> Result<Box<dyn RunnableAlgorithm>> {
-        Ok(Box::new(player::GradientPlayer::new(algorithm, source.clone(), *rounds)?))
+        Ok(Box::new(learner::OnlineAlgorithm::new(algorithm, source.clone(), *rounds)?))
     }
 }

@@ -55,11 +55,11 @@ pub struct PlanFile {
     #[schemars(with = "NotNegative")]
     pub response_noise: f64,
     /// nu.
-    #[serde(default = "super::player::default_regularizer")]
+    #[serde(default = "super::coordinator::default_regularizer")]
     #[schemars(with = "Positive")]
     pub regularizer: f64,
     /// delta'.
-    #[serde(default = "super::player::default_failure")]
+    #[serde(default = "super::coordinator::default_failure")]
     #[schemars(with = "Probability")]
     pub failure: f64,
     /// T.

@@ -13,7 +13,7 @@ use reticent::{
     release::{Calibration, Domain, Mechanism, PrivateSumParams, Schedule},
 };
 
-use super::{Attack, AuditNoise, Test, View, World, sums};
+use super::{Attack, AuditNoise, DataSet, Test, View, sums};
 use crate::Result;
 
 /// Runs on each data set.
@@ -90,8 +90,8 @@ pub fn points(
     );
     let attack = Attack::new(adversary, guarantee, 2000, move || {
         let view = view.clone();
-        let view: View = Box::new(move |world: World, mut noise: AuditNoise| {
-            view(world == World::First, noise.bits())
+        let view: View = Box::new(move |data: DataSet, mut noise: AuditNoise| {
+            view(data == DataSet::First, noise.bits())
         });
         Ok((view, Test::Transcript { choices: 0 }))
     });
@@ -104,8 +104,8 @@ fn local(range: (f64, f64), epsilon: f64, reports: u64, guarantee: &Guarantee) -
     );
     Attack::new(adversary, guarantee, SAMPLES, move || {
         let value = ValueLaplace::new(range.0, range.1, epsilon)?;
-        let view: View = Box::new(move |world, mut noise| {
-            let loss = *world.pick((&range.0, &range.1));
+        let view: View = Box::new(move |data, mut noise| {
+            let loss = *data.pick((&range.0, &range.1));
             let mut score = 0.0;
             for _ in 0..reports {
                 let seen = value.report(loss, &mut noise)?.value();

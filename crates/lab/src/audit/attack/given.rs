@@ -9,7 +9,7 @@ use std::sync::{
 use reticent::{randomize::Report, refuse_if};
 use reticent_device::ProtocolPlan;
 
-use super::{Attack, Test, View, World, local::seen};
+use super::{Attack, DataSet, Test, View, local::seen};
 use crate::Result;
 
 /// Reports of each person, at least: fewer teach a test nothing.
@@ -32,21 +32,21 @@ pub fn attack(protocol: &ProtocolPlan, first: &[Report], second: &[Report]) -> R
     refuse_if(mixed, "level", "of several", "give reports of one level")?;
     let guarantee = match level {
         Some(level) => protocol.reports().guarantee(level)?,
-        None => protocol.reports().guarantee_of_anybody()?,
+        None => protocol.reports().guarantee_at_any_level()?,
     };
     let values = |reports: &[Report]| -> Arc<[Vec<f64>]> {
         reports.iter().map(|report| seen(protocol.reports().method(), report.values())).collect()
     };
-    let worlds = (values(first), values(second));
-    let samples = bounding(count, worlds.0[0].len());
+    let neighbours = (values(first), values(second));
+    let samples = bounding(count, neighbours.0[0].len());
     let adversary = format!(
         "the server sees one of {count} reports of each of two people, made by another program; learned test"
     );
     let attack = Attack::new(adversary, &guarantee, samples, move || {
-        let (worlds, next) = (worlds.clone(), [AtomicUsize::new(0), AtomicUsize::new(0)]);
-        let view: View = Box::new(move |world: World, _| {
-            let at = next[world as usize].fetch_add(1, Ordering::Relaxed);
-            let given = world.pick((&*worlds.0, &*worlds.1)).get(at);
+        let (neighbours, next) = (neighbours.clone(), [AtomicUsize::new(0), AtomicUsize::new(0)]);
+        let view: View = Box::new(move |data: DataSet, _| {
+            let at = next[data as usize].fetch_add(1, Ordering::Relaxed);
+            let given = data.pick((&*neighbours.0, &*neighbours.1)).get(at);
             let missing = || reticent::Error::invalid("reports", at, "give more of them");
             Ok(given.cloned().ok_or_else(missing)?)
         });

@@ -37,9 +37,9 @@ pub fn attacks(params: &JointParams, guarantee: &Guarantee) -> Vec<Attack> {
     let samples = (SAMPLES * 64 / rounds).clamp(8000, SAMPLES);
     let attack = Attack::new(adversary, guarantee, samples, move || {
         let (plan, bounds) = (params.check()?, params.bounds);
-        let view: View = Box::new(move |world, noise| {
+        let view: View = Box::new(move |data, noise| {
             let (low, high) = bounds.rewards;
-            let reward = *world.pick((&high, &low));
+            let reward = *data.pick((&high, &low));
             actions(plan.clone().start(noise), &bounds, rounds, reward)
         });
         Ok((view, Test::Linear { difference: None }))

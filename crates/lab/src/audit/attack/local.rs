@@ -10,7 +10,7 @@ use reticent::{
 };
 
 use super::{
-    Attack, AuditNoise, NoiseKind, Test, View, World, learned::separation, neighbours::Datum,
+    Attack, AuditNoise, DataSet, NoiseKind, Test, View, likelihood::separation, neighbours::Datum,
 };
 use crate::{Result, play::trial::mix};
 
@@ -39,7 +39,7 @@ pub fn attacks(
             move |datum: &Datum, noise: AuditNoise| report(&plan, level, &model, datum, noise);
         let pair = worst(&people, public, &report)?;
         let view: View =
-            Box::new(move |world: World, noise| report(world.pick((&pair.0, &pair.1)), noise));
+            Box::new(move |data: DataSet, noise| report(data.pick((&pair.0, &pair.1)), noise));
         Ok((view, Test::Linear { difference: None }))
     });
     vec![attack]
@@ -107,10 +107,10 @@ pub(super) fn worst(
 ) -> Result<(Datum, Datum)> {
     let mut best: Option<(f64, (Datum, Datum))> = None;
     for (index, pair) in pool(people, public_arms).into_iter().enumerate() {
-        let draw = |datum: &Datum, world: u64| {
+        let draw = |datum: &Datum, data: u64| {
             (0..PILOT)
                 .map(|run| {
-                    let seed = mix(mix(0x5049_4c4f, index as u64), 2 * run + world);
+                    let seed = mix(mix(0x5049_4c4f, index as u64), 2 * run + data);
                     report(datum, AuditNoise::new(NoiseKind::Fast, seed)?)
                 })
                 .collect::<Result<Vec<_>>>()
@@ -182,8 +182,8 @@ pub fn feature_reward(params: &FeatureRewardParams, guarantee: &Guarantee) -> Ve
     let adversary = "the server sees OnlineUCB's report; x against -x, highest against lowest reward; likelihood ratio";
     let attack = Attack::new(adversary, guarantee, SAMPLES, move || {
         let randomizer = params.check()?;
-        let view: View = Box::new(move |world, mut noise| {
-            let sign = *world.pick((&1.0, &-1.0));
+        let view: View = Box::new(move |data, mut noise| {
+            let sign = *data.pick((&1.0, &-1.0));
             let mut features = vec![0.0; dimension];
             features[0] = sign * feature_bound;
             let reward = if sign > 0.0 { high } else { low };

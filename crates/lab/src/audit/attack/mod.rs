@@ -7,11 +7,11 @@
 //! | file | contents |
 //! | --- | --- |
 //! | `bound` | from error rates to a bound: Clopper-Pearson or Gaussian trade-off |
-//! | `learned` | from a view to a score: the likelihood-ratio direction, learned |
+//! | `likelihood` | from a view to a score: the likelihood-ratio direction, learned |
 //! | `neighbours` | the pairs of people, and of streams, that are easiest to distinguish |
 //! | `source` | the noise of an audit: seeded or secure |
 //! | `sums` | continual sums: every release seen, others adaptive; Gaussian, Laplace and Wishart noise |
-//! | [`player`] | the player that a trial runs, whatever its guarantee |
+//! | [`learner`] | the learner that a trial runs, whatever its guarantee |
 //! | `positions` | the people of a script who are attacked: drawn at random, and found by a screening |
 //! | `joint` | the joint learner, attacked through its actions |
 //! | [`given`] | reports that another program has made |
@@ -26,11 +26,11 @@ pub mod bound;
 pub mod convex;
 pub mod given;
 pub mod joint;
-mod learned;
+pub mod learner;
+mod likelihood;
 pub mod local;
 pub mod neighbours;
 pub mod online;
-pub mod player;
 mod positions;
 pub mod safe;
 pub mod shuffle;
@@ -44,7 +44,7 @@ use serde::Serialize;
 
 use self::bound::{Aim, Errors};
 pub use self::{
-    learned::Test,
+    likelihood::Test,
     positions::Positions,
     source::{AuditNoise, NoiseKind},
 };
@@ -64,25 +64,25 @@ const CHUNK: u64 = 256;
 
 /// One of two neighbouring data sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum World {
+pub enum DataSet {
     /// The attacked person has the first data.
     First,
     /// The attacked person has the second data.
     Second,
 }
 
-impl World {
+impl DataSet {
     /// The one of the two values that belongs to this data set.
     pub fn pick<'a, T: ?Sized>(self, pair: (&'a T, &'a T)) -> &'a T {
         match self {
-            World::First => pair.0,
-            World::Second => pair.1,
+            DataSet::First => pair.0,
+            DataSet::Second => pair.1,
         }
     }
 }
 
 /// One run of the mechanism on a data set, as the adversary sees it.
-pub type View = Box<dyn Fn(World, AuditNoise) -> Result<Vec<f64>> + Send + Sync>;
+pub type View = Box<dyn Fn(DataSet, AuditNoise) -> Result<Vec<f64>> + Send + Sync>;
 
 /// A mechanism that is ready to be run, and the test that distinguishes the two data sets.
 pub struct Prepared {
@@ -184,7 +184,7 @@ impl Attack {
         self
     }
 
-    /// The same against a publication's claim only, if the player has no certificate.
+    /// The same against a publication's claim only, if the learner has no certificate.
     pub fn on_the_claim_only(mut self) -> Self {
         self.claim_only = true;
         self
@@ -341,37 +341,37 @@ impl Attack {
         let seed = self.seed(algorithm, options);
         let noise = self.noise.unwrap_or(options.noise);
         let Prepared { view, test, positions, unmoved } = prepared;
-        let draw = |phase: u64, world: World, count: u64| {
+        let draw = |phase: u64, data: DataSet, count: u64| {
             let jobs: Vec<u64> = (0..count.div_ceil(CHUNK)).collect();
-            let base = mix(mix(seed, phase), world as u64);
+            let base = mix(mix(seed, phase), data as u64);
             let runs = in_parallel(
                 &jobs,
                 |_, _| {},
                 |&job| {
                     let from = job * CHUNK;
                     (from..(from + CHUNK).min(count))
-                        .map(|run| view(world, AuditNoise::new(noise, mix(base, run))?))
+                        .map(|run| view(data, AuditNoise::new(noise, mix(base, run))?))
                         .collect::<Result<Vec<_>>>()
                 },
             )?;
             Ok::<_, crate::Error>(runs.into_iter().flatten().collect::<Vec<Vec<f64>>>())
         };
         let learned = if test.learns() {
-            let probe = view(World::First, AuditNoise::new(noise, seed)?)?;
+            let probe = view(DataSet::First, AuditNoise::new(noise, seed)?)?;
             let train = test.training(samples, probe.len());
-            test.learn(&draw(0, World::First, train)?, &draw(0, World::Second, train)?)
+            test.learn(&draw(0, DataSet::First, train)?, &draw(0, DataSet::Second, train)?)
         } else {
             test.learn(&[], &[])
         };
-        let scores = |phase, world, count| {
-            let views: Vec<Vec<f64>> = draw(phase, world, count)?;
+        let scores = |phase, data, count| {
+            let views: Vec<Vec<f64>> = draw(phase, data, count)?;
             Ok::<_, crate::Error>(
                 views.into_iter().map(|view| learned.scores(view)).collect::<Vec<_>>(),
             )
         };
         let few = (samples / 4).clamp(100, 50_000);
-        let choosing = (scores(1, World::First, few)?, scores(1, World::Second, few)?);
-        let bounding = (scores(2, World::First, samples)?, scores(2, World::Second, samples)?);
+        let choosing = (scores(1, DataSet::First, few)?, scores(1, DataSet::Second, few)?);
+        let bounding = (scores(2, DataSet::First, samples)?, scores(2, DataSet::Second, samples)?);
         let curve = self.guarantee.curve();
         let certified = (Against::Certificate, self.guarantee.epsilon(), self.guarantee.delta());
         let mut promises = Vec::from_iter((!self.claim_only).then_some(certified));

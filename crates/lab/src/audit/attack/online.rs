@@ -55,8 +55,8 @@ pub fn attacks(
     let attack = Attack::new(adversary, guarantee, samples, move || {
         let (device, gradient, norm) = (device.clone(), gradient.clone(), norm.clone());
         let opposite: Vec<f64> = gradient.iter().map(|g| -g).collect();
-        let view: View = Box::new(move |world, mut noise| {
-            let mine = world.pick((&gradient, &opposite));
+        let view: View = Box::new(move |data, mut noise| {
+            let mine = data.pick((&gradient, &opposite));
             let mut score = 0.0;
             for _ in 0..reports {
                 let report =

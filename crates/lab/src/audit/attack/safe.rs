@@ -45,9 +45,9 @@ fn attack(index: usize, agent: &AgentPlan, answers: u64, guarantee: &Guarantee) 
     let agent = agent.clone();
     Attack::new(adversary, guarantee, SAMPLES / answers.min(5), move || {
         let agent = agent.clone();
-        let view: View = Box::new(move |world, noise| {
+        let view: View = Box::new(move |data, noise| {
             let params = agent.params();
-            let response = *world.pick((&params.lower, &params.upper));
+            let response = *data.pick((&params.lower, &params.upper));
             let mut agent = agent.start(index, noise);
             let mut sum = 0.0;
             for _ in 0..answers {

@@ -15,7 +15,7 @@ use reticent::{
     randomize::{Bounds, Report},
 };
 
-use super::{Attack, AuditNoise, NoiseKind, Test, View, World, local, neighbours::Datum};
+use super::{Attack, AuditNoise, DataSet, NoiseKind, Test, View, local, neighbours::Datum};
 use crate::{Result, play::trial::mix};
 
 /// The largest number of reports in all runs on one data set.
@@ -36,9 +36,9 @@ pub fn attacks(
             let adversary = format!("sees the sum of a batch of {batch}; learned test");
             let (plan, people) = (plan.clone(), *people);
             all.push(Attack::new(adversary, guarantee, samples, move || {
-                let worlds = Worlds::new(&plan, &people, batch)?;
-                let view: View = Box::new(move |world, noise| {
-                    Ok(worlds.closed(world, noise)?.contents()[0].values.clone())
+                let neighbours = Neighbours::new(&plan, &people, batch)?;
+                let view: View = Box::new(move |data, noise| {
+                    Ok(neighbours.closed(data, noise)?.contents()[0].values.clone())
                 });
                 Ok((view, Test::Linear { difference: None }))
             }));
@@ -51,10 +51,10 @@ pub fn attacks(
                 );
                 let (plan, people) = (plan.clone(), *people);
                 all.push(Attack::new(adversary, guarantee, samples, move || {
-                    let worlds = Worlds::new(&plan, &people, batch)?;
-                    let near = Nearness::learn(&worlds)?;
-                    let view: View = Box::new(move |world, noise| {
-                        let batch = worlds.closed(world, noise)?;
+                    let neighbours = Neighbours::new(&plan, &people, batch)?;
+                    let near = Nearness::learn(&neighbours)?;
+                    let view: View = Box::new(move |data, noise| {
+                        let batch = neighbours.closed(data, noise)?;
                         Ok(if slots { near.of_slots(&batch) } else { near.of_batch(&batch) })
                     });
                     let test = if slots { Test::Scores } else { Test::Linear { difference: None } };
@@ -67,21 +67,21 @@ pub fn attacks(
 }
 
 /// A batch on two data sets.
-struct Worlds {
+struct Neighbours {
     plan: ShufflePlan,
     model: Model,
     pair: (Datum, Datum),
     batch: u64,
 }
 
-impl Worlds {
+impl Neighbours {
     fn new(plan: &ShufflePlan, people: &Bounds, batch: u64) -> Result<Self> {
         let model = plan.server().publish()?;
         let pair = local::worst(people, false, &|datum: &Datum, noise: AuditNoise| {
             let mut person = plan.person(noise)?;
             Ok(person.report(&model, &datum.features, datum.reward)?.values().to_vec())
         })?;
-        Ok(Worlds { plan: plan.clone(), model, pair, batch })
+        Ok(Neighbours { plan: plan.clone(), model, pair, batch })
     }
 
     fn report(&self, datum: &Datum, noise: AuditNoise) -> Result<Report> {
@@ -89,11 +89,11 @@ impl Worlds {
     }
 
     /// One batch; the attacked person reports last.
-    fn closed(&self, world: World, mut noise: AuditNoise) -> Result<Batch> {
+    fn closed(&self, data: DataSet, mut noise: AuditNoise) -> Result<Batch> {
         let mut shuffler = self.plan.shuffler(noise.split()?)?;
         for seat in 1..=self.batch {
             let first = &self.pair.0;
-            let datum = if seat == self.batch { world.pick((first, &self.pair.1)) } else { first };
+            let datum = if seat == self.batch { data.pick((first, &self.pair.1)) } else { first };
             if let Some(batch) = shuffler.absorb(&self.report(datum, noise.split()?)?)? {
                 return Ok(batch);
             }
@@ -110,18 +110,18 @@ struct Nearness {
 }
 
 impl Nearness {
-    fn learn(worlds: &Worlds) -> Result<Self> {
+    fn learn(neighbours: &Neighbours) -> Result<Self> {
         const RUNS: u64 = 4000;
-        let draw = |datum: &Datum, world: u64| {
+        let draw = |datum: &Datum, data: u64| {
             (0..RUNS)
                 .map(|run| {
-                    let seed = mix(0x4e45_4152, 2 * run + world);
+                    let seed = mix(0x4e45_4152, 2 * run + data);
                     let noise = AuditNoise::new(NoiseKind::Fast, seed)?;
-                    Ok(worlds.report(datum, noise)?.values().to_vec())
+                    Ok(neighbours.report(datum, noise)?.values().to_vec())
                 })
                 .collect::<Result<Vec<Vec<f64>>>>()
         };
-        let samples = [draw(&worlds.pair.0, 0)?, draw(&worlds.pair.1, 1)?];
+        let samples = [draw(&neighbours.pair.0, 0)?, draw(&neighbours.pair.1, 1)?];
         let mean = |sample: &Vec<Vec<f64>>| {
             let mut mean = vec![0.0; sample[0].len()];
             for report in sample {

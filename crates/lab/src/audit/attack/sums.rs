@@ -2,7 +2,7 @@
 //!
 //! The person comes first and is part of every release. The adversary projects each release on the difference of the two people
 //! in units of the noise, which leaves one number a release, and learns from separate runs how those numbers are correlated; the resulting
-//! score is the likelihood ratio of all releases (`learned`). The attack does not read the factorisation.
+//! score is the likelihood ratio of all releases (`likelihood`). The attack does not read the factorisation.
 //!
 //! Sums that forget are attacked in the same way: the first release after the person has them at full weight, later ones at g, g^2 and so on.
 //!
@@ -15,7 +15,7 @@ use reticent::{
 };
 
 use super::{
-    Attack, AuditNoise, Test, View, World,
+    Attack, AuditNoise, DataSet, Test, View,
     neighbours::{Datum, Others, axis, worst},
 };
 use crate::Result;
@@ -99,7 +99,7 @@ fn gaussian_attack(
                 part
             })
             .collect();
-        let view: View = Box::new(move |world, noise| stream.run(world, noise));
+        let view: View = Box::new(move |data, noise| stream.run(data, noise));
         Ok((view, Test::Linear { difference: Some(difference) }))
     })
 }
@@ -163,8 +163,8 @@ impl Stream {
     }
 
     /// The view of one run: a number for every release, minus the known contributions of others.
-    pub fn run<N: Noise>(&self, world: World, noise: N) -> Result<Vec<f64>> {
-        let person = world.pick((&self.pair.0, &self.pair.1));
+    pub fn run<N: Noise>(&self, data: DataSet, noise: N) -> Result<Vec<f64>> {
+        let person = data.pick((&self.pair.0, &self.pair.1));
         let mut sum = self.plan.clone().start(noise);
         let (mut seen, mut known, mut since) = (Vec::new(), 0.0, 0.0);
         for round in 1..=self.rounds {
@@ -213,11 +213,11 @@ fn laplace_attack(params: PrivateSumParams, guarantee: &Guarantee) -> Attack {
         let pair = (clipper.clip(&people[0])?, clipper.clip(&people[1])?);
         let silent = clipper.clip(&vec![0.0; d])?;
         let times = params.contributions_per_person.min(rounds).max(1);
-        let view: View = Box::new(move |world: World, noise: AuditNoise| {
+        let view: View = Box::new(move |data: DataSet, noise: AuditNoise| {
             let mut sum = plan.clone().start(noise);
             let mut score = 0.0;
             for round in 1..=rounds {
-                let person = world.pick((&pair.0, &pair.1));
+                let person = data.pick((&pair.0, &pair.1));
                 let contribution = if round <= times { person } else { &silent };
                 let Some(release) = sum.absorb(contribution)? else { continue };
                 if release.index().is_power_of_two() {

@@ -6,7 +6,7 @@
 //! | `streams` | unclipped input; a state continued twice; noise drawn again after a restore; a schedule that looks at the data; visits priced as if none shared a step |
 //! | `people` | joint sensitivity ignored; two releases, one budget; a slot that survives the shuffle |
 //! | `deployed` | deployed samplers whose draws are halved, in running sums and in reports |
-//! | `players` | actions that show the last reward; no noise at all; a reward that is refused |
+//! | `learners` | actions that show the last reward; no noise at all; a reward that is refused |
 //!
 //! The wrong variants exist only here and cannot be reached from the core. If the correct variant is deployed code, the deployed code is
 //! attacked, by the same adversary.
@@ -14,9 +14,9 @@
 //! **False alarms.** Every audit here has a confidence of 1 - 1e-6 by default.
 
 mod deployed;
+mod learners;
 mod noise;
 mod people;
-mod players;
 mod streams;
 
 use std::time::Instant;
@@ -29,7 +29,7 @@ use crate::{
     audit::attack::{Attack, Audit, AuditOptions, Verdict},
 };
 
-pub use players::LastReward;
+pub use learners::LastReward;
 
 /// A mistake and its correct variant.
 pub struct Entry {
@@ -92,7 +92,7 @@ pub fn entries() -> Result<Vec<Entry>> {
     let mut all = noise::entries()?;
     all.extend(streams::entries()?);
     all.extend(people::entries()?);
-    all.extend(players::entries()?);
+    all.extend(learners::entries()?);
     all.extend(deployed::entries()?);
     Ok(all)
 }

@@ -9,7 +9,7 @@ use reticent::{
 use super::{DELTA, EPSILON, Entry, gaussian_promise};
 use crate::{
     FastNoise, Result,
-    audit::attack::{Attack, AuditNoise, Test, View, World},
+    audit::attack::{Attack, AuditNoise, DataSet, Test, View},
 };
 
 pub(super) fn entries() -> Result<Vec<Entry>> {
@@ -25,8 +25,8 @@ fn reused_nodes() -> Result<Entry> {
     let attack = move |reused: bool| {
         let adversary = "sees all 8 prefix sums; the person comes first; likelihood ratio, learned";
         Attack::new(adversary, &promise, 20_000, move || {
-            let view: View = Box::new(move |world: World, mut noise: AuditNoise| {
-                let person = *world.pick((&1.0, &-1.0));
+            let view: View = Box::new(move |data: DataSet, mut noise: AuditNoise| {
+                let person = *data.pick((&1.0, &-1.0));
                 let mut current = [0.0; LEVELS];
                 let mut drawn = [None; LEVELS];
                 let mut releases = Vec::new();
@@ -60,8 +60,8 @@ fn classic_sigma() -> Result<Entry> {
     let promise = gaussian_promise(gaussian::mu(epsilon, delta)?, delta)?;
     let attack = move |sigma: f64| {
         Attack::new("sees one number; likelihood ratio", &promise, 50_000, move || {
-            let view: View = Box::new(move |world: World, mut noise: AuditNoise| {
-                Ok(vec![*world.pick((&0.0, &1.0)) + sigma * noise.standard_normal()])
+            let view: View = Box::new(move |data: DataSet, mut noise: AuditNoise| {
+                Ok(vec![*data.pick((&0.0, &1.0)) + sigma * noise.standard_normal()])
             });
             Ok((view, Test::Scores))
         })
@@ -82,8 +82,8 @@ fn floating_point() -> Result<Entry> {
     let promise = gaussian_promise(mu, DELTA)?;
     let adversary = "looks at the least significant bit of one released number";
     let wrong_way = Attack::new(adversary, &promise, 20_000, move || {
-        let view: View = Box::new(move |world: World, mut noise: AuditNoise| {
-            Ok(last_digits(*world.pick((&0.0, &1.0)) + sigma * noise.standard_normal()))
+        let view: View = Box::new(move |data: DataSet, mut noise: AuditNoise| {
+            Ok(last_digits(*data.pick((&0.0, &1.0)) + sigma * noise.standard_normal()))
         });
         Ok((view, Test::Scores))
     });
@@ -99,9 +99,9 @@ fn floating_point() -> Result<Entry> {
     let promise = params.check()?.guarantee(DELTA)?;
     let right_way = Attack::new(adversary, &promise, 20_000, move || {
         let plan = params.check()?;
-        let view: View = Box::new(move |world: World, _: AuditNoise| {
+        let view: View = Box::new(move |data: DataSet, _: AuditNoise| {
             let mut sum = plan.clone().start(SecureNoise::from_system()?);
-            let contribution = sum.clip(&[*world.pick((&0.0, &1.0))])?;
+            let contribution = sum.clip(&[*data.pick((&0.0, &1.0))])?;
             let release = sum.absorb(&contribution)?;
             Ok(last_digits(release.map_or(0.0, |release| release.sums()[0])))
         });
@@ -138,7 +138,7 @@ fn unseeded() -> Result<Entry> {
         let adversary = "runs the program themselves on an empty stream, and subtracts";
         Attack::new(adversary, &promise, 20_000, move || {
             let plan = params.check()?;
-            let view: View = Box::new(move |world: World, mut noise: AuditNoise| {
+            let view: View = Box::new(move |data: DataSet, mut noise: AuditNoise| {
                 let released = |value: f64, noise: FastNoise| -> Result<f64> {
                     let mut sum = plan.clone().start(noise);
                     let contribution = sum.clip(&[value])?;
@@ -147,7 +147,7 @@ fn unseeded() -> Result<Entry> {
                 // Correct: the adversary's process has a different key.
                 let mut process = || FastNoise::seeded(if seeded { noise.bits() } else { 0x5eed });
                 let (theirs, mine) = (process(), process());
-                Ok(vec![released(*world.pick((&-1.0, &1.0)), theirs)? - released(0.0, mine)?])
+                Ok(vec![released(*data.pick((&-1.0, &1.0)), theirs)? - released(0.0, mine)?])
             });
             Ok((view, Test::Scores))
         })

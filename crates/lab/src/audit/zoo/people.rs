@@ -10,7 +10,7 @@ use reticent::{
 use super::{DELTA, EPSILON, Entry, gaussian_promise};
 use crate::{
     Result,
-    audit::attack::{Attack, AuditNoise, Test, View, World, local, shuffle},
+    audit::attack::{Attack, AuditNoise, DataSet, Test, View, local, shuffle},
 };
 
 pub(super) fn entries() -> Result<Vec<Entry>> {
@@ -23,8 +23,8 @@ fn joint_sensitivity() -> Result<Entry> {
     let sigma = gaussian::sigma(EPSILON, DELTA, 2.0, 1)?;
     let wrong_way =
         Attack::new("sees features and reward; likelihood ratio", &promise, 50_000, move || {
-            let view: View = Box::new(move |world: World, mut noise: AuditNoise| {
-                let sign = *world.pick((&-1.0, &1.0));
+            let view: View = Box::new(move |data: DataSet, mut noise: AuditNoise| {
+                let sign = *data.pick((&-1.0, &1.0));
                 let mut seen = || sign + sigma * noise.standard_normal();
                 Ok(vec![seen() + seen()])
             });
@@ -47,8 +47,8 @@ fn one_budget() -> Result<Entry> {
     let attack = |mu_of_each: f64| {
         Attack::new("sees both releases; likelihood ratio", &promise, 50_000, move || {
             let sigma = 1.0 / mu_of_each;
-            let view: View = Box::new(move |world: World, mut noise: AuditNoise| {
-                let value = *world.pick((&0.0, &1.0));
+            let view: View = Box::new(move |data: DataSet, mut noise: AuditNoise| {
+                let value = *data.pick((&0.0, &1.0));
                 Ok(vec![2.0 * value + sigma * (noise.standard_normal() + noise.standard_normal())])
             });
             Ok((view, Test::Scores))

@@ -9,7 +9,7 @@ use reticent::{
 use super::{DELTA, EPSILON, Entry, gaussian_promise};
 use crate::{
     FastNoise, Result,
-    audit::attack::{Attack, AuditNoise, Test, View, World},
+    audit::attack::{Attack, AuditNoise, DataSet, Test, View},
 };
 
 pub(super) fn entries() -> Result<Vec<Entry>> {
@@ -35,17 +35,17 @@ fn unclipped() -> Result<Entry> {
     let adversary = "knows that the person sent 5 or -5; likelihood ratio";
     let promise = gaussian_promise(mu, DELTA)?;
     let wrong_way = Attack::new(adversary, &promise, 20_000, move || {
-        let view: View = Box::new(move |world: World, mut noise: AuditNoise| {
-            Ok(vec![*world.pick((&-5.0, &5.0)) + sigma * noise.standard_normal()])
+        let view: View = Box::new(move |data: DataSet, mut noise: AuditNoise| {
+            Ok(vec![*data.pick((&-5.0, &5.0)) + sigma * noise.standard_normal()])
         });
         Ok((view, Test::Scores))
     });
     let plan = params(1).check()?;
     let right_way = Attack::new(adversary, &plan.guarantee(DELTA)?, 20_000, move || {
         let plan = plan.clone();
-        let view: View = Box::new(move |world: World, noise: AuditNoise| {
+        let view: View = Box::new(move |data: DataSet, noise: AuditNoise| {
             let mut sum = plan.clone().start(noise);
-            let contribution = sum.clip(&[*world.pick((&-5.0, &5.0))])?;
+            let contribution = sum.clip(&[*data.pick((&-5.0, &5.0))])?;
             Ok(sum.absorb(&contribution)?.map_or(vec![0.0], |release| release.sums().to_vec()))
         });
         Ok((view, Test::Scores))
@@ -72,10 +72,10 @@ fn continued_twice() -> Result<Entry> {
         let plan = plan.clone();
         Attack::new(adversary, promise, 20_000, move || {
             let plan = plan.clone();
-            let view: View = Box::new(move |world: World, mut noise: AuditNoise| {
+            let view: View = Box::new(move |data: DataSet, mut noise: AuditNoise| {
                 let bytes = saved(&plan, FastNoise::seeded(noise.bits()))?;
                 let mut one = PrivateSum::<FastNoise>::resume(&bytes, 1)?;
-                let person = second_release(&mut one, *world.pick((&-1.0, &1.0)))?;
+                let person = second_release(&mut one, *data.pick((&-1.0, &1.0)))?;
                 let mut two = if charged {
                     // The log records a second release, so the old state cannot be resumed without a charge.
                     debug_assert!(PrivateSum::<FastNoise>::resume(&bytes, 2).is_err());
@@ -123,8 +123,8 @@ fn drawn_again() -> Result<Entry> {
         let plan = plan.clone();
         Attack::new(adversary, promise, 20_000, move || {
             let plan = plan.clone();
-            let view: View = Box::new(move |world: World, mut noise: AuditNoise| {
-                let value = *world.pick((&-1.0, &1.0));
+            let view: View = Box::new(move |data: DataSet, mut noise: AuditNoise| {
+                let value = *data.pick((&-1.0, &1.0));
                 let bytes = saved(&plan, FastNoise::seeded(noise.bits()))?;
                 let mut sum = PrivateSum::<FastNoise>::resume(&bytes, 1)?;
                 let mut total = second_release(&mut sum, value)?;
@@ -157,11 +157,11 @@ fn looking_schedule() -> Result<Entry> {
         let adversary = "looks at nothing but the round of the first release";
         Attack::new(adversary, &promise, 20_000, move || {
             let plan = plan.clone();
-            let view: View = Box::new(move |world: World, noise: AuditNoise| {
+            let view: View = Box::new(move |data: DataSet, noise: AuditNoise| {
                 let mut sum = plan.clone().start(noise);
                 let mut first = 9.0_f64;
                 for round in 1..=8_u32 {
-                    let value = if round == 1 { *world.pick((&0.0, &1.0)) } else { 0.2 };
+                    let value = if round == 1 { *data.pick((&0.0, &1.0)) } else { 0.2 };
                     let contribution = sum.clip(&[value])?;
                     let moved = value + 0.2 * f64::from(round - 1) >= 0.9;
                     let release = sum.absorb(&contribution)?;
@@ -216,9 +216,9 @@ fn visits_apart() -> Result<Entry> {
         let adversary = "sees 12 releases of sums that forget; all 16 visits in the first tick; likelihood ratio, learned";
         Attack::new(adversary, &promise, 20_000, move || {
             let plan = params.check()?;
-            let view: View = Box::new(move |world: World, noise: AuditNoise| {
+            let view: View = Box::new(move |data: DataSet, noise: AuditNoise| {
                 let mut sum = plan.clone().start(noise);
-                let visit = sum.clip(&[*world.pick((&-1.0, &1.0))])?;
+                let visit = sum.clip(&[*data.pick((&-1.0, &1.0))])?;
                 let mut since = ContributionSums::new(*sum.clipper());
                 (0..VISITS).try_for_each(|_| since.add(&visit))?;
                 (0..TICKS).map(|_| Ok(sum.tick(&mut since)?.sums()[0])).collect()

@@ -1,16 +1,13 @@
-//! Running a policy against an environment.
+//! Whole blocks of rounds at a time, of the law of the rounds in [`crate::play`].
 //!
 //! | file | contents |
 //! | --- | --- |
-//! | `plain` | round by round, any environment and any learner: the reference |
-//! | `feedback` | rewards that come late, in batches, or never |
 //! | `gap_block` | a whole block of fresh decision sets under one policy, vectorised and pruned |
 //! | `fixed_block` | the same for fixed arms, where the block has one choice and rewards are counted |
 //! | `gap_steps` | fresh decision sets under a policy that changes every round, pruned |
 //! | `race` | the inner loops of `gap_block` |
 //! | `turned` | a policy in the coordinates of theta*, and upper bounds on its scores |
 //! | `lanes` | uniform numbers, directions and elementary functions, many at a time |
-//! | `tree_noise` | the noise of a published tree over rounds, without the sums |
 //! | `binomial` | binomial draws |
 //!
 //! A policy changes only at releases. Between two of them the rounds are independent and a learner needs only sums, so a block returns
@@ -31,7 +28,7 @@ use reticent::{Result, bandit::Policy};
 use crate::environment::GapParams;
 
 pub use crate::play::feedback::{Delay, Feedback, Way};
-pub use crate::play::plain::{Knowledge, Player, play, play_with};
+pub use crate::play::plain::{Knowledge, Learner, play, play_with};
 pub use binomial::binomial;
 pub use fixed_block::FixedBlocks;
 pub use gap_block::GapBlocks;

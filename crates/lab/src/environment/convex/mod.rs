@@ -2,8 +2,8 @@
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `world` | the `[environment]` table and the losses |
-//! | `sets` | the sets |
+//! | `losses` | `kind = "losses"`: the source of losses |
+//! | `sets` | the sets by the names experiments use |
 
+pub(crate) mod losses;
 pub(crate) mod sets;
-pub(crate) mod world;

@@ -13,12 +13,12 @@ use super::{
     },
     arm_columns::ArmColumns,
 };
-use crate::environment::setting::World;
+use crate::environment::bandit::TrialEnvironment;
 use crate::{
     Result,
     csv::{Rows, unusable},
     environment::{
-        blocks::Player,
+        blocks::Learner,
         offline::{EFFECTIVE_SIZE, Evaluation, Interval, LOGGED, Line},
     },
     play::trial::{Checkpoint, Measure, Trial},
@@ -167,16 +167,16 @@ struct Progressive {
     weighted: f64,
 }
 
-impl World for Log {
+impl TrialEnvironment for Log {
     fn asks_for_comparison(&self) -> bool {
         true
     }
 
-    fn trial(
+    fn run(
         &self,
         _seed: u64,
         _trial: u64,
-        player: &mut dyn Player,
+        learner: &mut dyn Learner,
         checkpoints: &[u64],
     ) -> Result<Trial> {
         let mut rows = Rows::open(&self.path)?;
@@ -203,11 +203,11 @@ impl World for Log {
                 arms.set(arm, &self.arm(&x, arm))?;
             }
             round += 1;
-            let choice = player.choose(&arms, round)?;
+            let choice = learner.choose(&arms, round)?;
             // The evaluator asked, and the choice was not acted on.
-            player.dismiss(round);
+            learner.dismiss(round);
             // The probability of every action under the policy of the moment: exact where it draws.
-            let policy = match player.probabilities(&arms)? {
+            let policy = match learner.probabilities(&arms)? {
                 Some(probabilities) => probabilities,
                 None => (0..arms.count()).map(|arm| f64::from(u8::from(arm == choice))).collect(),
             };
@@ -223,8 +223,8 @@ impl World for Log {
                 if blocks > 1 {
                     offered.set_blocks(&[action])?;
                 }
-                player.choose(&offered, round)?;
-                player.observe_in_block(round, arms.block(action), &features, reward)?;
+                learner.choose(&offered, round)?;
+                learner.observe_in_block(round, arms.block(action), &features, reward)?;
                 if next.next_if(|checkpoint| **checkpoint == round).is_some() {
                     let (low, high) = self.rewards;
                     let Progressive { weight, weighted } = progressive;

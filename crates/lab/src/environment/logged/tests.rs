@@ -2,7 +2,7 @@ use reticent::{bandit::Arms, noise::Noise};
 
 use super::*;
 use crate::{
-    Experiment, FastNoise, algorithm::RunnableAlgorithm, environment::blocks::Player,
+    Experiment, FastNoise, algorithm::RunnableAlgorithm, environment::blocks::Learner,
     play::trial::Trial,
 };
 
@@ -46,7 +46,7 @@ fn measure(trial: &Trial, what: &str) -> f64 {
 /// Always takes the best action: what it earns is known, E max(1/2 + 0.4 |u|, 1/2 + 0.4 v).
 struct Best;
 
-impl Player for Best {
+impl Learner for Best {
     fn choose(&mut self, arms: &Arms, _: u64) -> Result<usize> {
         // x = (u, v, 1)/|x|: the sign of u, and whether v is larger than |u|.
         let x = arms.arm(0);
@@ -64,8 +64,8 @@ fn a_policy_of_known_value_is_given_that_value() {
     let linucb = "[[algorithm]]\nkind = \"linucb\"";
     experiment(&path, 10_000, PUBLIC, linucb).unwrap();
     let lines: LoggedToml = toml::from_str(&format!("file = {path:?}\n{PUBLIC}")).unwrap();
-    let setting = lines.setting(10_000, Circumstances::default()).unwrap();
-    let trial = setting.world.trial(1, 0, &mut Best, &[100, 10_000]).unwrap();
+    let environment = lines.environment(10_000, Modifiers::default()).unwrap();
+    let trial = environment.trials.run(1, 0, &mut Best, &[100, 10_000]).unwrap();
     // E max(|u|, v) for uniform |u| in [0, 1] and v in [-1, 1]: 1/2 (1/2) + 1/2 (2/3) = 7/12.
     let truth = 0.5 + 0.4 * 7.0 / 12.0;
     for what in ["IPS value", "self-normalised value", "doubly robust value"] {
@@ -138,7 +138,7 @@ fn what_is_no_log_is_named_by_line() {
     refuse("g.csv", "x,a,0.5,1", "", &["line 6", "u is \"x\""]);
     refuse("h.csv", "0.5,a,0.1,1", "least_propensity = 0.2", &["line 6", "below least_propensity"]);
     refuse("i.csv", "0.5,a,0.5,1", "reward = \"score\"", &["no column \"score\""]);
-    refuse("j.csv", "0.5,a,0.5,1", "[environment.circumstances]\nlost = 0.1", &["circumstances"]);
+    refuse("j.csv", "0.5,a,0.5,1", "[environment.modifiers]\nlost = 0.1", &["modifiers"]);
     let path = file("k.csv", head);
     let error = experiment(&path, 3, "", linucb).err().unwrap().to_string();
     assert!(error.contains("rounds is 3") && error.contains("give at most 2"), "{error}");
@@ -157,7 +157,7 @@ struct Seen {
     learnt: Vec<(u64, f64)>,
 }
 
-impl Player for Seen {
+impl Learner for Seen {
     fn choose(&mut self, arms: &Arms, _: u64) -> Result<usize> {
         self.arms = arms.count();
         Ok(0)
@@ -170,8 +170,8 @@ impl Player for Seen {
     }
 }
 
-fn world(text: &str, rounds: u64) -> Result<Setting> {
-    toml::from_str::<LoggedToml>(text).unwrap().setting(rounds, Circumstances::default())
+fn opened(text: &str, rounds: u64) -> Result<BanditEnvironment> {
+    toml::from_str::<LoggedToml>(text).unwrap().environment(rounds, Modifiers::default())
 }
 
 #[test]
@@ -183,9 +183,9 @@ fn every_training_line_is_learnt_from_however_small_its_propensity() {
         text += &format!("{},{action},{p},{}\n", f64::from(i % 7), u8::from(i % 20 == 0));
     }
     let path = file("rare.csv", &text);
-    let setting = world(&format!("file = {path:?}"), 200).unwrap();
+    let environment = opened(&format!("file = {path:?}"), 200).unwrap();
     let mut seen = Seen { arms: 0, learnt: Vec::new() };
-    let trial = setting.world.trial(1, 0, &mut seen, &[200]).unwrap();
+    let trial = environment.trials.run(1, 0, &mut seen, &[200]).unwrap();
     let expected: Vec<(u64, f64)> =
         (0..200).map(|i| (i + 1, f64::from(u8::from(i % 20 == 0)))).collect();
     assert_eq!(seen.learnt, expected);
@@ -196,14 +196,14 @@ fn every_training_line_is_learnt_from_however_small_its_propensity() {
     // Always the second one: a single line of weight 22222, and no interval; clipped, it still is a single line.
     let second = &mut |arms: &Arms, _: u64| arms.count() - 1;
     for (more, largest) in [("", 1.0 / 4.5e-5), ("\nclip_weights = 10", 10.0)] {
-        let setting = world(&format!("file = {path:?}{more}"), 200).unwrap();
-        let trial = setting.world.trial(1, 0, second, &[200]).unwrap();
+        let environment = opened(&format!("file = {path:?}{more}"), 200).unwrap();
+        let trial = environment.trials.run(1, 0, second, &[200]).unwrap();
         assert!((measure(&trial, "largest weight") - largest).abs() < 1e-9);
         assert!(measure(&trial, "IPS value, 95 % high").is_nan());
     }
-    let clipped = world(&format!("file = {path:?}\nclip_weights = 10"), 200).unwrap();
-    assert!(clipped.world.remarks().join(" ").contains("hold for what the policy earns"));
-    let error = world(&format!("file = {path:?}\nclip_weights = 0.5"), 200).err().unwrap();
+    let clipped = opened(&format!("file = {path:?}\nclip_weights = 10"), 200).unwrap();
+    assert!(clipped.trials.remarks().join(" ").contains("hold for what the policy earns"));
+    let error = opened(&format!("file = {path:?}\nclip_weights = 0.5"), 200).err().unwrap();
     assert!(error.to_string().contains("clip_weights is 0.5"), "{error}");
     std::fs::remove_file(path).unwrap();
 }
@@ -263,9 +263,9 @@ fn items_have_features_of_their_own() {
     refuse(head, "actions = [\"i1\", \"z\"]", &["actions is z", "no line in `items`"]);
     refuse(head, "item = \"name\"", &["no column \"name\""]);
     std::fs::write(&path, head).unwrap();
-    let setting = world(&format!("file = {path:?}\nitems = {items:?}"), 2).unwrap();
-    assert_eq!((setting.bounds.dimension, setting.arms), (3, 150));
-    setting.world.trial(1, 0, &mut |_: &Arms, _| 0, &[2]).unwrap();
+    let environment = opened(&format!("file = {path:?}\nitems = {items:?}"), 2).unwrap();
+    assert_eq!((environment.bounds.dimension, environment.arms), (3, 150));
+    environment.trials.run(1, 0, &mut |_: &Arms, _| 0, &[2]).unwrap();
     std::fs::remove_file(path).unwrap();
     std::fs::remove_file(items).unwrap();
 }

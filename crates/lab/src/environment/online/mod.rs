@@ -2,13 +2,13 @@
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `world` | the `[environment]` table and the sources of gradients |
-//! | `records` | gradients of records of a file |
-//! | `scaling` | features scaled to a public range |
+//! | `gradients` | `kind = "gradients"`: people drawn from a law, both scenarios of section 3.4 of van der Hoeven (2019) |
+//! | `records` | `kind = "records"`: people read from a file of numbers, one pass or several |
+//! | `scaling` | rows of such a file as features and labels |
 
+pub(crate) mod gradients;
 pub(crate) mod records;
 pub(crate) mod scaling;
-pub(crate) mod world;
 
 use crate::Result;
 

@@ -23,7 +23,7 @@ use reticent::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::setting::Setting;
+use super::agents::SafeEnvironment;
 use crate::{FastNoise, Result};
 
 /// The feeder, in the units of its data sheet.
@@ -146,7 +146,7 @@ impl Feeder {
     }
 
     /// The feeder with households drawn from its seed: appliances respond between 40 % and 100 % of the largest parameter.
-    pub(crate) fn setting(&self) -> Result<Setting> {
+    pub(crate) fn environment(&self) -> Result<SafeEnvironment> {
         let polytope = self.polytope()?;
         let mut noise = FastNoise::seeded(self.seed);
         let parameters = (0..self.households)
@@ -157,7 +157,7 @@ impl Feeder {
                 direction.iter().map(|x| x.abs() * strength).collect()
             })
             .collect();
-        Ok(Setting {
+        Ok(SafeEnvironment {
             polytope,
             objective: Objective::Linear { weights: vec![1.0; self.households] },
             parameters,

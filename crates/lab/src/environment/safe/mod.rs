@@ -2,10 +2,10 @@
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `setting` | the `[environment]` table |
-//! | `polytope` | the feasible set of a file |
-//! | `feeder` | the benign loads of a feeder of electricity |
+//! | `agents` | `kind = "agents"`: safe set, objective, true parameters; the setups of paper 3, Appendix E |
+//! | `polytope` | safe sets as they are written: rows, a file, the paper's simplex |
+//! | `feeder` | a low-voltage feeder with households that respond to incentives |
 
+pub(crate) mod agents;
 pub(crate) mod feeder;
 pub(crate) mod polytope;
-pub(crate) mod setting;

@@ -10,15 +10,15 @@
 //! | [`local`] | Zheng et al. (2020), the public code of Chowdhury and Zhou (2022), and paper 0's message |
 //! | [`online_ucb`] | paper 0: the printed noise, the constants of its theory and of its figure |
 //! | [`safe`] | Zibaie et al., paper 3: the agents' noise, Theorems 2 and 3 |
-//! | [`projection_free`] | Ene, Nguyen and Vladu, paper 4; Garber and Kretzu (2020); Smith and Thakurta (2013) |
+//! | [`convex`] | Ene, Nguyen and Vladu, paper 4; Garber and Kretzu (2020); Smith and Thakurta (2013) |
 //! | [`regret`] | their theorems on regret, as numbers |
 //! | `problem` | what those theorems speak of |
 
+pub mod convex;
 pub mod joint;
 pub mod local;
 pub mod online_ucb;
 mod problem;
-pub mod projection_free;
 pub mod regret;
 pub mod safe;
 

@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | this one | Shariff and Sheffet (2018), paper 1 |
 //! | [`online_ucb`] | paper 0 |
-//! | [`projection_free`] | Ene, Nguyen and Vladu, paper 4 |
+//! | [`convex`] | Ene, Nguyen and Vladu, paper 4 |
 //!
 //! Theorems 5 and 6, Corollaries 10 and 12 and section 5 of Shariff and Sheffet (2018). The corollaries are [`regret`] at the
 //! published regularisers, without the O(.): that is the number a curve can be compared with.
@@ -13,8 +13,8 @@ use reticent::bandit::Regularizer;
 
 use super::Problem;
 
+pub mod convex;
 pub mod online_ucb;
-pub mod projection_free;
 
 /// Theorem 5: with probability 1 - alpha the pseudo-regret after `rounds` rounds is at most
 ///

@@ -122,7 +122,7 @@ const SUM: &str = "sum of 2 and 3, improper";
 /// Many people without privacy, few with.
 pub fn scenario1(stage: &Stage) -> Result<Vec<Claim>> {
     let crowds = [
-        ("nobody private", None),
+        ("non-private", None),
         ("10 of 20000 private", Some(Privacy { people: Some(10), ..Privacy::everybody(1.0) })),
         ("all private", Some(Privacy::everybody(1.0))),
     ];
@@ -194,7 +194,7 @@ pub fn scenario2(stage: &Stage) -> Result<Vec<Claim>> {
         loss: Loss::Absolute,
         ..GradientToml::sphere(50)
     };
-    let names = ["even split", "calibrated to l1", "K-norm", "nobody private"];
+    let names = ["even split", "calibrated to l1", "K-norm", "non-private"];
     let privacy = |name: &str| {
         let randomizer = match name {
             "even split" => RandomizerName::EvenLaplace,
@@ -252,7 +252,7 @@ pub fn scenario2(stage: &Stage) -> Result<Vec<Claim>> {
                 (0..columns.len()).map(|c| Judgement::below(at(c, third), at(c, "AdaGrad, 10 D"))),
             ),
             measured: format!(
-                "calibrated to l1: {} against {}; nobody private: {} against {}",
+                "calibrated to l1: {} against {}; non-private: {} against {}",
                 text(l1),
                 text(at(1, "AdaGrad, 10 D")),
                 text(at(3, third)),

@@ -337,7 +337,7 @@ pub fn horizon(stage: &Stage) -> Result<Vec<Claim>> {
         pairs.push([cells[2], cells[3]]);
         rows.push(row(name, &cells));
     }
-    let header = ["set, T = 1e6", "told", "not told", "told, eps 1", "not told, eps 1"];
+    let header = ["set, T = 1e6", "horizon known", "unknown", "known, eps 1", "unknown, eps 1"];
     let header = header.map(String::from);
     report::write(stage.folder, "table.md", markdown(&header, &rows))?;
     let most = epsilons.iter().copied().fold(0.0, f64::max);

@@ -64,19 +64,19 @@ def play(
         for trial in range(trials):
             # Every trial has its own seed, and all policies get the same environments.
             number = (seed + 1) * 1_000_003 + trial
-            world = environment(number) if _makes(environment, "arms") else copy.deepcopy(environment)
-            player = policy
+            trial_environment = environment(number) if _makes(environment, "arms") else copy.deepcopy(environment)
+            learner = policy
             if _makes(policy, "decide", "choose"):
-                player = _made(label, policy, number)
+                learner = _made(label, policy, number)
             elif trials > 1:
                 raise _core.ReticentError(
                     f"policy {label!r} is one object: give a function that makes a new one for every trial"
                 )
-            _check(label, player)
-            recorded, regret, count = _core.play_trial(world, player, rounds, delay, lost, number)
+            _check(label, learner)
+            recorded, regret, count = _core.play_trial(trial_environment, learner, rounds, delay, lost, number)
             clipped += count
             curves.append(regret)
-            promise = _promise(player)
+            promise = _promise(learner)
         if clipped:
             warnings.warn(
                 f"policy {label!r} clipped {clipped} of {rounds * trials} rewards: they lie outside its bounds, and it learns from other numbers than the "
@@ -100,11 +100,11 @@ def _made(label, policy, seed):
     return policy(seed)
 
 
-def _check(label, player):
+def _check(label, learner):
     """Refuses a policy whose methods cannot be called as they will be; exceptions that they raise are not touched."""
-    ways = {"decide": "arms", "observe": "ticket, reward"} if hasattr(player, "decide") else {"choose": "arms, round", "observe": "round, features, reward"}
+    ways = {"decide": "arms", "observe": "ticket, reward"} if hasattr(learner, "decide") else {"choose": "arms, round", "observe": "round, features, reward"}
     for method, arguments in ways.items():
-        function = getattr(player, method, None)
+        function = getattr(learner, method, None)
         if not callable(function) or not _takes(function, arguments.count(",") + 1):
             given = f"{method}{inspect.signature(function)}" if callable(function) else "missing"
             raise _core.ReticentError(f"{method} of policy {label!r} is {given}: it is called as {method}({arguments}); define {method}(self, {arguments})")
@@ -125,12 +125,12 @@ def _takes(function, count):
 _OURS = (_core.JointBandit, _core.SimulatedBandit, _core.LinUCB)
 
 
-def _promise(player):
+def _promise(learner):
     """The guarantee of a policy: computed for our own learners, stated for everything else."""
-    promise = getattr(player, "guarantee", None)
+    promise = getattr(learner, "guarantee", None)
     if not isinstance(promise, _core.Guarantee):
         return None
-    return promise if type(player) in _OURS else promise.stated()
+    return promise if type(learner) in _OURS else promise.stated()
 
 
 class Findings:
@@ -169,7 +169,7 @@ def audit(
     environment     as for `play`; its people are drawn once, and are the same in every run
     policies        functions of a seed that make one, by name, as for `play`; their `guarantee` is attacked
     rewards         the lowest and the highest reward: the replaced person has one of the two
-    samples         runs of each of the two worlds; by default enough to refute the guarantee
+    samples         runs of each of the two data sets; by default enough to refute the guarantee
 
     The replaced people are the first one, some drawn at random from all rounds, and those whom a screening suspects; the table and the field
     `positions` of every audit name their rounds. An adversary sees the choices made for all people after that person, and the exceptions of the
@@ -185,10 +185,10 @@ def audit(
     ...         return int(self.last > 0.5)
     ...     def observe(self, round, features, reward):
     ...         self.last = reward
-    >>> world = lambda seed: lab.Environment.sphere(dimension=3, arms=4, seed=seed)
-    >>> lab.play(world, {"leak": lambda seed: Leak()}, rounds=100).guarantees["leak"]["provenance"]
+    >>> environment = lambda seed: lab.Environment.sphere(dimension=3, arms=4, seed=seed)
+    >>> lab.play(environment, {"leak": lambda seed: Leak()}, rounds=100).guarantees["leak"]["provenance"]
     'stated'
-    >>> lab.audit(world, {"leak": lambda seed: Leak()}, rounds=12, samples=1000).violated       # the leak is obvious
+    >>> lab.audit(environment, {"leak": lambda seed: Leak()}, rounds=12, samples=1000).violated       # the leak is obvious
     ['leak']
     """
     if rounds < 2:
@@ -197,17 +197,17 @@ def audit(
     for label, policy in policies.items():
         if not _makes(policy, "decide", "choose"):
             raise _core.ReticentError(f"policy {label!r} is one object: give a function that makes a new one for every run")
-        player = _made(label, policy, seed)
-        _check(label, player)
-        named.append((label, policy, _promise(player)))
+        learner = _made(label, policy, seed)
+        _check(label, learner)
+        named.append((label, policy, _promise(learner)))
     people, others = (_record(environment, number, rounds) for number in (seed, seed + 1))
     return Findings(*_core.audit_policies(named, people, others, rewards, (samples, seed, confidence)))
 
 
 def _record(environment, seed, rounds):
     """Decision sets of an environment with the reward of the first arm of each."""
-    world = environment(seed) if _makes(environment, "arms") else copy.deepcopy(environment)
-    return [(numpy.array(world.arms(), dtype=float), float(world.reward(0))) for _ in range(rounds)]
+    started = environment(seed) if _makes(environment, "arms") else copy.deepcopy(environment)
+    return [(numpy.array(started.arms(), dtype=float), float(started.reward(0))) for _ in range(rounds)]
 
 
 class Classification:

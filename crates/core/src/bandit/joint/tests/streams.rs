@@ -226,7 +226,7 @@ fn a_chain_of_warm_starts_adds_sums_and_costs() {
 
 /// By the clock neither the number nor the times of rewards move a release, for any participants; what is learnt is the same.
 #[test]
-fn a_curator_by_the_clock_releases_when_it_is_told() {
+fn a_curator_by_the_clock_releases_on_request() {
     let params = JointParams { schedule: Schedule::Clock, horizon: Some(40), ..params() };
     let arms = Arms::from_rows(2, &[[1.0, 0.0], [0.6, 0.8]]).unwrap();
     let releases = |come: &dyn Fn(u64) -> bool| {

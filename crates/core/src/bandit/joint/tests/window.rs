@@ -27,7 +27,7 @@ fn released(params: &JointParams, reward: impl Fn(u64) -> Option<f64>) -> Vec<u6
 }
 
 #[test]
-fn with_a_window_nobody_sees_who_clicked_and_without_one_everybody_does() {
+fn with_a_window_releases_hide_who_clicked_and_without_one_they_show_it() {
     let clicks = |person: u64| person.is_multiple_of(3).then_some(1.0);
     let flipped = |who: u64| {
         move |person: u64| if person == who { Some(1.0).xor(clicks(who)) } else { clicks(person) }

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn nobody_reports_more_often_than_was_paid_for() -> Result<()> {
+fn no_device_reports_more_often_than_its_budget_allows() -> Result<()> {
     let params = LocalParams::from(ReportParams {
         contributions_per_person: 3,
         ..ReportParams::new(bounds(), 2.0, 1e-5)
@@ -33,7 +33,7 @@ fn nobody_reports_more_often_than_was_paid_for() -> Result<()> {
 }
 
 #[test]
-fn whoever_mixes_levels_is_told_what_they_spent() -> Result<()> {
+fn a_device_that_mixes_levels_knows_what_it_spent() -> Result<()> {
     let levels = Levels::Public(vec![1.0, 8.0]);
     let pure = LocalParams::from(ReportParams {
         levels: levels.clone(),
@@ -56,8 +56,10 @@ fn whoever_mixes_levels_is_told_what_they_spent() -> Result<()> {
     assert_eq!(stays.epsilon(), plan.guarantee(1)?.epsilon());
     let stays = plan.guarantee(0)?;
     assert!(stays.conditions().iter().any(|c| c.contains("are made at this level")), "{stays}");
-    let anybody = plan.guarantee_of_anybody()?;
-    assert!(anybody.epsilon() >= plan.guarantee(1)?.epsilon() && anybody.epsilon() < 8.001);
+    let at_any_level = plan.guarantee_at_any_level()?;
+    assert!(
+        at_any_level.epsilon() >= plan.guarantee(1)?.epsilon() && at_any_level.epsilon() < 8.001
+    );
 
     let gaussian = LocalParams {
         report: ReportParams {
@@ -76,14 +78,14 @@ fn whoever_mixes_levels_is_told_what_they_spent() -> Result<()> {
     let mixed = plan.person_after(0, eager.spent(), Seeded(54))?.guarantee()?;
     let truth = crate::privacy::gaussian::epsilon(1e-6, mu(0)?.hypot(mu(1)?))?;
     assert!(mixed.epsilon() >= truth && mixed.epsilon() < truth + 1e-6, "{mixed} {truth}");
-    let anybody = plan.guarantee_of_anybody()?.epsilon();
-    assert!(anybody >= mixed.epsilon() && anybody >= plan.guarantee(1)?.epsilon());
-    assert!(anybody < plan.guarantee(1)?.epsilon() + 1e-9);
+    let at_any_level = plan.guarantee_at_any_level()?.epsilon();
+    assert!(at_any_level >= mixed.epsilon() && at_any_level >= plan.guarantee(1)?.epsilon());
+    assert!(at_any_level < plan.guarantee(1)?.epsilon() + 1e-9);
     Ok(())
 }
 
 #[test]
-fn a_device_refuses_no_finite_data_and_is_told_what_was_clipped() -> Result<()> {
+fn a_device_refuses_no_finite_data_and_learns_what_was_clipped() -> Result<()> {
     let declared =
         Bounds { rewards: (0.0, 1.0), intercept: Some(0.6), unit_arms: true, ..Bounds::unit(3) };
     let methods = [

@@ -33,17 +33,17 @@ fn lines(folder: &Path) -> Vec<Vec<f64>> {
 #[test]
 fn a_run_logs_its_decisions_and_the_log_is_read_back() {
     let privacy = "privacy = { epsilon = 4.0, delta = 1e-5 }";
-    let worlds = [
+    let environments = [
         "kind = \"sphere\"\ndimension = 3\narms = 5",
         "kind = \"gap\"\ndimension = 3\narms = 5\nfresh_arms = false",
     ];
-    for (number, world) in worlds.into_iter().enumerate() {
+    for (number, environment) in environments.into_iter().enumerate() {
         for kind in ["linucb", "joint", "local", "shuffle"] {
             let folder = folder(&format!("{kind}-{number}"));
             let private = if kind == "linucb" { "" } else { privacy };
             let parse = |log: &str| {
                 Experiment::parse(&format!(
-                    "name = \"t\"\nrounds = 1200\n[environment]\n{world}\n[[algorithm]]\nname = \"t\"\nkind = \"{kind}\"\nrule = \"thompson\"\n{private}\n{log}"
+                    "name = \"t\"\nrounds = 1200\n[environment]\n{environment}\n[[algorithm]]\nname = \"t\"\nkind = \"{kind}\"\nrule = \"thompson\"\n{private}\n{log}"
                 ))
                 .unwrap()
             };
@@ -81,7 +81,7 @@ fn a_run_logs_its_decisions_and_the_log_is_read_back() {
             let greedy = greedy.algorithms()[0].trial(1, 0, &[600]).unwrap();
             assert_eq!(measure(&greedy, "choices without support"), 0.0);
             // Another learner does not take its place.
-            let other = text_of_other(&folder, world);
+            let other = text_of_other(&folder, environment);
             let error = other.algorithms()[0].runnable(1, 0).unwrap_err().to_string();
             assert!(error.contains("log is") && error.contains("another learner"), "{error}");
             std::fs::remove_dir_all(&folder).unwrap();
@@ -89,9 +89,9 @@ fn a_run_logs_its_decisions_and_the_log_is_read_back() {
     }
 }
 
-fn text_of_other(folder: &Path, world: &str) -> Experiment {
+fn text_of_other(folder: &Path, environment: &str) -> Experiment {
     Experiment::parse(&format!(
-        "name = \"t\"\nrounds = 100\n[environment]\n{world}\n[[algorithm]]\nname = \"other\"\nkind = \"linucb\"\nlog = {folder:?}"
+        "name = \"t\"\nrounds = 100\n[environment]\n{environment}\n[[algorithm]]\nname = \"other\"\nkind = \"linucb\"\nlog = {folder:?}"
     ))
     .unwrap()
 }
@@ -100,7 +100,7 @@ fn text_of_other(folder: &Path, world: &str) -> Experiment {
 fn what_cannot_be_logged_or_read_is_refused() {
     let folder = folder("refused");
     let text = format!(
-        "name = \"t\"\nrounds = 100\n[environment]\nkind = \"sphere\"\ndimension = 3\narms = 5\n[environment.circumstances]\navailability = 0.5\n[[algorithm]]\nkind = \"linucb\"\nlog = {folder:?}"
+        "name = \"t\"\nrounds = 100\n[environment]\nkind = \"sphere\"\ndimension = 3\narms = 5\n[environment.modifiers]\navailability = 0.5\n[[algorithm]]\nkind = \"linucb\"\nlog = {folder:?}"
     );
     let experiment = Experiment::parse(&text).unwrap();
     let error = experiment.algorithms()[0].runnable(1, 0).unwrap_err().to_string();
@@ -128,7 +128,7 @@ fn what_cannot_be_logged_or_read_is_refused() {
 }
 
 /// Three decision sets of three arms, and the mean reward of each arm.
-fn world() -> [(Arms, [f64; 3]); 3] {
+fn decisions() -> [(Arms, [f64; 3]); 3] {
     let arms = |rows: [[f64; 2]; 3]| Arms::from_rows(2, &rows).unwrap();
     [
         (arms([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]]), [0.2, 0.7, 0.9]),
@@ -142,7 +142,7 @@ fn learner() -> LinUcb {
     let rule = Rule::Thompson { ridge: 3.0, width: 1.0, members: 64, minimum_probability: 0.1 };
     let bounds = Bounds { rewards: (0.0, 1.0), ..Bounds::unit(2) };
     let mut learner = LinUcbParams { rule, seed: 5, ..LinUcbParams::new(bounds) }.check().unwrap();
-    for (arms, means) in world() {
+    for (arms, means) in decisions() {
         for (arm, mean) in means.into_iter().enumerate() {
             learner.observe(&arms.arm(arm), mean).unwrap();
         }
@@ -153,18 +153,19 @@ fn learner() -> LinUcb {
 /// In how many of 2000 logs of 250 lines the IPS interval of the logging policy's own value holds it, and that of the best arm of each set.
 /// `propensity` is what the log says of a probability.
 fn covered(propensity: fn(f64) -> f64) -> [u32; 2] {
-    let (learner, world) = (learner(), world());
-    let probabilities = world.each_ref().map(|(arms, _)| learner.probabilities(arms).unwrap());
-    let of = |set: usize| probabilities[set].iter().zip(&world[set].1).map(|(p, mean)| p * mean);
+    let (learner, decisions) = (learner(), decisions());
+    let probabilities = decisions.each_ref().map(|(arms, _)| learner.probabilities(arms).unwrap());
+    let of =
+        |set: usize| probabilities[set].iter().zip(&decisions[set].1).map(|(p, mean)| p * mean);
     let own = (0..3).map(|set| of(set).sum::<f64>()).sum::<f64>() / 3.0;
-    let best_of = |set: usize| world[set].1.iter().copied().fold(0.0, f64::max);
+    let best_of = |set: usize| decisions[set].1.iter().copied().fold(0.0, f64::max);
     let best = (0..3).map(best_of).sum::<f64>() / 3.0;
     let (mut noise, mut covered) = (FastNoise::seeded(8), [0; 2]);
     for _ in 0..2000 {
         let mut evaluations = [(); 2].map(|()| Evaluation::new((0.0, 1.0), 10.0));
         for _ in 0..250 {
             let set = noise.below(3) as usize;
-            let (arms, means) = &world[set];
+            let (arms, means) = &decisions[set];
             let arm = learner.choose(arms, noise.bits()).unwrap().arm;
             let reward = f64::from(u8::from(noise.uniform() < means[arm]));
             let stated = propensity(probabilities[set][arm]);

@@ -6,7 +6,7 @@ const PRIVACY: &str = "privacy = { epsilon = 20.0, delta = 1e-5 }\n";
 
 #[test]
 fn who_forgets_by_half_lives_copes_with_change_too() {
-    let environment = "kind = \"sphere\"\n[environment.circumstances]\nchange_every = 2000";
+    let environment = "kind = \"sphere\"\n[environment.modifiers]\nchange_every = 2000";
     let lines = format!(
         "[[algorithm]]\nkind = \"linucb\"\nname = \"a\"\n[[algorithm]]\nkind = \"linucb\"\nname = \"b\"\nforget = 200.0\n\
         [[algorithm]]\nkind = \"joint\"\nname = \"c\"\n{PRIVACY}[[algorithm]]\nkind = \"joint\"\nname = \"d\"\nforget = 200.0\n{PRIVACY}"
@@ -28,9 +28,8 @@ fn who_looks_for_changes_may_have_a_long_half_life() {
         )
     };
     let lines = learner("keeps", "") + &learner("looks", "detect_changes = true");
-    let environment = |every: u32| {
-        format!("kind = \"sphere\"\n[environment.circumstances]\nchange_every = {every}")
-    };
+    let environment =
+        |every: u32| format!("kind = \"sphere\"\n[environment.modifiers]\nchange_every = {every}");
     let regrets = under(&environment(2500), 10_000, &lines, 6);
     assert!(regrets[1].mean < 0.5 * regrets[0].mean, "{regrets:?}");
     let regrets = under(&environment(20_000), 10_000, &lines, 6);
@@ -49,8 +48,8 @@ fn half_lives_are_played_in_blocks() {
     let lines =
         learner("") + &learner("rule = \"certified\"") + &learner("contributions_per_person = 2");
     let lines = lines + "[[algorithm]]\nkind = \"linucb\"\nforget = 2000.0\n";
-    for world in ["kind = \"gap\"\ndimension = 3\narms = 8", "kind = \"sphere\""] {
-        let text = format!("name = \"t\"\nrounds = 20_000\n[environment]\n{world}\n{lines}");
+    for environment in ["kind = \"gap\"\ndimension = 3\narms = 8", "kind = \"sphere\""] {
+        let text = format!("name = \"t\"\nrounds = 20_000\n[environment]\n{environment}\n{lines}");
         let experiment = Experiment::parse(&text).unwrap();
         for algorithm in experiment.algorithms() {
             if let Some(guarantee) = algorithm.guarantee() {

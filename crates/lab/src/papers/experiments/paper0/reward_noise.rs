@@ -15,9 +15,9 @@ use crate::{
     FastNoise, Result,
     algorithm::{
         Family, RunnableAlgorithm,
-        bandit::{Bandits, Setting, Stepped},
+        bandit::{BanditEnvironment, Bandits, Stepped},
     },
-    environment::{SphereParams, blocks::Player},
+    environment::{SphereParams, blocks::Learner},
     experiment::Experiment,
     papers::constants::online_ucb,
     papers::{Claim, Judgement, Stage},
@@ -34,15 +34,15 @@ const CLIPPED: f64 = 40.0;
 /// Figure 1(a) and (b) with noise on the reward alone, beside the other algorithms of the figure as printed.
 pub fn conjecture(stage: &Stage) -> Result<Vec<Claim>> {
     let environment = SphereParams { fresh_arms: false, ..SphereParams::published() }.into();
-    let setting = Bandits::setting(ROUNDS, &environment)?;
+    let environment = Bandits::check(ROUNDS, &environment)?;
     let mut claims = Vec::new();
     for (panel, epsilon, beaten) in [("a", 0.2, &OTHERS[3..]), ("b", 1.0, &OTHERS[..])] {
         let title = format!("paper 0, noise on the reward alone, epsilon = {epsilon}");
         (stage.progress)(&title);
         let mut algorithms: Vec<Box<dyn RunnableAlgorithm>> =
-            vec![Box::new(prepare(OWN, &setting, epsilon)?)];
+            vec![Box::new(prepare(OWN, &environment, epsilon)?)];
         for line in published_lines(epsilon) {
-            let other = line.prepare(&setting)?;
+            let other = line.prepare(&environment)?;
             if OTHERS.contains(&other.name()) {
                 algorithms.push(other);
             }
@@ -66,8 +66,8 @@ pub fn conjecture(stage: &Stage) -> Result<Vec<Claim>> {
 }
 
 /// OnlineUCB with its figure's constants, whose people send their features as they are and noisy rewards.
-fn prepare(name: &str, setting: &Setting, epsilon: f64) -> Result<Stepped> {
-    let Bounds { feature_bound, rewards, dimension, .. } = setting.bounds;
+fn prepare(name: &str, environment: &BanditEnvironment, epsilon: f64) -> Result<Stepped> {
+    let Bounds { feature_bound, rewards, dimension, .. } = environment.bounds;
     let bounds = Bounds { feature_bound, rewards, ..Bounds::unit(dimension) };
     let printed = online_ucb::printed_noise(FeatureRewardParams::new(bounds, epsilon, 0.1))?;
     let sigma = printed.check()?.deviation();
@@ -80,12 +80,13 @@ fn prepare(name: &str, setting: &Setting, epsilon: f64) -> Result<Stepped> {
         ..printed.clone()
     };
     // Its constants are those of the printed noise.
-    let mut params = online_ucb::tuned(printed, setting.rounds);
+    let mut params = online_ucb::tuned(printed, environment.rounds);
     params.randomizer = clean;
     params.check()?;
-    Ok(Stepped::new(name.into(), setting, move |seed| {
-        let player = NoisyReward { server: params.check()?, sigma, noise: FastNoise::seeded(seed) };
-        Ok(Box::new(player) as Box<dyn Player>)
+    Ok(Stepped::new(name.into(), environment, move |seed| {
+        let learner =
+            NoisyReward { server: params.check()?, sigma, noise: FastNoise::seeded(seed) };
+        Ok(Box::new(learner) as Box<dyn Learner>)
     }))
 }
 
@@ -95,7 +96,7 @@ struct NoisyReward {
     noise: FastNoise,
 }
 
-impl Player for NoisyReward {
+impl Learner for NoisyReward {
     fn choose(&mut self, arms: &Arms, round: u64) -> Result<usize> {
         Ok(self.server.policy().choose(arms, round)?)
     }

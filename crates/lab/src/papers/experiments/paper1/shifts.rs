@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     Result,
-    algorithm::bandit::{Algorithm, Setting},
+    algorithm::bandit::{Algorithm, BanditEnvironment},
     papers::constants::joint::PublishedNoise,
     report::{
         figure::{Figure, Line, Panel, Scale, Series},
@@ -74,8 +74,8 @@ pub fn figure5(stage: &Stage) -> Result<Vec<Claim>> {
 
 /// rho_min of a published mechanism.
 fn minimum(noise: PublishedNoise, rounds: u64) -> Result<f64> {
-    let setting = Setting::new(&environment(0.0).into(), rounds)?;
-    let played = published("", noise, None).blocks(&setting)?;
+    let environment = BanditEnvironment::new(&environment(0.0).into(), rounds)?;
+    let played = published("", noise, None).blocks(&environment)?;
     Ok(played.regularizer().map_or(f64::NAN, |regularizer| regularizer.minimum))
 }
 

@@ -13,11 +13,11 @@ fn summary(figure: &str) -> Summary {
         name = "reference"
         kind = "linucb"
         [[algorithm]]
-        name = "curator"
+        name = "central"
         kind = "joint"
         privacy = {{ epsilon = [0.25, 0.5, 1, 2, 4, 8], delta = 1e-6 }}
         [[algorithm]]
-        name = "nobody"
+        name = "local"
         kind = "local"
         privacy = {{ epsilon = [0.25, 0.5, 1, 2, 4, 8], delta = 1e-6 }}
         {figure}
@@ -42,7 +42,7 @@ fn many_lines_are_in_panels_with_one_short_legend() {
     let figures = summary("").figures();
     let regret = named(&figures, "regret");
     let titles: Vec<&str> = regret.panels.iter().map(|panel| panel.title.as_str()).collect();
-    assert_eq!(titles, ["curator", "nobody"]);
+    assert_eq!(titles, ["central", "local"]);
     assert_eq!(regret.x.1, Scale::Linear, "rounds are linear unless asked");
     for panel in &regret.panels {
         let names: Vec<&str> = panel.series.iter().map(|line| line.name.as_str()).collect();
@@ -81,7 +81,7 @@ fn the_first_rounds_do_not_take_the_height_of_a_logarithmic_axis() {
 #[test]
 fn the_file_says_what_is_drawn() {
     let drawn = summary(
-        "[figure]\nagainst = \"round\"\nalgorithms = [\"curator\"]\nfacets = \"none\"\nx_scale = \"log\"\ny_scale = \"linear\"\nspread = \"trials\"\ntitle = false\nsize = [300, 200]\nformat = [\"svg\"]",
+        "[figure]\nagainst = \"round\"\nalgorithms = [\"central\"]\nfacets = \"none\"\nx_scale = \"log\"\ny_scale = \"linear\"\nspread = \"trials\"\ntitle = false\nsize = [300, 200]\nformat = [\"svg\"]",
     );
     let figures = drawn.figures();
     assert_eq!(figures.len(), 1);
@@ -113,7 +113,7 @@ fn tempfile() -> std::path::PathBuf {
 
 #[test]
 fn trials_that_are_skewed_are_shown_by_their_quantiles() {
-    let mut summary = summary("[figure]\nalgorithms = [\"curator\"]");
+    let mut summary = summary("[figure]\nalgorithms = [\"central\"]");
     for one in &mut summary.algorithms {
         (one.final_regret.stuck_trials, one.final_regret.median) = (Some(0), one.final_regret.mean);
     }
@@ -129,7 +129,7 @@ fn trials_that_are_skewed_are_shown_by_their_quantiles() {
 #[test]
 fn what_an_experiment_does_not_have_is_refused() {
     for (figure, words) in [
-        ("algorithms = [\"curator\"]", "algorithms is curator: give some of linucb"),
+        ("algorithms = [\"central\"]", "algorithms is central: give some of linucb"),
         ("facets = \"epsilon\"", "facets is epsilon: give one of algorithm, none"),
         ("against = \"delta\"", "against is delta: give one of round"),
         ("size = [10, 10]", "from 120 to 1000"),
@@ -260,11 +260,11 @@ fn a_picture_that_is_too_large_is_refused() {
 fn the_best_one_has_a_value_and_a_warning_keeps_its_name() {
     let mut drawn = summary("");
     drawn.algorithms[1].final_regret.median = f64::NAN;
-    drawn.algorithms[2].name = "curator (1, 1e-6)".into();
+    drawn.algorithms[2].name = "central (1, 1e-6)".into();
     let html = drawn.page(&drawn.figures()).unwrap().html();
     let (first, _) = html.split_once("<svg").unwrap();
     assert!(!first.contains("NaN"), "{first}");
-    assert!(first.contains("curator (1, 1e-6): TOO FEW PEOPLE"), "{first}");
+    assert!(first.contains("central (1, 1e-6): TOO FEW PEOPLE"), "{first}");
 }
 
 /// A grid of environments, with a learner that has a grid of its own and one that has none.
@@ -279,7 +279,7 @@ fn environments(arms: &str, figure: &str) -> Summary {
         name = "reference"
         kind = "linucb"
         [[algorithm]]
-        name = "curator"
+        name = "central"
         kind = "joint"
         privacy = {{ epsilon = [0.5, 1, 2], delta = 1e-6 }}
         {figure}
@@ -354,7 +354,7 @@ fn the_best_learner_is_named_for_each_environment() {
 
 #[test]
 fn lines_that_are_left_out_are_named() {
-    let text = "[figure]\nfacets = \"algorithm\"\nalgorithms = [\"curator\"]";
+    let text = "[figure]\nfacets = \"algorithm\"\nalgorithms = [\"central\"]";
     let drawn = summary(text);
     let nothing = named(&drawn.figures(), "regret");
     assert!(!nothing.caption.contains("Not drawn"), "{}", nothing.caption);

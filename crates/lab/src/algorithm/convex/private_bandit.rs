@@ -21,7 +21,7 @@ use crate::{
     FastNoise, Result,
     algorithm::{Bound, Card, RunnableAlgorithm, Side},
     audit::attack::{self, Attack, Attacks},
-    papers::constants::{projection_free, regret},
+    papers::constants::{convex, regret},
     play::trial::{Checkpoint, Measure, Trial, mix, name_hash},
 };
 
@@ -149,7 +149,7 @@ fn protection(
 }
 
 /// A learner ready to be simulated.
-pub(super) struct LossPlayer {
+pub(super) struct ConvexAlgorithm {
     card: Card,
     params: PrivateBanditParams,
     lines: LossToml,
@@ -159,7 +159,7 @@ pub(super) struct LossPlayer {
     lemma: Option<(&'static str, f64, f64)>,
 }
 
-impl LossPlayer {
+impl ConvexAlgorithm {
     pub(super) fn new(algorithm: &Algorithm, lines: &LossToml, rounds: u64) -> Result<Self> {
         let set = lines.set.build()?;
         let lipschitz = lines.lipschitz(&set)?;
@@ -179,20 +179,20 @@ impl LossPlayer {
             Algorithm::GarberKretzu(baseline) => {
                 let remedy = "garber_kretzu is not private: leave it out";
                 reticent::refuse_if(baseline.privacy.is_some(), "privacy", "given", remedy)?;
-                let params = projection_free::garber_kretzu(&set, lipschitz, rounds)?;
+                let params = convex::garber_kretzu(&set, lipschitz, rounds)?;
                 (baseline.name.clone().unwrap_or("Garber and Kretzu".into()), params, false)
             }
             Algorithm::SmithThakurta(baseline) => {
                 let tree = Mechanism::Tree { levels: None };
                 let tree = baseline.privacy.and_then(|budget| budget.delta).map(|_| tree);
                 let protection = protection(baseline.privacy, Trust::Joint, tree)?;
-                let params = projection_free::smith_thakurta(lipschitz, rounds, protection);
+                let params = convex::smith_thakurta(lipschitz, rounds, protection);
                 (baseline.name.clone().unwrap_or("Smith and Thakurta".into()), params, false)
             }
         };
         let lemma = match printed_sign {
             true => None,
-            false => regret::projection_free::of_params(&params, set.shape()),
+            false => regret::convex::of_params(&params, set.shape()),
         };
         let most = rounds as f64 * lipschitz * set.shape().diameter();
         let lemma = lemma.map(|(lemma, value)| (lemma, value, most));
@@ -228,11 +228,11 @@ impl LossPlayer {
         });
         let lines = lines.clone();
         let card = Card { name, guarantee, attacks, remarks, ..Card::default() };
-        Ok(LossPlayer { card, params, lines, printed_sign, doubling, lemma })
+        Ok(ConvexAlgorithm { card, params, lines, printed_sign, doubling, lemma })
     }
 }
 
-impl LossPlayer {
+impl ConvexAlgorithm {
     /// Range of values.
     fn range(&self) -> Result<(f64, f64)> {
         let set = self.lines.set.build()?;
@@ -263,15 +263,13 @@ impl BanditToml {
         reticent::refuse_if(self.first_epoch == Some(0), "first_epoch", 0, remedy)?;
         let rounds = self.first_epoch.unwrap_or(rounds);
         let mut params = match self.settings {
-            Settings::Published => {
-                projection_free::algorithm_1(set, lipschitz, rounds, protection)?
-            }
+            Settings::Published => convex::algorithm_1(set, lipschitz, rounds, protection)?,
             Settings::Default => PrivateBanditParams::new(lipschitz, rounds, protection),
         };
         if self.mode == Mode::Paper {
             let remedy = "published noise is for a known horizon: leave it out";
             reticent::refuse_if(self.first_epoch.is_some(), "first_epoch", rounds, remedy)?;
-            params = projection_free::with_printed_noise(params, set.shape())?;
+            params = convex::with_printed_noise(params, set.shape())?;
         }
         params.play = self.play;
         params.contributions_per_person = self.contributions_per_person.unwrap_or(1);
@@ -287,9 +285,9 @@ impl BanditToml {
     }
 }
 
-impl crate::algorithm::sealed::Sealed for LossPlayer {}
+impl crate::algorithm::sealed::Sealed for ConvexAlgorithm {}
 
-impl RunnableAlgorithm for LossPlayer {
+impl RunnableAlgorithm for ConvexAlgorithm {
     fn card(&self) -> &Card {
         &self.card
     }
@@ -305,7 +303,7 @@ impl RunnableAlgorithm for LossPlayer {
         self.lemma.iter().map(bound).collect()
     }
 
-    fn player_attacks(&self) -> Result<Vec<Attack>> {
+    fn learner_attacks(&self) -> Result<Vec<Attack>> {
         let Some(guarantee) = self.guarantee() else { return Ok(Vec::new()) };
         let set = self.lines.set.build()?;
         let batch = self.params.check(set)?.tuning().batch;
@@ -338,7 +336,7 @@ impl RunnableAlgorithm for LossPlayer {
     fn trial(&self, seed: u64, trial: u64, checkpoints: &[u64]) -> Result<Trial> {
         // Every algorithm meets the same losses in the same trial; its own noise is its own.
         let seed = mix(seed, trial);
-        let mut world = self.lines.world(seed)?;
+        let mut losses = self.lines.losses(seed)?;
         let noise = FastNoise::seeded(mix(seed, name_hash(self.name())));
         let mirrored = self.range()?;
         let mut bandit = start(&self.params, self.lines.set.build()?, self.doubling, noise)?;
@@ -349,7 +347,7 @@ impl RunnableAlgorithm for LossPlayer {
             while round < checkpoint {
                 gauge.reached(round)?;
                 let decision = bandit.decide()?;
-                let (value, lost) = world.play(&decision.point);
+                let (value, lost) = losses.play(&decision.point);
                 regret += lost;
                 // A value mirrored in its range has the opposite slope: the printed sign.
                 let value = if self.printed_sign { mirrored.0 + mirrored.1 - value } else { value };
@@ -362,7 +360,7 @@ impl RunnableAlgorithm for LossPlayer {
         let counts = bandit.counts();
         let per_round = |value: f64| value / round.max(1) as f64;
         let measures = [
-            ("regret relative to staying at the centre", per_round(regret) / world.centre()),
+            ("regret relative to staying at the centre", per_round(regret) / losses.centre()),
             ("values clipped, share of rounds", per_round(clipped as f64)),
             (
                 "oracle calls a batch",

@@ -14,7 +14,7 @@ use reticent::{
     release::Calibration,
 };
 
-use crate::papers::constants::projection_free::PublishedBandit;
+use crate::papers::constants::convex::PublishedBandit;
 
 /// Lemma 3.1: `O(T^(3/4) n^(1/2) L D + T^(1/4) D mu ln T)`, by the expected norm of a node's noise.
 pub fn of_noise(bandit: &PublishedBandit, norm: f64) -> f64 {
@@ -69,7 +69,7 @@ mod tests {
     use reticent::convex::oracle::L1Ball;
 
     use super::*;
-    use crate::papers::constants::projection_free::{algorithm_1, with_printed_noise};
+    use crate::papers::constants::convex::{algorithm_1, with_printed_noise};
 
     #[test]
     fn a_lemma_is_for_its_own_parameters() {

@@ -12,12 +12,12 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
 use super::parameters::{MOST_FEATURES, MOST_PARAMETERS, Parameters, Shape};
-use super::{circumstances::Circumstances, items::ItemsToml, logged::LoggedToml, table::TableToml};
+use super::{items::ItemsToml, logged::LoggedToml, modifiers::Modifiers, table::TableToml};
 use crate::{
     Result,
     environment::{
         Environment, GapParams, SphereParams,
-        blocks::{Player, play_with},
+        blocks::{Learner, play_with},
     },
     papers::constants::{
         Problem,
@@ -34,17 +34,17 @@ pub(crate) const EACH_ROUND: &str = "every round is counted as another person";
 pub struct EnvironmentToml {
     /// Source of arms and rewards.
     #[serde(flatten)]
-    pub world: WorldToml,
+    pub kind: EnvironmentKind,
     /// Delays, losses and changes of them.
-    #[serde(skip_serializing_if = "Circumstances::is_calm")]
-    pub circumstances: Circumstances,
+    #[serde(skip_serializing_if = "Modifiers::is_calm")]
+    pub modifiers: Modifiers,
 }
 
 /// The kinds of environments.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum WorldToml {
+pub enum EnvironmentKind {
     /// Appendix D of Shariff and Sheffet (paper 1).
     Gap(GapParams),
     /// Section 5 of paper 0.
@@ -59,33 +59,33 @@ pub enum WorldToml {
 
 impl From<GapParams> for EnvironmentToml {
     fn from(gap: GapParams) -> Self {
-        WorldToml::Gap(gap).into()
+        EnvironmentKind::Gap(gap).into()
     }
 }
 
 impl From<SphereParams> for EnvironmentToml {
     fn from(sphere: SphereParams) -> Self {
-        WorldToml::Sphere(sphere).into()
+        EnvironmentKind::Sphere(sphere).into()
     }
 }
 
-impl From<WorldToml> for EnvironmentToml {
-    fn from(world: WorldToml) -> Self {
-        EnvironmentToml { world, circumstances: Circumstances::default() }
+impl From<EnvironmentKind> for EnvironmentToml {
+    fn from(kind: EnvironmentKind) -> Self {
+        EnvironmentToml { kind, modifiers: Modifiers::default() }
     }
 }
 
-/// `circumstances` is the same key in every environment, so it is taken out first: each environment can then refuse keys it does not know.
+/// `modifiers` is the same key in every environment, so it is taken out first: each environment can then refuse keys it does not know.
 impl<'de> Deserialize<'de> for EnvironmentToml {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
         let mut table = toml::Table::deserialize(deserializer)?;
         let words = |error: toml::de::Error| D::Error::custom(error.message());
-        let circumstances = match table.remove("circumstances") {
+        let modifiers = match table.remove("modifiers") {
             Some(value) => value.try_into().map_err(words)?,
-            None => Circumstances::default(),
+            None => Modifiers::default(),
         };
-        let world = toml::Value::Table(table).try_into().map_err(words)?;
-        Ok(EnvironmentToml { world, circumstances })
+        let kind = toml::Value::Table(table).try_into().map_err(words)?;
+        Ok(EnvironmentToml { kind, modifiers })
     }
 }
 
@@ -95,20 +95,20 @@ impl JsonSchema for EnvironmentToml {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let circumstances = generator.subschema_for::<Circumstances>();
-        let mut worlds = WorldToml::json_schema(generator);
-        for world in
-            worlds.get_mut("oneOf").and_then(|worlds| worlds.as_array_mut()).into_iter().flatten()
+        let modifiers = generator.subschema_for::<Modifiers>();
+        let mut kinds = EnvironmentKind::json_schema(generator);
+        for kind in
+            kinds.get_mut("oneOf").and_then(|kinds| kinds.as_array_mut()).into_iter().flatten()
         {
-            world["properties"]["circumstances"] = circumstances.clone().to_value();
+            kind["properties"]["modifiers"] = modifiers.clone().to_value();
         }
-        worlds
+        kinds
     }
 }
 
 /// Knowledge of every algorithm.
 #[derive(Clone)]
-pub struct Setting {
+pub struct BanditEnvironment {
     /// Bounds that people's data are clipped to.
     pub bounds: Bounds,
     /// Assumptions of learners with a confidence set, for rewards as they are.
@@ -125,10 +125,10 @@ pub struct Setting {
     pub uniform_gram: Option<Vec<f64>>,
     /// Embedding of arms in blocks of parameters, for learners without blocks.
     pub(crate) embedding: Option<Structure>,
-    /// Tells whether players are given embedded arms.
+    /// Tells whether learners are given embedded arms.
     pub(crate) embeds: bool,
     /// Delays of rewards and absences of arms.
-    pub circumstances: Circumstances,
+    pub modifiers: Modifiers,
     /// Unit of a person if people return, and the number of people.
     pub returns: Option<(&'static str, usize)>,
     /// Rounds that are learnt from of one person, at most, and what the guarantee is for; every round is another person's without it.
@@ -136,22 +136,22 @@ pub struct Setting {
     /// People whose data a guarantee covers, if that needs saying.
     pub protected: Vec<String>,
     /// The environment of trials.
-    pub world: Arc<dyn World>,
+    pub trials: Arc<dyn TrialEnvironment>,
 }
 
-/// The environment in which players are tried.
-pub trait World: Send + Sync {
-    /// Tells whether players are asked for choices that are not acted on, besides those that they learn from.
+/// The environment in which learners are tried.
+pub trait TrialEnvironment: Send + Sync {
+    /// Tells whether learners are asked for choices that are not acted on, besides those that they learn from.
     fn asks_for_comparison(&self) -> bool {
         false
     }
 
-    /// One trial of a player. Everything random in it, but for the player's own noise, follows from `seed` and `trial`.
-    fn trial(
+    /// One trial of a learner. Everything random in it, but for the learner's own noise, follows from `seed` and `trial`.
+    fn run(
         &self,
         seed: u64,
         trial: u64,
-        player: &mut dyn Player,
+        learner: &mut dyn Learner,
         checkpoints: &[u64],
     ) -> Result<Trial>;
 
@@ -175,9 +175,9 @@ pub trait World: Send + Sync {
 type Start = Box<dyn Fn(u64) -> Result<Box<dyn Environment>> + Send + Sync>;
 
 /// An environment that is played round by round.
-pub(crate) struct Played {
+pub(crate) struct RoundByRound {
     pub(crate) start: Start,
-    pub(crate) circumstances: Circumstances,
+    pub(crate) modifiers: Modifiers,
     pub(crate) remarks: Vec<String>,
     pub(crate) data_hash: u64,
     /// Name of the mean reward of a round, if it stands first.
@@ -220,17 +220,17 @@ impl Environment for Counted<'_> {
     }
 }
 
-impl World for Played {
-    fn trial(
+impl TrialEnvironment for RoundByRound {
+    fn run(
         &self,
         seed: u64,
         trial: u64,
-        player: &mut dyn Player,
+        learner: &mut dyn Learner,
         checkpoints: &[u64],
     ) -> Result<Trial> {
         // Every algorithm meets the same people in the same trial; its own noise is its own.
         let people = mix(seed, trial);
-        let environment = match self.circumstances.population {
+        let environment = match self.modifiers.population {
             None => (self.start)(people)?,
             Some(population) => {
                 let mut environment = (self.start)(mix(population, trial))?;
@@ -238,10 +238,10 @@ impl World for Played {
                 environment
             }
         };
-        let mut environment = self.circumstances.around(environment, mix(people, 1))?;
-        let feedback = self.circumstances.feedback(mix(people, 2));
+        let mut environment = self.modifiers.around(environment, mix(people, 1))?;
+        let feedback = self.modifiers.feedback(mix(people, 2));
         let mut counted = Counted { environment: environment.as_mut(), rounds: 0, rewards: 0.0 };
-        let curve = play_with(&mut counted, player, feedback, checkpoints)?;
+        let curve = play_with(&mut counted, learner, feedback, checkpoints)?;
         let value = counted.rewards / counted.rounds.max(1) as f64;
         let measures = self.headline.iter().map(|what| Measure { what, value }).collect();
         Ok(Trial { curve, measures })
@@ -260,50 +260,50 @@ impl World for Played {
     }
 }
 
-impl Setting {
+impl BanditEnvironment {
     /// The environment with what may be known of it, or what is wrong with it.
     pub fn new(lines: &EnvironmentToml, rounds: u64) -> Result<Self> {
-        let circumstances = lines.circumstances;
-        circumstances.check()?;
-        let setting = match &lines.world {
-            WorldToml::Gap(gap) => Self::gap(*gap, rounds, circumstances)?,
-            WorldToml::Sphere(sphere) => Self::sphere(*sphere, rounds, circumstances)?,
-            WorldToml::Table(lines) => lines.setting(rounds, circumstances)?,
-            WorldToml::Items(lines) => lines.setting(rounds, circumstances)?,
-            WorldToml::Logged(lines) => lines.setting(rounds, circumstances)?,
+        let modifiers = lines.modifiers;
+        modifiers.check()?;
+        let environment = match &lines.kind {
+            EnvironmentKind::Gap(gap) => Self::gap(*gap, rounds, modifiers)?,
+            EnvironmentKind::Sphere(sphere) => Self::sphere(*sphere, rounds, modifiers)?,
+            EnvironmentKind::Table(lines) => lines.environment(rounds, modifiers)?,
+            EnvironmentKind::Items(lines) => lines.environment(rounds, modifiers)?,
+            EnvironmentKind::Logged(lines) => lines.environment(rounds, modifiers)?,
         };
-        setting.problem.check()?;
-        setting.bounds.check()?;
-        Ok(setting)
+        environment.problem.check()?;
+        environment.bounds.check()?;
+        Ok(environment)
     }
 
-    fn gap(gap: GapParams, rounds: u64, circumstances: Circumstances) -> Result<Self> {
+    fn gap(gap: GapParams, rounds: u64, modifiers: Modifiers) -> Result<Self> {
         gap.check()?;
-        Ok(Setting {
+        Ok(BanditEnvironment {
             bounds: gap.bounds(rounds),
             problem: gap.problem(rounds),
             centred_parameter_bound: 1.0,
             rounds,
             arms: gap.arms,
-            blocks: circumstances.is_calm().then_some(gap),
+            blocks: modifiers.is_calm().then_some(gap),
             uniform_gram: None,
             embedding: None,
             embeds: false,
-            circumstances,
+            modifiers,
             returns: None,
             contributions_per_person: None,
             protected: Vec::new(),
-            world: played(circumstances, move |seed| Ok(gap.environment(seed)?)),
+            trials: round_by_round(modifiers, move |seed| Ok(gap.environment(seed)?)),
         })
     }
 
-    fn sphere(sphere: SphereParams, rounds: u64, circumstances: Circumstances) -> Result<Self> {
+    fn sphere(sphere: SphereParams, rounds: u64, modifiers: Modifiers) -> Result<Self> {
         sphere.check()?;
-        let refused = circumstances.moves() && sphere.dimension < 3;
+        let refused = modifiers.moves() && sphere.dimension < 3;
         let remedy =
             "beside the constant there is one feature, so theta* cannot turn: give 3 or more";
         reticent::refuse_if(refused, "dimension", sphere.dimension, remedy)?;
-        Ok(Setting {
+        Ok(BanditEnvironment {
             bounds: sphere.bounds(),
             problem: sphere.problem(),
             centred_parameter_bound: SphereParams::CENTRED_PARAMETER_BOUND,
@@ -313,11 +313,11 @@ impl Setting {
             uniform_gram: Some(sphere.uniform_gram()),
             embedding: None,
             embeds: false,
-            circumstances,
+            modifiers,
             returns: None,
             contributions_per_person: None,
             protected: Vec::new(),
-            world: played(circumstances, move |seed| {
+            trials: round_by_round(modifiers, move |seed| {
                 let mut environment = sphere.start(seed)?;
                 // With fresh arms, a set that no algorithm sees: results on record are those of the sets after it.
                 environment.arms();
@@ -333,9 +333,9 @@ impl Setting {
         arms: usize,
         rewards: (f64, f64),
         rounds: u64,
-        circumstances: Circumstances,
+        modifiers: Modifiers,
         protected: Vec<String>,
-        world: impl FnOnce(Circumstances) -> Arc<dyn World>,
+        trials: impl FnOnce(Modifiers) -> Arc<dyn TrialEnvironment>,
     ) -> Result<Self> {
         let Shape { features, parameters, .. } = shape;
         let (embedding, structure) = (shape.embedding(), shape.structure());
@@ -349,7 +349,7 @@ impl Setting {
         form.check()?;
         let (low, high) = rewards;
         let reward_bound = low.abs().max(high.abs());
-        let setting = Setting {
+        let environment = BanditEnvironment {
             bounds: Bounds { rewards, dimension: features, structure, ..form.bounds() },
             problem: Problem {
                 parameter_bound: reward_bound,
@@ -363,15 +363,15 @@ impl Setting {
             uniform_gram: None,
             embedding,
             embeds: false,
-            circumstances,
+            modifiers,
             returns: None,
             contributions_per_person: None,
             protected,
-            world: world(circumstances),
+            trials: trials(modifiers),
         };
         match parameters {
-            Parameters::Dense => setting.dense(),
-            _ => Ok(setting),
+            Parameters::Dense => environment.dense(),
+            _ => Ok(environment),
         }
     }
 
@@ -437,12 +437,12 @@ impl Setting {
     /// Assumption of a certified confidence set on data that were not drawn from a linear model. Privacy does not rest on it.
     pub(crate) fn linearity(&self) -> Option<String> {
         let remark = "its confidence set is certified only if rewards are linear in these features, which no file promises; the privacy guarantee does not depend on it";
-        (self.world.data_hash() != 0).then(|| remark.to_string())
+        (self.trials.data_hash() != 0).then(|| remark.to_string())
     }
 
     /// The same, for a learner whose guarantee is for people with at most this number of contributions.
     pub(crate) fn with_contributions(&self, contributions_per_person: Option<u64>) -> Self {
-        Setting { contributions_per_person, ..self.clone() }
+        BanditEnvironment { contributions_per_person, ..self.clone() }
     }
 
     /// Condition of a guarantee: the unit, and the number of times that it takes part.
@@ -470,11 +470,7 @@ impl Setting {
         }
         let timing = "which rewards come, and when, is public and does not depend on people's data";
         let said = guarantee.conditions().iter().any(|condition| condition.contains(timing));
-        if self.circumstances.detours() && !said {
-            guarantee.with_condition(timing)
-        } else {
-            guarantee
-        }
+        if self.modifiers.detours() && !said { guarantee.with_condition(timing) } else { guarantee }
     }
 }
 
@@ -483,10 +479,10 @@ pub(crate) const NOT_COVERED: &str =
     "curves, counts and remarks of the report are made from the file as it is, and are not covered";
 
 /// An environment without files.
-fn played(
-    circumstances: Circumstances,
+fn round_by_round(
+    modifiers: Modifiers,
     start: impl Fn(u64) -> Result<Box<dyn Environment>> + Send + Sync + 'static,
-) -> Arc<dyn World> {
+) -> Arc<dyn TrialEnvironment> {
     let start = Box::new(start);
-    Arc::new(Played { start, circumstances, remarks: Vec::new(), data_hash: 0, headline: None })
+    Arc::new(RoundByRound { start, modifiers, remarks: Vec::new(), data_hash: 0, headline: None })
 }

@@ -50,7 +50,7 @@ pub struct AgentsToml {
 
 /// Agents whose parameters the simulation knows.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Setting {
+pub struct SafeEnvironment {
     /// Y.
     pub polytope: Polytope,
     /// f.
@@ -73,32 +73,32 @@ impl AgentsToml {
         AgentsToml { setup: Some(number), ..AgentsToml::default() }
     }
 
-    /// The setting, or what stands in its way.
-    pub fn setting(&self) -> Result<Setting> {
+    /// The environment, or what stands in its way.
+    pub fn environment(&self) -> Result<SafeEnvironment> {
         let by_hand = self.safe_set.is_some()
             || self.objective.is_some()
             || self.parameters.is_some()
             || self.parameter_bound.is_some()
             || self.action_bound.is_some()
             || self.response_noise.is_some();
-        let setting = match (self.setup, &self.feeder, by_hand) {
+        let environment = match (self.setup, &self.feeder, by_hand) {
             (Some(number), None, false) => published(number)?,
-            (None, Some(feeder), false) => feeder.setting()?,
+            (None, Some(feeder), false) => feeder.environment()?,
             (None, None, true) => self.by_hand()?,
             _ => {
                 let remedy = "give exactly one of: setup, feeder, or safe_set with objective, parameters, parameter_bound, action_bound and response_noise";
                 return Err(reticent::Error::invalid("environment", "agents", remedy).into());
             }
         };
-        setting.check()?;
-        Ok(setting)
+        environment.check()?;
+        Ok(environment)
     }
 
-    fn by_hand(&self) -> Result<Setting> {
+    fn by_hand(&self) -> Result<SafeEnvironment> {
         let missing = |field: &str| Error::Experiment {
             reason: format!("environment.{field} is missing: give it, or a setup, or a feeder"),
         };
-        Ok(Setting {
+        Ok(SafeEnvironment {
             polytope: self.safe_set.as_ref().ok_or_else(|| missing("safe_set"))?.polytope()?,
             objective: self.objective.clone().ok_or_else(|| missing("objective"))?,
             parameters: self.parameters.clone().ok_or_else(|| missing("parameters"))?,
@@ -110,7 +110,7 @@ impl AgentsToml {
     }
 }
 
-impl Setting {
+impl SafeEnvironment {
     /// Refuses true parameters that break the algorithms' assumptions: they would make every guarantee of safety void.
     fn check(&self) -> Result<()> {
         let agents = self.polytope.dimension();
@@ -143,7 +143,7 @@ impl Setting {
     }
 }
 
-fn published(number: u8) -> Result<Setting> {
+fn published(number: u8) -> Result<SafeEnvironment> {
     let remedy = "paper 3 has setups 1, 2 and 3";
     reticent::refuse_if(!(1..=3).contains(&number), "setup", number, remedy)?;
     let corner = usize::from(number - 1);
@@ -151,7 +151,7 @@ fn published(number: u8) -> Result<Setting> {
     weights[corner] = 0.8;
     let mut parameters = vec![vec![-1.0 / 13.0; 3]; 3];
     parameters[corner] = vec![0.0, 0.0, 0.5];
-    Ok(Setting {
+    Ok(SafeEnvironment {
         polytope: Simplex::new(&[1.0, 0.25, 0.5])?.polytope()?,
         objective: Objective::Linear { weights },
         parameters,

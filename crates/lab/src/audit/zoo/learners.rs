@@ -1,6 +1,6 @@
-//! Mistakes of players: a guarantee is stated for code that does something else with people's data.
+//! Mistakes of learners: a guarantee is stated for code that does something else with people's data.
 //!
-//! The parameters of these players are correct, so only running them reveals the mistake.
+//! The parameters of these learners are correct, so only running them reveals the mistake.
 
 use std::sync::Arc;
 
@@ -14,12 +14,12 @@ use reticent::{
 use super::{DELTA, EPSILON, Entry, gaussian_promise};
 use crate::{
     FastNoise, Result,
-    algorithm::bandit::{Algorithm, Budget, JointToml, Setting},
+    algorithm::bandit::{Algorithm, BanditEnvironment, Budget, JointToml},
     audit::attack::{
         Attack,
-        player::{self, Maker, Stage},
+        learner::{self, Maker, Stage},
     },
-    environment::{GapParams, blocks::Player},
+    environment::{GapParams, blocks::Learner},
 };
 
 pub(super) fn entries() -> Result<Vec<Entry>> {
@@ -29,13 +29,13 @@ pub(super) fn entries() -> Result<Vec<Entry>> {
     let attack = |make: Maker| attack(&stage, &promise, make);
     Ok(vec![
         Entry {
-            mistake: "a player whose every action shows the last reward",
+            mistake: "a learner whose every action shows the last reward",
             right: "actions that depend on a release only",
             wrong_way: attack(Arc::new(|_| Ok(Box::new(LastReward::default()))))?,
             right_way: curator()?,
         },
         Entry {
-            mistake: "a player that adds no noise",
+            mistake: "a learner that adds no noise",
             right: "sums released by the aggregator that certifies them",
             wrong_way: attack(Arc::new(|_| {
                 Ok(Box::new(LinUcbParams::new(Bounds::unit(2)).check()?))
@@ -43,7 +43,7 @@ pub(super) fn entries() -> Result<Vec<Entry>> {
             right_way: curator()?,
         },
         Entry {
-            mistake: "a player that refuses a reward it does not like",
+            mistake: "a learner that refuses a reward it does not like",
             right: "a reward is clipped, whatever it is",
             wrong_way: attack(Arc::new(|seed| Ok(Box::new(Coin::new(seed, true)))))?,
             right_way: attack(Arc::new(|seed| Ok(Box::new(Coin::new(seed, false)))))?,
@@ -52,25 +52,25 @@ pub(super) fn entries() -> Result<Vec<Entry>> {
 }
 
 fn attack(stage: &Stage, promise: &Guarantee, make: Maker) -> Result<Attack> {
-    Ok(player::attacks(stage, None, promise, &make).swap_remove(0))
+    Ok(learner::attacks(stage, None, promise, &make).swap_remove(0))
 }
 
 /// The deployed curator, with the certificate of the sums it owns.
 fn curator() -> Result<Attack> {
-    let setting = Setting::new(&GapParams::new(2, 2).into(), 1000)?;
+    let environment = BanditEnvironment::new(&GapParams::new(2, 2).into(), 1000)?;
     // The restart never happens, but it makes the simulation step round by round instead of in blocks.
     let lines = JointToml {
         restart_every: Some(1000),
         ..JointToml::new(Budget { epsilon: EPSILON, delta: DELTA })
     };
-    Ok(Algorithm::Joint(lines).prepare(&setting)?.player_attacks()?.swap_remove(0))
+    Ok(Algorithm::Joint(lines).prepare(&environment)?.learner_attacks()?.swap_remove(0))
 }
 
 /// The planted leak: each action reveals the previous reward.
 #[derive(Debug, Default)]
 pub struct LastReward(f64);
 
-impl Player for LastReward {
+impl Learner for LastReward {
     fn choose(&mut self, arms: &Arms, _: u64) -> Result<usize> {
         let most = arms.count() - 1;
         Ok(((self.0.clamp(0.0, 1.0) * most as f64).round() as usize).min(most))
@@ -94,7 +94,7 @@ impl Coin {
     }
 }
 
-impl Player for Coin {
+impl Learner for Coin {
     fn choose(&mut self, arms: &Arms, _: u64) -> Result<usize> {
         Ok(self.noise.below(arms.count() as u64) as usize)
     }

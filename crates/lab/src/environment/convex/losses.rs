@@ -104,7 +104,7 @@ impl LossToml {
     }
 
     /// The losses of one trial.
-    pub fn world(&self, seed: u64) -> Result<World> {
+    pub fn losses(&self, seed: u64) -> Result<TrialLosses> {
         let set = self.set.build()?;
         let n = set.shape().dimension();
         let mut noise = FastNoise::seeded(mix(seed, 0x6c6f_7373));
@@ -123,16 +123,16 @@ impl LossToml {
                 Law::Linear { means, scale: self.scale(&set)? }
             }
         };
-        let mut world = World { best, law, noise, least: 0.0, centre: 0.0 };
-        world.least = world.mean(&world.best);
-        world.centre = world.mean(set.shape().centre()) - world.least;
-        Ok(world)
+        let mut losses = TrialLosses { best, law, noise, least: 0.0, centre: 0.0 };
+        losses.least = losses.mean(&losses.best);
+        losses.centre = losses.mean(set.shape().centre()) - losses.least;
+        Ok(losses)
     }
 }
 
 /// The losses of one trial.
 #[derive(Debug, Clone)]
-pub struct World {
+pub struct TrialLosses {
     best: Vec<f64>,
     law: Law,
     noise: FastNoise,
@@ -147,7 +147,7 @@ enum Law {
     Linear { means: Vec<f64>, scale: f64 },
 }
 
-impl World {
+impl TrialLosses {
     /// The expected loss at a point.
     fn mean(&self, point: &[f64]) -> f64 {
         match &self.law {

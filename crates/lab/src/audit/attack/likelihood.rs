@@ -5,9 +5,9 @@
 //! over time, and noise that differs from its description is attacked as it is. If the adversary knows Delta, because they chose the
 //! neighbours, it is given; otherwise it is learned too.
 //!
-//! The actions of a player are not a normal vector but a sequence of choices. Two likelihood ratios are learned from counts: one as if
+//! The actions of a learner are not a normal vector but a sequence of choices. Two likelihood ratios are learned from counts: one as if
 //! choices were independent (naive Bayes), which needs few runs, and one of whole sequences, which captures any dependence if sequences
-//! repeat, as those of a player without noise do.
+//! repeat, as those of a learner without noise do.
 
 use std::collections::HashMap;
 

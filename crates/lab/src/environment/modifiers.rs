@@ -1,4 +1,4 @@
-//! `[environment.circumstances]`: difficulties of real applications. Every key is optional.
+//! `[environment.modifiers]`: difficulties of real applications. Every key is optional.
 //!
 //! | key | effect |
 //! | --- | --- |
@@ -30,7 +30,7 @@ use crate::environment::{
 /// The table.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Circumstances {
+pub struct Modifiers {
     /// Number of rounds that a reward takes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<Delay>,
@@ -59,10 +59,10 @@ pub struct Circumstances {
     pub population: Option<u64>,
 }
 
-impl Circumstances {
+impl Modifiers {
     /// Returns whether every key has its default.
     pub fn is_calm(&self) -> bool {
-        *self == Circumstances::default()
+        *self == Modifiers::default()
     }
 
     /// Refuses numbers without meaning.

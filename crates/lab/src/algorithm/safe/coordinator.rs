@@ -12,7 +12,7 @@ use reticent::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Algorithm, Setting, joint_ball, sup_norm::Relaxed};
+use super::{Algorithm, SafeEnvironment, joint_ball, sup_norm::Relaxed};
 use crate::environment::safe::feeder::Readings;
 use crate::{
     FastNoise, Result,
@@ -139,8 +139,8 @@ impl CoordinatorToml {
         }
     }
 
-    fn agents(&self, setting: &Setting) -> Result<Vec<AgentParams>> {
-        let count = setting.polytope.dimension();
+    fn agents(&self, environment: &SafeEnvironment) -> Result<Vec<AgentParams>> {
+        let count = environment.polytope.dimension();
         let levels = self.levels.clone().unwrap_or(vec![1.0; count]);
         if levels.len() != count {
             let found = levels.len();
@@ -148,13 +148,14 @@ impl CoordinatorToml {
                 reticent::Error::Dimension { field: "levels", expected: count, found }.into()
             );
         }
-        (0..count).map(|axis| self.agent(setting, axis, levels[axis])).collect()
+        (0..count).map(|axis| self.agent(environment, axis, levels[axis])).collect()
     }
 
-    fn agent(&self, setting: &Setting, axis: usize, level: f64) -> Result<AgentParams> {
-        let (low, high) = setting.polytope.range(axis)?;
+    fn agent(&self, environment: &SafeEnvironment, axis: usize, level: f64) -> Result<AgentParams> {
+        let (low, high) = environment.polytope.range(axis)?;
         // What must not be clipped: whatever is safe in the mean, with six deviations of its own noise.
-        let (low, high) = (low - 6.0 * setting.response_noise, high + 6.0 * setting.response_noise);
+        let (low, high) =
+            (low - 6.0 * environment.response_noise, high + 6.0 * environment.response_noise);
         let (lower, upper, sensitivity) = match (self.sensitivity, self.mode) {
             (Sensitivity::PerAgent, _) => (low, high, high - low),
             // The publication's number goes into its formula; the agent clips where it must, and the exact guarantee is that of the clipping.
@@ -183,10 +184,10 @@ impl CoordinatorToml {
             }
         };
         Ok(AgentParams {
-            dimension: setting.parameters[axis].len(),
-            parameter_bound: setting.parameter_bound,
-            action_bound: setting.action_bound,
-            response_noise: setting.response_noise,
+            dimension: environment.parameters[axis].len(),
+            parameter_bound: environment.parameter_bound,
+            action_bound: environment.action_bound,
+            response_noise: environment.response_noise,
             lower,
             upper,
             privacy,
@@ -195,9 +196,9 @@ impl CoordinatorToml {
 }
 
 /// A coordinator and its agents, ready to be simulated.
-pub struct SafePlayer {
+pub struct SafeAlgorithm {
     card: Card,
-    setting: Setting,
+    environment: SafeEnvironment,
     plan: CoordinatorPlan,
     /// The most a safe learner can lose in a round.
     worst_round: f64,
@@ -209,17 +210,17 @@ pub struct SafePlayer {
     sup_norm: Option<Relaxed>,
 }
 
-impl SafePlayer {
+impl SafeAlgorithm {
     /// The learner, or what stands in its way.
-    pub fn new(algorithm: &Algorithm, setting: &Setting, rounds: u64) -> Result<Self> {
+    pub fn new(algorithm: &Algorithm, environment: &SafeEnvironment, rounds: u64) -> Result<Self> {
         let (rule, lines, default_name) = match algorithm {
             Algorithm::Ofu(lines) => (Rule::Ofu, lines, "OFU"),
             Algorithm::Roful(lines) => (Rule::Roful, lines, "ROFUL"),
         };
         let params = CoordinatorParams {
-            polytope: setting.polytope.clone(),
-            objective: setting.objective.clone(),
-            agents: lines.agents(setting)?,
+            polytope: environment.polytope.clone(),
+            objective: environment.objective.clone(),
+            agents: lines.agents(environment)?,
             rule,
             confidence: lines.confidence,
             regularizer: lines.regularizer,
@@ -244,9 +245,9 @@ impl SafePlayer {
                 "The guarantee is for one response; an agent that answers all {rounds} rounds is protected by the certificate for that many."
             ));
         }
-        let worst_round = worst_round(&plan, setting)?;
+        let worst_round = worst_round(&plan, environment)?;
         let name = lines.name.clone().unwrap_or_else(|| default_name.into());
-        let (published, levels) = theory(&plan, lines, setting);
+        let (published, levels) = theory(&plan, lines, environment);
         let attacked = plan.clone();
         let card = Card {
             name,
@@ -259,7 +260,7 @@ impl SafePlayer {
         let joint_ball = match lines.exploration_set {
             ExplorationSet::Spheres => None,
             ExplorationSet::JointBall => {
-                let Setting { polytope, parameter_bound, action_bound, .. } = setting;
+                let SafeEnvironment { polytope, parameter_bound, action_bound, .. } = environment;
                 let radius = joint_ball::radius(polytope, *parameter_bound, *action_bound);
                 let remedy = "no ball around 0 is known to be safe (a bound is 0): set it to 0";
                 let refused = lines.exploration > 0 && radius <= 0.0;
@@ -267,7 +268,7 @@ impl SafePlayer {
                 Some((lines.exploration, radius))
             }
         };
-        let sup_norm = match (lines.optimism, rule, &setting.objective) {
+        let sup_norm = match (lines.optimism, rule, &environment.objective) {
             (Optimism::Exact, ..) => None,
             (Optimism::SupNorm, Rule::Ofu, Objective::Linear { weights }) => {
                 Some(Relaxed::new(plan.params(), weights))
@@ -277,8 +278,17 @@ impl SafePlayer {
                 return Err(reticent::Error::invalid("optimism", "sup_norm", remedy).into());
             }
         };
-        let setting = setting.clone();
-        Ok(SafePlayer { card, setting, plan, worst_round, published, levels, joint_ball, sup_norm })
+        let environment = environment.clone();
+        Ok(SafeAlgorithm {
+            card,
+            environment,
+            plan,
+            worst_round,
+            published,
+            levels,
+            joint_ball,
+            sup_norm,
+        })
     }
 
     /// The plan behind it.
@@ -288,17 +298,17 @@ impl SafePlayer {
 }
 
 /// The best value less the worst: each part of the objective is concave, so it is least at an end of its agent's range.
-fn worst_round(plan: &CoordinatorPlan, setting: &Setting) -> Result<f64> {
-    let agents = setting.polytope.dimension();
-    let nothing = setting.objective.value(&vec![0.0; agents]);
+fn worst_round(plan: &CoordinatorPlan, environment: &SafeEnvironment) -> Result<f64> {
+    let agents = environment.polytope.dimension();
+    let nothing = environment.objective.value(&vec![0.0; agents]);
     let best = plan.clone().start(FastNoise::seeded(0)).best_responses().1;
     let mut worst = nothing;
     for agent in 0..agents {
-        let (low, high) = setting.polytope.range(agent)?;
+        let (low, high) = environment.polytope.range(agent)?;
         let alone = |y: f64| {
             let mut responses = vec![0.0; agents];
             responses[agent] = y;
-            setting.objective.value(&responses) - nothing
+            environment.objective.value(&responses) - nothing
         };
         worst += alone(low).min(alone(high));
     }
@@ -309,12 +319,13 @@ fn worst_round(plan: &CoordinatorPlan, setting: &Setting) -> Result<f64> {
 fn theory(
     plan: &CoordinatorPlan,
     lines: &CoordinatorToml,
-    setting: &Setting,
+    environment: &SafeEnvironment,
 ) -> (Option<Published>, Vec<f64>) {
     let deviations: Vec<f64> = plan.agents().iter().map(|agent| agent.deviation()).collect();
     let sigma = deviations.iter().fold(0.0, |most: f64, sigma| most.max(*sigma));
     // A list of corners is needed: few agents only.
-    if sigma == 0.0 || plan.exploration_eigenvalue() <= 0.0 || setting.polytope.dimension() > 8 {
+    if sigma == 0.0 || plan.exploration_eigenvalue() <= 0.0 || environment.polytope.dimension() > 8
+    {
         return (None, Vec::new());
     }
     let limits: Vec<f64> = plan
@@ -323,11 +334,11 @@ fn theory(
         .map(|agent| agent.params().lower.abs().max(agent.params().upper.abs()))
         .collect();
     let published = Published {
-        dimension: setting.parameters[0].len(),
-        lipschitz: setting.objective.lipschitz(&limits),
-        action_bound: setting.action_bound,
-        parameter_bound: setting.parameter_bound,
-        response_noise: setting.response_noise,
+        dimension: environment.parameters[0].len(),
+        lipschitz: environment.objective.lipschitz(&limits),
+        action_bound: environment.action_bound,
+        parameter_bound: environment.parameter_bound,
+        response_noise: environment.response_noise,
         sigma,
         eigenvalue: plan.exploration_eigenvalue(),
         regularizer: lines.regularizer,
@@ -376,16 +387,16 @@ fn certificates(plan: &CoordinatorPlan, rounds: u64) -> Result<Vec<Certificate>>
     Ok(all)
 }
 
-impl crate::algorithm::sealed::Sealed for SafePlayer {}
+impl crate::algorithm::sealed::Sealed for SafeAlgorithm {}
 
-impl RunnableAlgorithm for SafePlayer {
+impl RunnableAlgorithm for SafeAlgorithm {
     fn card(&self) -> &Card {
         &self.card
     }
 
     fn bounds(&self, rounds: u64) -> Vec<Bound> {
         let Some(published) = &self.published else { return Vec::new() };
-        let Ok(bound) = published.regret(&self.setting.polytope, &self.levels, rounds) else {
+        let Ok(bound) = published.regret(&self.environment.polytope, &self.levels, rounds) else {
             return Vec::new();
         };
         vec![Bound {
@@ -399,7 +410,7 @@ impl RunnableAlgorithm for SafePlayer {
     fn trial(&self, seed: u64, trial: u64, checkpoints: &[u64]) -> Result<Trial> {
         let base = mix(mix(seed, trial), name_hash(self.name()));
         // All responses vary alike in trial t, with any coordinator.
-        let mut world = FastNoise::seeded(mix(seed, trial));
+        let mut responses = FastNoise::seeded(mix(seed, trial));
         let mut agents: Vec<_> = self
             .plan
             .agents()
@@ -409,14 +420,14 @@ impl RunnableAlgorithm for SafePlayer {
             .collect();
         let mut coordinator = self.plan.clone().start(FastNoise::seeded(base));
         let best = coordinator.best_responses().1;
-        let mut monitor = Monitor::new(self.setting.polytope.clone());
+        let mut monitor = Monitor::new(self.environment.polytope.clone());
         let (mut regret, mut gap, mut fallbacks) = (0.0, 0.0_f64, 0_u64);
         let mut readings: Option<Readings> = None;
         let mut curve = Vec::with_capacity(checkpoints.len());
         let rounds = checkpoints.last().copied().unwrap_or(0);
         let mut next = checkpoints.iter().copied().peekable();
         let gauge = crate::play::watch::Gauge::current();
-        let dimensions: Vec<usize> = self.setting.parameters.iter().map(Vec::len).collect();
+        let dimensions: Vec<usize> = self.environment.parameters.iter().map(Vec::len).collect();
         let mut relaxed = self.sup_norm.clone();
         let mut explorer = FastNoise::seeded(mix(base, u64::MAX));
         for round in 1..=rounds {
@@ -431,19 +442,19 @@ impl RunnableAlgorithm for SafePlayer {
                 },
             };
             relaxed.iter_mut().for_each(|own| own.play(&decision.actions));
-            let means = self.setting.means(&decision.actions);
+            let means = self.environment.means(&decision.actions);
             monitor.watch(&means)?;
-            if let Some(feeder) = &self.setting.feeder {
+            if let Some(feeder) = &self.environment.feeder {
                 let now = feeder.readings(&means);
                 readings = Some(readings.map_or(now, |before| before.and_then(now)));
             }
-            regret += best - self.setting.objective.value(&means);
+            regret += best - self.environment.objective.value(&means);
             if !decision.exploration && decision.upper_bound.is_finite() {
                 gap = gap.max(decision.gap());
             }
             fallbacks += u64::from(matches!(decision.safety, Safety::Fallback { .. }));
             for (agent, mean) in agents.iter_mut().zip(&means) {
-                let response = mean + self.setting.response_noise * world.standard_normal();
+                let response = mean + self.environment.response_noise * responses.standard_normal();
                 coordinator.absorb(&agent.report(decision.ticket, response)?)?;
             }
             if next.next_if_eq(&round).is_some() {
@@ -472,6 +483,6 @@ impl RunnableAlgorithm for SafePlayer {
     }
 }
 
-fn best_over_nothing(learner: &SafePlayer, best: f64) -> f64 {
-    best - learner.setting.objective.value(&vec![0.0; learner.setting.polytope.dimension()])
+fn best_over_nothing(learner: &SafeAlgorithm, best: f64) -> f64 {
+    best - learner.environment.objective.value(&vec![0.0; learner.environment.polytope.dimension()])
 }

@@ -56,7 +56,7 @@ pub struct ZeroToml {
 }
 
 /// A learner ready to be simulated.
-pub(super) struct GradientPlayer {
+pub(super) struct OnlineAlgorithm {
     card: Card,
     /// `None` for the algorithm that plays 0.
     params: Option<OnlineParams>,
@@ -85,7 +85,7 @@ impl Algorithm {
     }
 }
 
-impl GradientPlayer {
+impl OnlineAlgorithm {
     pub(super) fn new(algorithm: &Algorithm, source: Arc<dyn Source>, rounds: u64) -> Result<Self> {
         let private = algorithm
             .privacy()
@@ -123,13 +123,13 @@ impl GradientPlayer {
         });
         let remarks = source.remarks();
         let card = Card { name, guarantee, certificates, attacks, remarks, ..Card::default() };
-        Ok(GradientPlayer { card, params, source, private })
+        Ok(OnlineAlgorithm { card, params, source, private })
     }
 }
 
-impl crate::algorithm::sealed::Sealed for GradientPlayer {}
+impl crate::algorithm::sealed::Sealed for OnlineAlgorithm {}
 
-impl RunnableAlgorithm for GradientPlayer {
+impl RunnableAlgorithm for OnlineAlgorithm {
     fn card(&self) -> &Card {
         &self.card
     }

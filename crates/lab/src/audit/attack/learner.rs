@@ -1,14 +1,14 @@
-//! Attacks on a player: the object that a trial would run is played on two neighbouring data sets, whatever its certificate.
+//! Attacks on a learner: the object that a trial would run is played on two neighbouring data sets, whatever its certificate.
 //!
 //! The other attacks of this module run a mechanism built from its parameters. They do not test code that has a certificate but does
 //! something else with people's data. Here one person's features and reward are replaced, every other person is the same on both data sets, and
-//! the adversary sees what joint privacy protects: the choices made for everybody after that person, that the player stopped if it did, and
-//! what devices or a shuffler [`sent`](Player::sent) where the trust model distrusts those who receive it.
+//! the adversary sees what joint privacy protects: the choices made for everybody after that person, that the learner stopped if it did, and
+//! what devices or a shuffler [`sent`](Learner::sent) where the trust model distrusts those who receive it.
 //!
 //! | script | others | purpose |
 //! | --- | --- | --- |
 //! | queries | bring features that are orthogonal to the person's and rewards in the middle of their range, so that the person alone decides the sign of `theta_1`; between them a person chooses between opposite arms and never answers | noise that is missing or too small, data that are shown, stops |
-//! | its environment | decision sets and rewards that the environment drew once | players that understand the arms of their own environment only, and leaks about single people |
+//! | its environment | decision sets and rewards that the environment drew once | learners that understand the arms of their own environment only, and leaks about single people |
 //!
 //! The attacked people are the first, some drawn at random over the whole script and, in an environment, those whom a screening suspects
 //! (`positions`). The person and the pair of data are chosen in a separate pilot, because leaks of rewards, of features and after a delay
@@ -26,24 +26,24 @@ use reticent::{
 };
 
 use super::{
-    Attack, AuditNoise, Positions, Prepared, Test, View, World,
-    learned::Learned,
+    Attack, AuditNoise, DataSet, Positions, Prepared, Test, View,
+    likelihood::Learned,
     positions::{Screened, drawn, in_order, suspects},
 };
 use crate::{
     FastNoise, Result,
     play::{
-        plain::Player,
+        plain::Learner,
         trial::{mix, name_hash},
     },
 };
 
-/// Makes the player of one run from the seed of its noise.
-pub type Maker = Arc<dyn Fn(u64) -> Result<Box<dyn Player>> + Send + Sync>;
+/// Makes the learner of one run from the seed of its noise.
+pub type Maker = Arc<dyn Fn(u64) -> Result<Box<dyn Learner>> + Send + Sync>;
 
 /// The largest number of rounds of a script, queries included: the default schedule releases after 64 rewards, and then every 16.
 pub const MOST_STEPS: u64 = 160;
-/// The same for players whose mechanism is also attacked from its parameters: slightly more than one release.
+/// The same for learners whose mechanism is also attacked from its parameters: slightly more than one release.
 const FEW_STEPS: u64 = 84;
 /// A query follows each of the first people after the attacked one, and later every few people.
 const EAGER: usize = 4;
@@ -59,7 +59,7 @@ const SCREENING: u64 = 128;
 const DRAWN: usize = 5;
 const DRAWN_OF_OURS: usize = 1;
 
-/// The recorded symbol if there is no choice: the player refused to choose, or had refused a reward.
+/// The recorded symbol if there is no choice: the learner refused to choose, or had refused a reward.
 const REFUSED_TO_CHOOSE: f64 = -1.0;
 const REFUSED_A_REWARD: f64 = -2.0;
 
@@ -92,20 +92,20 @@ pub struct Recorded {
     pub others: Vec<Step>,
 }
 
-/// Stage on which an audit runs a player.
+/// Stage on which an audit runs a learner.
 #[derive(Debug, Clone)]
 pub struct Stage {
     /// The bounds on people's data.
     pub bounds: Bounds,
     /// The largest number of arms of a decision set.
     pub arms: usize,
-    /// The number of rounds that the player is built for.
+    /// The number of rounds that the learner is built for.
     pub rounds: u64,
     /// Features are public: neighbours differ in the reward only.
     pub public_arms: bool,
 }
 
-/// Attacks on the player: by queries, and among the people of its environment.
+/// Attacks on the learner: by queries, and among the people of its environment.
 pub fn attacks(
     stage: &Stage,
     environment: Option<Recorded>,
@@ -156,8 +156,8 @@ fn attack(
         let Pilot { script, numbers, positions, unmoved } =
             Pilot::run(scripts(seed, &make)?, &make)?;
         let (choices, make) = (script.symbols(), make.clone());
-        let view: View = Box::new(move |world, mut noise: AuditNoise| {
-            Ok(script.run(world, &make, noise.bits())?.view(numbers))
+        let view: View = Box::new(move |data, mut noise: AuditNoise| {
+            Ok(script.run(data, &make, noise.bits())?.view(numbers))
         });
         let test = Test::Transcript { choices };
         Ok(Prepared { view, test, positions: Some(positions), unmoved })
@@ -172,7 +172,7 @@ struct Seen {
     choices: Vec<f64>,
     /// The first messages sent, from the person's round on.
     sent: Vec<f64>,
-    /// Reason why the player stopped, if it did.
+    /// Reason why the learner stopped, if it did.
     stopped: Option<crate::Error>,
 }
 
@@ -240,16 +240,16 @@ impl Script {
         self.steps.len() - self.person + 1
     }
 
-    fn run(&self, world: World, make: &Maker, seed: u64) -> Result<Seen> {
+    fn run(&self, data: DataSet, make: &Maker, seed: u64) -> Result<Seen> {
         let steps = self.steps.iter().enumerate().map(|(place, step)| match place == self.person {
-            true => world.pick((&self.pair.0, &self.pair.1)),
+            true => data.pick((&self.pair.0, &self.pair.1)),
             false => step,
         });
         played(steps, Some(self.person), make, seed)
     }
 }
 
-/// One run of a player: what later people see if this person is attacked, or everybody if none is.
+/// One run of a learner: what later people see if this person is attacked, or everybody if none is.
 fn played<'a>(
     steps: impl ExactSizeIterator<Item = &'a Step>,
     person: Option<usize>,
@@ -258,10 +258,10 @@ fn played<'a>(
 ) -> Result<Seen> {
     let first = person.map_or(0, |person| person + 1);
     let seen_choices = steps.len() - first;
-    let mut player = make(seed)?;
+    let mut learner = make(seed)?;
     let mut seen = Seen { choices: Vec::new(), sent: Vec::new(), stopped: None };
     for (place, step) in steps.enumerate() {
-        let (choice, failure) = one_round(player.as_mut(), step, place as u64 + 1);
+        let (choice, failure) = one_round(learner.as_mut(), step, place as u64 + 1);
         if place >= first {
             seen.choices.push(choice);
         }
@@ -270,7 +270,7 @@ fn played<'a>(
             seen.stopped = Some(error);
             break;
         }
-        if let Some(numbers) = player.sent()
+        if let Some(numbers) = learner.sent()
             && place + 1 >= first
             && seen.sent.is_empty()
         {
@@ -282,40 +282,40 @@ fn played<'a>(
 
 /// The choice; a refusal is recorded by its symbol.
 fn one_round(
-    player: &mut dyn Player,
+    learner: &mut dyn Learner,
     step: &Step,
     round: u64,
 ) -> (f64, Option<(f64, crate::Error)>) {
-    let arm = match player.choose(&step.arms, round) {
+    let arm = match learner.choose(&step.arms, round) {
         Ok(arm) => arm,
         Err(error) => return (REFUSED_TO_CHOOSE, Some((REFUSED_TO_CHOOSE, error))),
     };
     if arm >= step.arms.count() {
         let remedy =
-            format!("the player chose this arm, but there are only {} arms", step.arms.count());
+            format!("the learner chose this arm, but there are only {} arms", step.arms.count());
         let error = reticent::Error::invalid("arm", arm, remedy).into();
         return (REFUSED_TO_CHOOSE, Some((REFUSED_TO_CHOOSE, error)));
     }
     match step.reward {
-        Some(reward) => match observe(player, step, round, arm, reward) {
+        Some(reward) => match observe(learner, step, round, arm, reward) {
             Ok(()) => (arm as f64, None),
             Err(error) => (arm as f64, Some((REFUSED_A_REWARD, error))),
         },
         None => {
-            player.dismiss(round);
+            learner.dismiss(round);
             (arm as f64, None)
         }
     }
 }
 
 fn observe(
-    player: &mut dyn Player,
+    learner: &mut dyn Learner,
     step: &Step,
     round: u64,
     arm: usize,
     reward: f64,
 ) -> Result<()> {
-    player.observe_in_block(round, step.arms.block(arm), &step.arms.arm(arm), reward)
+    learner.observe_in_block(round, step.arms.block(arm), &step.arms.arm(arm), reward)
 }
 
 /// The script whose data sets a pilot separates best.
@@ -336,9 +336,9 @@ impl Pilot {
         let mut best: Option<(f64, Script, usize)> = None;
         let (mut refusal, mut unmoved) = (None, true);
         for (index, script) in scripts.into_iter().enumerate() {
-            // A player that fails in every script must not be called private.
-            let probe = |world| script.run(world, make, mix(0x504c_4159, index as u64));
-            let (first, second) = (probe(World::First)?, probe(World::Second)?);
+            // A learner that fails in every script must not be called private.
+            let probe = |data| script.run(data, make, mix(0x504c_4159, index as u64));
+            let (first, second) = (probe(DataSet::First)?, probe(DataSet::Second)?);
             let numbers = first.sent.len().max(second.sent.len());
             let words = |seen: &Seen| seen.stopped.as_ref().map(ToString::to_string);
             if words(&first).is_some()
@@ -348,12 +348,12 @@ impl Pilot {
                 refusal = first.stopped;
                 continue;
             }
-            let draw = |world: World| -> Result<Vec<Vec<f64>>> {
+            let draw = |data: DataSet| -> Result<Vec<Vec<f64>>> {
                 let base = mix(0x5049_4c4f, index as u64);
-                let run = |run| Ok(script.run(world, make, mix(base, run))?.view(numbers));
+                let run = |run| Ok(script.run(data, make, mix(base, run))?.view(numbers));
                 (0..2 * PILOT).map(run).collect()
             };
-            let (one, two) = (draw(World::First)?, draw(World::Second)?);
+            let (one, two) = (draw(DataSet::First)?, draw(DataSet::Second)?);
             unmoved &= one == two;
             let half = PILOT as usize;
             let test = Test::Transcript { choices: script.symbols() };
@@ -372,8 +372,8 @@ impl Pilot {
         for run in 0..if unmoved { SCREENING } else { 0 } {
             let seed = mix(0x5341_4d45, run);
             let view =
-                |world| -> Result<Vec<f64>> { Ok(script.run(world, make, seed)?.view(numbers)) };
-            unmoved &= view(World::First)? == view(World::Second)?;
+                |data| -> Result<Vec<f64>> { Ok(script.run(data, make, seed)?.view(numbers)) };
+            unmoved &= view(DataSet::First)? == view(DataSet::Second)?;
         }
         let (of, worst) = (script.steps.len() as u64, round(&script));
         Ok(Pilot { script, numbers, positions: Positions { attacked, of, worst }, unmoved })
