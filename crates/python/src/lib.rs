@@ -13,7 +13,7 @@
 //! | `decision` | decisions, rewards and tickets, one by one and in batches |
 //! | `outlook` | whether a plan can work |
 //! | `ticketed`, `linucb`, `online_linucb`, `nonprivate` | bandits without privacy, the tickets of their decisions, and their common calls |
-//! | `joint`, `joint_storage` | the bandit with a trusted curator: in memory, in files |
+//! | `joint`, `joint_facts`, `joint_storage` | the bandit with a trusted curator: its calls, its guarantee and counts, its files |
 //! | `policy` | a released policy by itself |
 //! | `messages` | models, reports and batches |
 //! | `local`, `shuffle` | device and report server, and the shuffler between them |
@@ -37,6 +37,7 @@ mod fork_guard;
 mod guarantee;
 mod integers;
 mod joint;
+mod joint_facts;
 mod joint_storage;
 mod lab;
 mod linucb;

@@ -1,4 +1,4 @@
-//! `[environment.modifiers]`: difficulties of real applications. Every key is optional.
+//! `[environment.modifiers]`: late and lost rewards, changes of theta*, absent arms. Every key is optional.
 //!
 //! | key | effect |
 //! | --- | --- |

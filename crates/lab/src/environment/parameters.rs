@@ -42,7 +42,7 @@ impl Shape {
         (blocks > 1).then_some(Structure { blocks, shared })
     }
 
-    /// BanditEnvironment for learners with blocks.
+    /// The environment for learners with blocks.
     pub(crate) fn structure(&self) -> Structure {
         match (self.embedding(), self.parameters) {
             (None, _) => Structure::DENSE,
@@ -53,7 +53,7 @@ impl Shape {
 }
 
 impl BanditEnvironment {
-    /// BanditEnvironment for learners without blocks of parameters: their arms have zeros for the blocks of others.
+    /// The environment for learners without blocks of parameters: their arms have zeros for the blocks of others.
     pub fn dense(&self) -> Result<Self> {
         let Some(embedding) = self.embedding.filter(|_| !self.embeds) else {
             return Ok(self.clone());
@@ -69,7 +69,7 @@ impl BanditEnvironment {
         Ok(BanditEnvironment { bounds, embeds: true, ..self.clone() })
     }
 
-    /// BanditEnvironment of a learner in this mode: a publication's has no blocks.
+    /// The environment of a learner in this mode: a publication's has no blocks.
     pub(crate) fn suiting(&self, mode: Mode) -> Result<Self> {
         match mode {
             Mode::Exact => Ok(self.clone()),

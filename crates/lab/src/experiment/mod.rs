@@ -7,6 +7,7 @@
 //! | `former` | former names of keys |
 //! | `grid` | lists that stand for several values |
 //! | `kinds` | algorithms and environments that a program adds to the files |
+//! | `merge` | folders of shards joined into one |
 //! | `parts` | the cells: every algorithm in every environment, with names and keys |
 //! | `paths` | paths in a file, relative to it |
 //! | `schema` | what a file may hold, for editors |
@@ -20,6 +21,7 @@ mod document;
 mod former;
 mod grid;
 mod kinds;
+mod merge;
 mod options;
 mod parts;
 mod paths;
@@ -366,51 +368,6 @@ impl Experiment {
         Ok(outcome)
     }
 
-    /// Joins the finished trials of `parts`, which ran shards of one experiment, and writes `folder`.
-    pub fn merge(parts: &[impl AsRef<Path>], folder: &Path, kinds: &Kinds) -> Result<Summary> {
-        let mut text: Option<String> = None;
-        for part in parts {
-            let path = part.as_ref().join("experiment.toml");
-            let other = std::fs::read_to_string(&path).map_err(|error| Error::Unreadable {
-                path: path.clone(),
-                reason: error.to_string(),
-            })?;
-            if text.as_ref().is_some_and(|text| !is_same(text, &other)) {
-                let remedy = "merge folders that ran the same file with the same --set";
-                let value = path.display().to_string();
-                return Err(reticent::Error::invalid("experiment.toml", value, remedy).into());
-            }
-            text = Some(other);
-        }
-        let text = text.ok_or_else(|| {
-            reticent::Error::invalid("folders", 0, "give the folders of the shards")
-        })?;
-        let experiment = kinds.parse(&text, &[])?;
-        experiment.claim(folder)?;
-        let store = Store::open(folder)?;
-        for part in parts {
-            store.absorb(part.as_ref())?;
-        }
-        drop(store);
-        let store = Store::open(folder)?;
-        let jobs = experiment.jobs(None);
-        let stored = |&(cell, number): &Job| store.get(experiment.cells[cell].key, number).cloned();
-        let results: Vec<Option<(Trial, f64)>> = jobs.iter().map(stored).collect();
-        let missing = results.iter().filter(|result| result.is_none()).count();
-        if missing > 0 {
-            let remedy = format!(
-                "of {} trials; `reticent run {} --out {}` computes them",
-                jobs.len(),
-                folder.join("experiment.toml").display(),
-                folder.display()
-            );
-            return Err(reticent::Error::invalid("missing trials", missing, remedy).into());
-        }
-        let summary = experiment.summary(&jobs, results);
-        summary.write(folder)?;
-        Ok(summary)
-    }
-
     /// Reserves the folder for this experiment; an error if it belongs to another one or cannot be written to, which is checked before any
     /// trial runs.
     fn claim(&self, folder: &Path) -> Result<()> {
@@ -487,16 +444,6 @@ fn check_size(rounds: u64, trials: u64) -> Result<()> {
         reticent::refuse_if(value > most, field, value, remedy)?;
     }
     Ok(())
-}
-
-/// True if two files as run differ at most in where their data are.
-fn is_same(one: &str, other: &str) -> bool {
-    let named = |text: &str| {
-        let mut table = toml::from_str::<toml::Table>(text).ok()?;
-        paths::all_names(&mut table);
-        Some(table)
-    };
-    one == other || named(one).is_some_and(|one| Some(one) == named(other))
 }
 
 /// A cell and the number of a trial.

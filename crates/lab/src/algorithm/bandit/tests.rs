@@ -313,7 +313,7 @@ fn online_ucb_with_the_printed_sigma_is_where_the_figure_has_it() {
 
 #[test]
 fn certified_joint_privacy_is_where_the_notes_have_it() {
-    // The environment that nine tried on other seeds left over.
+    // Parameters chosen on other seeds, the best of nine.
     let lines = "[[algorithm]]\nkind = \"joint\"\nmechanism = \"tree\"\nintercept = false\n\
                  privacy = { epsilon = 1.0, delta = 0.1 }\n\
                  rule = { tuned = { ridge = 6.0, bonus = 0.05, width = 0.0 } }";

@@ -6,7 +6,7 @@
 //! m* = E x u / E x          (weights of 1: the mean of u)
 //! ```
 //!
-//! Against a candidate m two learners start with capital 1 and bet on every line, the first that outcomes lie above m, the second below:
+//! Against a candidate m two bettors start with capital 1 and bet on every line, the first that outcomes lie above m, the second below:
 //!
 //! ```text
 //! K+ = prod 1 + min(b_i, c/m)     x_i (u_i - m)
@@ -22,7 +22,7 @@
 //! Reference: Waudby-Smith and Ramdas, Estimating means of bounded random variables by betting, JRSS B 86 (2024), Theorem 3 with the predictable
 //! plug-in bets of its Section 4.2; the weighted form is the moment condition `E x (u - m*) = 0`.
 
-/// c: the largest share of its capital that a learner may lose on one line.
+/// c: the largest share of its capital that a bettor may lose on one line.
 const LARGEST_STAKE: f64 = 0.75;
 
 /// Halvings of [0, 1]: below 1e-14.
@@ -32,7 +32,7 @@ const HALVINGS: usize = 48;
 pub(crate) fn interval(lines: &[(f64, f64)], failure_probability: f64) -> (f64, f64) {
     let target = (2.0 / failure_probability).ln();
     let bets = bets(lines, target);
-    // `side` is 1 for the learner who bets on more than m, -1 for the other.
+    // `side` is 1 for the bettor on more than m, -1 for the other.
     let refuted = |m: f64, side: f64| {
         let stake = LARGEST_STAKE / if side > 0.0 { m } else { 1.0 - m };
         let mut capital = 0.0;
