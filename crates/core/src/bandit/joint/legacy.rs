@@ -61,7 +61,8 @@ impl Earlier {
         params: &JointParams,
     ) -> Self {
         let most = params.contributions_per_person;
-        let often = format!("no person took part in it more than {most} times");
+        // Saved words: other words would be other bytes.
+        let often = format!("nobody took part in it more than {most} times");
         Earlier {
             promise,
             replays,
