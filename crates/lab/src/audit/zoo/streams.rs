@@ -228,7 +228,7 @@ fn visits_apart() -> Result<Entry> {
         })
     };
     Ok(Entry {
-        mistake: "visits of sums that forget priced as if no two shared a step",
+        mistake: "contributions to sums that forget priced as if no two shared a step",
         right: "as many times the norm of one column",
         wrong_way: attack(wrong),
         right_way: attack(right),
