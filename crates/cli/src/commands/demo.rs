@@ -49,5 +49,6 @@ pub fn run(Arguments { out, set }: Arguments) -> Result<Report, Error> {
     if picture.exists() {
         text.push_str(&format!("\nWhat privacy costs, drawn: {}", picture.display()));
     }
-    Ok(Report::new(text, &summary).warn(summary.warnings()))
+    let warnings = experiment.warnings().iter().cloned().chain(summary.warnings());
+    Ok(Report::new(text, &summary).warn(warnings))
 }

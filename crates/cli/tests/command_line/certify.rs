@@ -15,7 +15,7 @@ fn a_file_of_loops_is_certified_and_printed_as_a_page() {
         "loop home",
         "enforced     a person is learnt from at most 10 times in each calendar window of 30 days",
         "year         epsilon",
-        "assumed      one string",
+        "assumed      the caller uses the same id",
         "periods      12: epsilon",
         "for all visits of one person in one period of every loop",
         "all loops together",

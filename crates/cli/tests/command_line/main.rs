@@ -51,7 +51,7 @@ fn the_demo_has_its_certificate_and_its_figures() {
     let output = reticent(&quick);
     assert!(output.status.success(), "{}", stderr(&output));
     let text = stdout(&output);
-    for words in ["shuffle, epsilon = 1", "certificate", "report.html", "central, epsilon = 1"] {
+    for words in ["\nshuffle ", "certificate", "report.html", "central, epsilon = 1"] {
         assert!(text.contains(words), "{words} is missing from {text}");
     }
     let picture = folder.join("figures").join("regret-against-epsilon.png");
