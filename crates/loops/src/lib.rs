@@ -54,7 +54,7 @@ pub use chain::{ChainHeader, ChainLine, Rollback, VerifiedChain, VerifiedRollbac
 pub use contribute::{Folded, contribute};
 pub use decide::{Coins, Decision, decide};
 pub use error::{Error, Result};
-pub use generations::{Earlier, generation, together};
+pub use generations::{Earlier, generation_cost, together};
 pub use messages::{
     Action, Limits, RankAnswer, RankRequest, RankedAction, RewardRequest, request_digest,
 };

@@ -14,7 +14,7 @@ use super::Earlier;
 use crate::{
     Error, Result,
     config::{LoopPlan, StorageOutlook},
-    records::{Digest, Head, LifeId, ReleaseRecord, StoreId},
+    records::{Digest, GenerationId, Head, ReleaseRecord, StoreId},
     secret::digest,
     time::Time,
 };
@@ -49,8 +49,8 @@ pub struct Stepped {
 }
 
 /// The chain of a generation before its first release.
-pub fn first_chain(store: StoreId, life: LifeId, generation: u64) -> Digest {
-    digest(&[b"reticent chain 1", &store, &life.to_le_bytes(), &generation.to_le_bytes()])
+pub fn first_chain(store: StoreId, generation: GenerationId, params_hash: u64) -> Digest {
+    digest(&[b"reticent chain 1", &store, &generation.to_le_bytes(), &params_hash.to_le_bytes()])
 }
 
 /// The record of a release that follows a head.

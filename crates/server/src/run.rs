@@ -424,7 +424,7 @@ mod tests {
         assert!(start(None, false).await.is_err(), "without one it is not served");
         watching.abort();
         let known = Witness::read(&folder.path().join("second")).unwrap().unwrap();
-        assert_eq!(known.lives.len(), 1, "it knows what the store has");
+        assert_eq!(known.generations.len(), 1, "it knows what the store has");
         drop((first, second, third));
         start(Some("second"), false).await.unwrap();
     }

@@ -177,7 +177,7 @@ impl Loops {
             }
             lines.extend(certificate.ends.iter().map(|ends| format!("  end          {ends}")));
             lines.extend(outlook.iter().map(|outlook| format!("  outlook      {outlook}")));
-            lines.push(format!("  generation   {}\n", certificate.generation));
+            lines.push(format!("  generation   {}\n", certificate.params_hash));
         }
         lines.push("all loops together".into());
         match &self.together.sentence {

@@ -55,7 +55,7 @@ fn certificate(plan: &DevicePlan, head: Option<(u64, &Digest)>, made: Time) -> R
         year: year(plan, guarantee.delta())?,
         best_guess: best_guess(&guarantee)?,
         ends: None,
-        generation: format!("{:016x}", plan.generation()),
+        params_hash: format!("{:016x}", plan.params_hash()),
         release: head.map_or(0, |(number, _)| number),
         chain: head.map(|(_, chain)| hex(chain)),
         guarantee,

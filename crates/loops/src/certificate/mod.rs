@@ -71,7 +71,8 @@ pub struct Certificate {
     /// Behaviour when learning ends, where it does.
     pub ends: Option<String>,
     /// The hash of everything that the present generation is.
-    pub generation: String,
+    #[serde(rename = "generation")]
+    pub params_hash: String,
     /// The number of the last release.
     pub release: u64,
     /// The hash of the chain of all released numbers, in hexadecimal digits; none for a loop that is not served.
@@ -129,7 +130,8 @@ impl Enforcement {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Together {
     /// Loops and earlier generations that are in it.
-    pub lives: Vec<String>,
+    #[serde(rename = "lives")]
+    pub generations: Vec<String>,
     /// Loops that do not count visits of persons, so that no number holds for a person.
     pub without_persons: Vec<String>,
     /// The guarantee of one person in one period of each, where there is any.
@@ -270,7 +272,7 @@ impl Certificate {
             year: span.map(|span| of_periods(windows_of_a_year(span))).transpose()?,
             best_guess,
             ends: ends(plan),
-            generation: format!("{:016x}", plan.generation()),
+            params_hash: format!("{:016x}", plan.params_hash()),
             release: head.map_or(0, |(number, _)| number),
             chain: head.map(|(_, chain)| hex(chain)),
             guarantee,
@@ -456,7 +458,7 @@ impl Together {
             }
         };
         Ok(Together {
-            lives: persons.into_iter().map(|part| part.name).collect(),
+            generations: persons.into_iter().map(|part| part.name).collect(),
             // The guarantee's own sentence does not know of periods, installations and loops.
             sentence: guarantee.as_ref().map(|guarantee| {
                 format!(

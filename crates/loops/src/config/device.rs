@@ -340,7 +340,7 @@ impl DevicePlan {
             name: &self.name,
             features: self.features.params(),
             reports: plan.local().reports(),
-            generation: self.generation(),
+            params_hash: self.params_hash(),
             batch: plan.params().batch,
             honest: plan.honest(),
             summed: self.sums(),
@@ -401,7 +401,7 @@ impl DevicePlan {
     }
 
     /// The hash of everything that a generation is.
-    pub fn generation(&self) -> u64 {
+    pub fn params_hash(&self) -> u64 {
         let LoopParams { trust, privacy, reward, shuffle, .. } = &self.params;
         let parts = (
             trust,

@@ -258,7 +258,7 @@ impl LoopPlan {
 
     /// The hash of everything that a generation is: features, privacy, reward, forgetting, what it began with, and the rule, which is part of a
     /// learner's state.
-    pub fn generation(&self) -> u64 {
+    pub fn params_hash(&self) -> u64 {
         let LoopParams { trust, privacy, reward, .. } = &self.params;
         let learner = &self.learner_params;
         let parts = (

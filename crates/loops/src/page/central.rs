@@ -93,7 +93,7 @@ pub fn together_words(together: &Together) -> Markup {
     html! {
         @if let (Some(guarantee), Some(best_guess)) = (&together.guarantee, together.best_guess) {
             p {
-                "A person in " @if together.lives.len() > 1 { "all of " } (together.lives.join(", ")) " has epsilon " strong { (epsilon_text(guarantee.epsilon())) } " at delta " span.nowrap { (format!("{:e}", guarantee.delta())) }
+                "A person in " @if together.generations.len() > 1 { "all of " } (together.generations.join(", ")) " has epsilon " strong { (epsilon_text(guarantee.epsilon())) } " at delta " span.nowrap { (format!("{:e}", guarantee.delta())) }
                 ", best odds " (percent(best_guess)) ", for one period of each."
             }
         } @else { p { "No loop counts visits." } }
@@ -209,7 +209,7 @@ fn facts(certificate: &Certificate) -> Markup {
     html! {
         h2 { "Origin and verification" }
         dl.facts {
-            dt { "made" } dd { (date_time(certificate.made)) " by Reticent " (certificate.version) ", loop " (certificate.name) ", generation " code { (certificate.generation) } }
+            dt { "made" } dd { (date_time(certificate.made)) " by Reticent " (certificate.version) ", loop " (certificate.name) ", generation " code { (certificate.params_hash) } }
             @match &certificate.chain {
                 Some(chain) => {
                     dt { "release" } dd { (grouped(certificate.release)) }

@@ -32,7 +32,7 @@ pub fn device_sheet(plan: &DevicePlan, certificate: &Certificate, together: &Tog
             (conditions(&certificate.conditions))
             h2 { "Origin" }
             dl.facts {
-                dt { "made" } dd { (date_time(certificate.made)) " by Reticent " (certificate.version) ", generation " code { (certificate.generation) } }
+                dt { "made" } dd { (date_time(certificate.made)) " by Reticent " (certificate.version) ", generation " code { (certificate.params_hash) } }
                 dt { "model" } dd {
                     @match &certificate.chain {
                         Some(_) => (grouped(certificate.release)),

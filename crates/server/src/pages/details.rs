@@ -45,7 +45,7 @@ pub(super) async fn parts(
         section.card #made-of data-part {
             h2 { "Parameters " (public()) }
             dl.facts {
-                dt { "generation" } dd { code { (pages.service.generation(loop_)) } }
+                dt { "generation" } dd { code { (pages.service.params_hash(loop_)) } }
                 dt { "coordinates" } dd { (plan.learner_params.bounds.dimension) }
                 dt { "features" } dd { (plan.features.context_names().chain(plan.features.action_names()).collect::<Vec<_>>().join(", ")) }
                 dt { "reward window" } dd { (plan.params.reward.window) }

@@ -79,7 +79,7 @@ pub(super) async fn parts(pages: &Pages, loop_: &Reports) -> Result<Markup> {
         section.card #made-of data-part {
             h2 { "Parameters " (public()) }
             dl.facts {
-                dt { "generation" } dd { code { (format!("{:016x}", plan.generation())) } }
+                dt { "generation" } dd { code { (format!("{:016x}", plan.params_hash())) } }
                 dt { "coordinates" } dd { (plan.features.dimension()) }
                 dt { "features" } dd { (plan.features.context_names().chain(plan.features.action_names()).collect::<Vec<_>>().join(", ")) }
                 dt { "randomiser" } dd { (plan.local().method()) ": " (plan.local().reason()) }

@@ -23,7 +23,7 @@ use crate::{
     config::LoopPlan,
     loops::{self, Earlier, Folded, Stepped, contribute},
     secret::Secret,
-    store::{Head, NewLife, Place, Store, StoredEvent},
+    store::{Head, NewGeneration, Place, Store, StoredEvent},
 };
 
 /// Milliseconds for which slots that have passed stay open after the service was away, or less where the reward window is shorter: rewards can be sent again.
@@ -55,11 +55,11 @@ impl Deref for Central {
 }
 
 /// The generation of a loop before any event.
-pub(super) fn new_life(plan: &LoopPlan, began: Time) -> Result<NewLife> {
+pub(super) fn new_generation(plan: &LoopPlan, began: Time) -> Result<NewGeneration> {
     let curator = plan.begin()?;
-    Ok(NewLife {
+    Ok(NewGeneration {
         name: plan.name.clone(),
-        generation: plan.generation(),
+        params_hash: plan.params_hash(),
         params: serde_json::to_vec(&plan.params).map_err(Error::store)?,
         state: curator.save(),
         event: serde_json::to_vec(&curator.event()).map_err(Error::store)?,
@@ -78,15 +78,15 @@ impl Central {
         is_whole: bool,
     ) -> Result<Self> {
         let now = clock.now();
-        let new = new_life(&plan, now)?;
+        let new = new_generation(&plan, now)?;
         if !is_whole {
             generations::charge_noted(store, &new).await?;
         }
         let begun = LifeCycle::begin(store, new, is_whole, plan.tick).await?;
-        let Begun { mut cycle, life, head, released } = begun;
-        let earlier = generations::earlier(store, &life).await?;
+        let Begun { mut cycle, generation, head, released } = begun;
+        let earlier = generations::earlier(store, &generation).await?;
         let served = loops::served(&head, released, &earlier)?;
-        let answering = Answering::new(served, tokens, life.id);
+        let answering = Answering::new(served, tokens, generation.id);
         let closed_until = AtomicU64::new(end_of_slot(&plan, head.closed));
         let progress = cycle.ticking.get_mut();
         *progress = Progress::new(settled(&plan, now));
@@ -122,7 +122,7 @@ impl Central {
         tokens: &Secret,
     ) -> Result<()> {
         let served = loops::served(head, time, &self.earlier)?;
-        self.serve(Answering::new(served, tokens, self.life));
+        self.serve(Answering::new(served, tokens, self.generation));
         Ok(())
     }
 

@@ -82,7 +82,7 @@ use crate::{
     loops::{HeadName, Limits, Token},
     sealed::SealKey,
     secret::Secret,
-    store::{LifeId, Pending, ReleaseRecord, Store, Witness, WitnessPlace, WitnessRecord},
+    store::{GenerationId, Pending, ReleaseRecord, Store, Witness, WitnessPlace, WitnessRecord},
     tasks::Tasks,
 };
 
@@ -209,7 +209,7 @@ impl Service {
         }
         let people =
             people::People::open(store.as_ref(), people, earlier_people, clock.now()).await?;
-        let served: Vec<LifeId> = loops.values().map(|loop_| loop_.life).collect();
+        let served: Vec<GenerationId> = loops.values().map(|loop_| loop_.generation).collect();
         let retained = |name: &str| {
             let central = loops.get(name).and_then(Loop::central)?;
             Some(central.plan.params.retain_milliseconds())
@@ -321,7 +321,7 @@ impl Service {
     /// Compares a head that a client has seen. A token of this service that is ahead of the stored head shows that the store was rolled back.
     pub async fn notice(&self, name: &str, token: &str) -> Result<()> {
         let loop_ = self.central(name)?;
-        let Some(seen) = Token::read(&self.tokens, loop_.life, token) else {
+        let Some(seen) = Token::read(&self.tokens, loop_.generation, token) else {
             return self.notice_earlier(loop_, token).await;
         };
         let answering = loop_.answering();
@@ -334,7 +334,7 @@ impl Service {
         let stored = HeadName::new(head.number, &head.chain);
         if seen.number < stored.number {
             // Hashes are kept for ever. A number that was left out after an accepted rollback has none.
-            let records = self.store.releases(loop_.life, seen.number.max(1), 1).await?;
+            let records = self.store.releases(loop_.generation, seen.number.max(1), 1).await?;
             let record = records.first().filter(|record| record.number == seen.number);
             let same = |record: &ReleaseRecord| HeadName::new(record.number, &record.chain) == seen;
             if record.is_none_or(same) {

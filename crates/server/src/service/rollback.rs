@@ -36,8 +36,8 @@ use crate::{
     config::{LoopParams, Trust},
     loops::{self, HeadName, Rollback},
     store::{
-        Agreement, Head, LifeId, PersonHash, Raise, ReleaseRecord, Replacement, WitnessRecord,
-        floor,
+        Agreement, GenerationId, Head, PersonHash, Raise, ReleaseRecord, Replacement,
+        WitnessRecord, floor,
     },
 };
 
@@ -64,8 +64,8 @@ pub struct Accepted {
 }
 
 /// The name of the note that a generation was rolled back, which is stored.
-pub(super) fn note_name(life: LifeId, replays: u64) -> String {
-    format!("gone back: life {life}, replays {replays}")
+pub(super) fn note_name(generation: GenerationId, replays: u64) -> String {
+    format!("gone back: life {generation}, replays {replays}")
 }
 
 /// Replays that have to be charged before a loop goes on; none if everything is charged that is known.
@@ -82,18 +82,18 @@ fn lacking(known: u64, stored: u64, accepted: Option<u64>) -> Option<u64> {
 }
 
 /// The name of the floor of the replays that are charged, or that a witness knows of.
-pub(super) fn replays_name(life: LifeId) -> String {
-    format!("replays: life {life}")
+pub(super) fn replays_name(generation: GenerationId) -> String {
+    format!("replays: life {generation}")
 }
 
 /// The name of the floor of releases of an ended generation that were shown to be lost, and for which the generation that counts in its ledger was stopped.
-fn shown_name(life: LifeId) -> String {
-    format!("shown: life {life}")
+fn shown_name(generation: GenerationId) -> String {
+    format!("shown: life {generation}")
 }
 
 /// The name of the note that another loop has shown a rollback of the store.
-pub(super) fn doubt_name(life: LifeId, replays: u64) -> String {
-    format!("doubted: life {life}, replays {replays}")
+pub(super) fn doubt_name(generation: GenerationId, replays: u64) -> String {
+    format!("doubted: life {generation}, replays {replays}")
 }
 
 impl Service {
@@ -101,7 +101,7 @@ impl Service {
     pub(super) async fn witness_head(&self, loop_: &Central, head: &Head) -> Result<()> {
         let Some(witness) = &self.witness else { return Ok(()) };
         let mut witness = witness.lock().await;
-        witness.see(loop_.life, head);
+        witness.see(loop_.generation, head);
         witness.write(self.clock.now())
     }
 
@@ -128,18 +128,18 @@ impl Service {
         let record = witness.lock().await.record.clone();
         self.repeat_lost(&record).await?;
         for loop_ in self.central_loops() {
-            for life in &loop_.earlier.lives {
-                let Some(seen) = record.heads.get(life) else { continue };
-                let alone = record.alone(*life, seen);
+            for generation in &loop_.earlier.generations {
+                let Some(seen) = record.heads.get(generation) else { continue };
+                let alone = record.alone(*generation, seen);
                 if alone.check(self.store.as_ref()).await? != Agreement::Agrees {
-                    self.ledger_lacks(loop_, *life, seen.number).await?;
+                    self.ledger_lacks(loop_, *generation, seen.number).await?;
                 }
             }
-            let Some(seen) = record.heads.get(&loop_.life) else { continue };
-            let alone = record.alone(loop_.life, seen);
+            let Some(seen) = record.heads.get(&loop_.generation) else { continue };
+            let alone = record.alone(loop_.generation, seen);
             match alone.check(self.store.as_ref()).await? {
                 Agreement::Agrees => {
-                    let known = record.replays.get(&loop_.life).copied().unwrap_or(0).into();
+                    let known = record.replays.get(&loop_.generation).copied().unwrap_or(0).into();
                     let found = self.record_from(loop_, seen.number).await?;
                     let (head, last) = (self.head(loop_).await?, (known, seen.number));
                     self.compare_charges(loop_, &head, last, found.as_ref()).await?;
@@ -185,7 +185,7 @@ impl Service {
         let mut witness = witness.lock().await;
         // A doubted clock is no reason to leave a head out: it is served all the same.
         for loop_ in self.central_loops().filter(|loop_| loop_.halt_state().is_none()) {
-            witness.see(loop_.life, &self.head(loop_).await?);
+            witness.see(loop_.generation, &self.head(loop_).await?);
         }
         witness.note_others(self.store.as_ref()).await?;
         witness.note_replays(self.store.as_ref()).await?;
@@ -205,21 +205,21 @@ impl Service {
     }
 
     /// Cost of a generation for one person, replays that only a witness knows of included.
-    pub(super) async fn cost_of(&self, life: LifeId) -> Result<Curator<SecureNoise>> {
-        let head = self.store.head(life).await?;
-        Ok(Curator::resume_charged(&head.state, head.number, self.charged(life).await?)?)
+    pub(super) async fn cost_of(&self, generation: GenerationId) -> Result<Curator<SecureNoise>> {
+        let head = self.store.head(generation).await?;
+        Ok(Curator::resume_charged(&head.state, head.number, self.charged(generation).await?)?)
     }
 
     /// Replays of a generation that this witness knows of, or that of any process that has noted it in the store.
-    pub(super) async fn charged(&self, life: LifeId) -> Result<u64> {
-        let noted = floor(self.store.as_ref(), replays_name(life)).await?;
-        Ok(noted.max(self.witnessed_replays(life).await))
+    pub(super) async fn charged(&self, generation: GenerationId) -> Result<u64> {
+        let noted = floor(self.store.as_ref(), replays_name(generation)).await?;
+        Ok(noted.max(self.witnessed_replays(generation).await))
     }
 
     /// Replays of a generation that the witness of this process knows of.
-    pub(super) async fn witnessed_replays(&self, life: LifeId) -> u64 {
+    pub(super) async fn witnessed_replays(&self, generation: GenerationId) -> u64 {
         match &self.witness {
-            Some(witness) => witness.lock().await.replays(life),
+            Some(witness) => witness.lock().await.replays(generation),
             None => 0,
         }
     }
@@ -230,7 +230,7 @@ impl Service {
         loop_: &Central,
         number: u64,
     ) -> Result<Option<ReleaseRecord>> {
-        Ok(self.store.releases(loop_.life, number.max(1), 1).await?.into_iter().next())
+        Ok(self.store.releases(loop_.generation, number.max(1), 1).await?.into_iter().next())
     }
 
     /// Stops a loop whose store was rolled back, if the process that accepted that did not know of as many charges as are known here, and returns true then. `found` is the first record of the store from
@@ -251,7 +251,7 @@ impl Service {
         let accepted =
             link.map(|link| Rollback::read(&link.release).map_or(1, |rollback| rollback.replays));
         let Some(charged) = lacking(known, stored, accepted) else { return Ok(false) };
-        self.store.raise_floor(replays_name(loop_.life), charged).await?;
+        self.store.raise_floor(replays_name(loop_.generation), charged).await?;
         let seen = loop_.note_again();
         let shown = "the process that accepted the rollback did not know of all replays that were charged before";
         self.doubt(loop_, shown).await?;
@@ -259,7 +259,7 @@ impl Service {
             self.halt_rolled_back(loop_, seen).await?;
         }
         // The store knows it now, so that it is charged once.
-        self.witness_replays(loop_.life, charged).await?;
+        self.witness_replays(loop_.generation, charged).await?;
         self.witness_head(loop_, head).await?;
         Ok(true)
     }
@@ -278,10 +278,10 @@ impl Service {
     pub(super) async fn ledger_lacks(
         &self,
         loop_: &Central,
-        life: LifeId,
+        generation: GenerationId,
         seen: u64,
     ) -> Result<()> {
-        let name = shown_name(life);
+        let name = shown_name(generation);
         if seen <= floor(self.store.as_ref(), name.clone()).await? {
             return Ok(());
         }
@@ -296,24 +296,31 @@ impl Service {
     /// A loop that is not in the file now stops when it is there again.
     pub(super) async fn doubt_others(&self, loop_: &Central) -> Result<()> {
         let mut doubted = Ok(());
-        for other in self.central_loops().filter(|other| other.life != loop_.life) {
+        for other in self.central_loops().filter(|other| other.generation != loop_.generation) {
             // The others are doubted all the same.
             doubted = doubted.and(self.doubt(other, ANOTHER_SHOWS).await);
         }
-        for life in self.store.lives().await?.into_iter().filter(|life| life.ended.is_none()) {
-            let params: LoopParams = serde_json::from_slice(&life.params).map_err(Error::store)?;
-            let served = self.central_loops().any(|served| served.life == life.id);
+        for generation in self
+            .store
+            .generations()
+            .await?
+            .into_iter()
+            .filter(|generation| generation.ended.is_none())
+        {
+            let params: LoopParams =
+                serde_json::from_slice(&generation.params).map_err(Error::store)?;
+            let served = self.central_loops().any(|served| served.generation == generation.id);
             if !served && params.trust == Trust::Curator {
-                doubted = doubted.and(self.note_doubt(life.id).await);
+                doubted = doubted.and(self.note_doubt(generation.id).await);
             }
         }
         doubted
     }
 
     /// Notes that later releases of a generation may be lost.
-    async fn note_doubt(&self, life: LifeId) -> Result<()> {
-        let replays = loops::learner(&self.store.head(life).await?)?.replays();
-        self.store.keep_setting(doubt_name(life, replays), Vec::new()).await?;
+    async fn note_doubt(&self, generation: GenerationId) -> Result<()> {
+        let replays = loops::learner(&self.store.head(generation).await?)?.replays();
+        self.store.keep_setting(doubt_name(generation, replays), Vec::new()).await?;
         Ok(())
     }
 
@@ -362,7 +369,7 @@ impl Service {
 
     /// Epsilon of one unit before a rollback to this head of the store is accepted, and after.
     async fn cost_of_rollback(&self, loop_: &Central, head: &Head) -> Result<RollbackCost> {
-        let known = self.charged(loop_.life).await?.max(loop_.answering().served.replays);
+        let known = self.charged(loop_.generation).await?.max(loop_.answering().served.replays);
         let epsilon = |number: u64| {
             let curator = Curator::<SecureNoise>::resume_charged(&head.state, number, known)?;
             Ok::<_, Error>(loop_.earlier.guarantee(&curator)?.epsilon())
@@ -391,12 +398,12 @@ impl Service {
         let shown = loop_.halt_state().as_ref().and_then(|halt| halt.seen.zip(halt.unnoted));
         let Some((seen, note)) = shown else { return Ok(()) };
         match note {
-            Note::Doubt => self.note_doubt(loop_.life).await?,
+            Note::Doubt => self.note_doubt(loop_.generation).await?,
             Note::Seen => {
                 // As stored, and not as served: another process may have accepted a rollback since.
                 let replays = loops::learner(&self.head(loop_).await?)?.replays();
                 // The latest that any process has seen.
-                self.store.raise_floor(note_name(loop_.life, replays), seen).await?;
+                self.store.raise_floor(note_name(loop_.generation, replays), seen).await?;
             }
         }
         self.end_epoch(loop_).await?;
@@ -420,9 +427,9 @@ impl Service {
             return Ok(());
         }
         let replays = loop_.answering().served.replays;
-        let note = self.store.setting(note_name(loop_.life, replays)).await?;
+        let note = self.store.setting(note_name(loop_.generation, replays)).await?;
         let Some(seen) = note.and_then(|bytes| bytes.try_into().ok()) else {
-            if self.store.setting(doubt_name(loop_.life, replays)).await?.is_some() {
+            if self.store.setting(doubt_name(loop_.generation, replays)).await?.is_some() {
                 self.doubt(loop_, ANOTHER_SHOWS).await?;
             }
             return Ok(());
@@ -435,21 +442,25 @@ impl Service {
     }
 
     /// Notes replays that another process has charged.
-    pub(super) async fn witness_replays(&self, life: LifeId, replays: u64) -> Result<()> {
+    pub(super) async fn witness_replays(
+        &self,
+        generation: GenerationId,
+        replays: u64,
+    ) -> Result<()> {
         let Some(witness) = &self.witness else { return Ok(()) };
         let mut witness = witness.lock().await;
-        witness.charge(life, replays);
+        witness.charge(generation, replays);
         witness.write(self.clock.now())
     }
 
     /// Shows the charges that only the witness knows of in the served parameters: a copy from before an accepted rollback does not hold them.
     pub(super) async fn show_charges(&self) -> Result<()> {
         for loop_ in self.central_loops() {
-            if self.charged(loop_.life).await? > 0 {
-                let curator = self.cost_of(loop_.life).await?;
+            if self.charged(loop_.generation).await? > 0 {
+                let curator = self.cost_of(loop_.generation).await?;
                 let epsilon = loop_.earlier.guarantee(&curator)?.epsilon();
                 let served = loops::Served { epsilon, ..loop_.answering().served.clone() };
-                loop_.serve(Answering::new(served, &self.tokens, loop_.life));
+                loop_.serve(Answering::new(served, &self.tokens, loop_.generation));
             }
         }
         Ok(())
@@ -481,16 +492,17 @@ impl Service {
     pub async fn accept_rollback(&self, name: &str, named: &str) -> Result<Accepted> {
         let loop_ = self.central(name)?;
         let _one_at_a_time = loop_.ticking.lock().await;
-        let from = self.store.head(loop_.life).await?.key();
+        let from = self.store.head(loop_.generation).await?.key();
         let (seen, head) = self.rolled_back(loop_, named).await?;
         let before = self.cost_of_rollback(loop_, &head).await?.before;
         // Another process may have seen a later one.
-        let note = note_name(loop_.life, loops::learner(&head)?.replays());
+        let note = note_name(loop_.generation, loops::learner(&head)?.replays());
         let seen = seen.max(floor(self.store.as_ref(), note).await?);
         // Numbers up to `seen` have been used. One more is left out, because its release may have been committed in the lost copy and not noted.
         let number = seen.max(head.number) + 1;
-        let known = self.witnessed_replays(loop_.life).await.max(loop_.answering().served.replays);
-        let charged = self.store.raise_floor(replays_name(loop_.life), known).await?;
+        let known =
+            self.witnessed_replays(loop_.generation).await.max(loop_.answering().served.replays);
+        let charged = self.store.raise_floor(replays_name(loop_.generation), known).await?;
         let curator = Curator::<SecureNoise>::resume_charged(&head.state, number, charged)?;
         let rollback = Rollback { after: head.number, replays: curator.replays() };
         let link = rollback.link(&head.chain, number, self.clock.now())?;
@@ -498,20 +510,21 @@ impl Service {
         if let Some(witness) = &self.witness {
             // First, so that a second accident is charged too; with the head, so that it is known which head is charged with it.
             let mut witness = witness.lock().await;
-            witness.charge(loop_.life, curator.replays());
-            witness.see(loop_.life, &accepted);
+            witness.charge(loop_.generation, curator.replays());
+            witness.see(loop_.generation, &accepted);
             witness.write(self.clock.now())?;
         }
-        let charge = Raise { name: replays_name(loop_.life), from: charged, to: curator.replays() };
+        let charge =
+            Raise { name: replays_name(loop_.generation), from: charged, to: curator.replays() };
         let replacement =
             Replacement { from, head: accepted.clone(), link: Some(link), charge: Some(charge) };
-        self.store.replace_state(loop_.life, replacement).await?;
+        self.store.replace_state(loop_.generation, replacement).await?;
         let served = loops::served(&accepted, Some(self.clock.now()), &loop_.earlier)?;
         let cost = RollbackCost { before, after: served.epsilon };
         let (epsilon, was) = (epsilon_text(cost.after), epsilon_text(cost.before));
         let replays = curator.replays();
         tracing::warn!(r#loop = %name, head = %named, replays, "an operator accepted a rollback: epsilon is now {epsilon} (was {was}), for good");
-        loop_.serve(Answering::new(served, &self.tokens, loop_.life));
+        loop_.serve(Answering::new(served, &self.tokens, loop_.generation));
         let mut halt = loop_.halt_state();
         // A client may have shown a later release since: that is another rollback.
         if halt.as_ref().is_some_and(|halt| halt.seen >= Some(number)) {

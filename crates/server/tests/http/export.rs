@@ -143,7 +143,7 @@ async fn a_damaged_decision_is_left_out_by_name() {
 fn damaged(server: &Server, id: u8, raw: Vec<u8>) -> NewEvent {
     let each = server.service.central("home").unwrap();
     NewEvent {
-        life: each.life,
+        generation: each.generation,
         event: [id; 16],
         request: [id; 32],
         answer: Vec::new(),

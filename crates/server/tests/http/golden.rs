@@ -19,7 +19,7 @@ use reticent_server::{
     loops::{Limits, verify_chain},
     secret::{Secret, hex},
     service::{Options, Service, Ticked},
-    store::{Life, RedbStore, Store, Witness},
+    store::{Generation, RedbStore, Store, Witness},
 };
 use serde_json::json;
 use tokio::{net::TcpListener, sync::oneshot};
@@ -118,8 +118,10 @@ async fn said(server: &Server, key: &str) -> serde_json::Value {
     let home = server.service.central("home").unwrap();
     let visits = server.service.ledger_count(home).await.unwrap().unwrap();
     let news = server.service.reports("news").unwrap().served();
-    let lives = server.store.lives().await.unwrap().into_iter();
-    let generation = |life: Life| (life.id, format!("{:016x}", life.generation), life.ended);
+    let generations = server.store.generations().await.unwrap().into_iter();
+    let generation = |generation: Generation| {
+        (generation.id, format!("{:016x}", generation.params_hash), generation.ended)
+    };
     json!({
         "epsilon": certificate["guarantee"]["epsilon"],
         "delta": certificate["guarantee"]["delta"],
@@ -129,7 +131,7 @@ async fn said(server: &Server, key: &str) -> serde_json::Value {
         "lives": together["lives"],
         "epsilon_of_all_loops": together["guarantee"]["epsilon"],
         "releases": get("/v1/loops/home/releases").await.body,
-        "generations": lives.map(generation).collect::<Vec<_>>(),
+        "generations": generations.map(generation).collect::<Vec<_>>(),
         "open_events": home.open_events(),
         "people": visits.people,
         "without_visits": visits.used_up,

@@ -8,7 +8,7 @@ use std::{
     time::Instant,
 };
 
-use super::{load::in_time, question::event_id};
+use super::{load::in_time, request::event_id};
 use reticent_server::{
     Error, Result,
     clock::{Clock, ManualClock},

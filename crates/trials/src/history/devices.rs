@@ -12,7 +12,7 @@ use reticent::{bandit::Model, randomize::Report, wire};
 
 use super::{
     Attempt, Promise, Reply, Violation,
-    contents::{ROWS, all_releases, all_rows, life_of, question},
+    contents::{ROWS, all_releases, all_rows, generation_of, lookup},
     totals::broken_chain,
 };
 use reticent_server::{
@@ -21,7 +21,8 @@ use reticent_server::{
     secret::digest,
     service::reports::{ReportServer, Row, Taken, name_of},
     store::{
-        Digest, EventHash, Head, Life, Place, Ranked, ReleaseRecord, Store, StoreId, StoredEvent,
+        Digest, EventHash, Generation, Head, Place, Ranked, ReleaseRecord, Store, StoreId,
+        StoredEvent,
     },
 };
 
@@ -84,7 +85,7 @@ pub struct DeviceContents {
     /// The identity of the store.
     pub store: StoreId,
     /// The loop's generation in the store.
-    pub life: Life,
+    pub generation: Generation,
     /// Its head, with the sums.
     pub head: Head,
     /// All models; of earlier ones the hashes.
@@ -102,14 +103,14 @@ impl DeviceContents {
         plan: &DevicePlan,
         history: &DeviceHistory,
     ) -> Result<Self> {
-        let life = life_of(store, &plan.name).await?;
-        let rows = all_rows(store, life.id).await?;
-        let models = all_releases(store, life.id).await?;
-        let head = store.head(life.id).await?;
+        let generation = generation_of(store, &plan.name).await?;
+        let rows = all_rows(store, generation.id).await?;
+        let models = all_releases(store, generation.id).await?;
+        let head = store.head(generation.id).await?;
         let names: Vec<EventHash> = history.reports.keys().copied().collect();
         let mut remembered = BTreeSet::new();
         for names in names.chunks(ROWS) {
-            let ask = |name: &EventHash| question(life.id, *name, head.closed + 1, 0);
+            let ask = |name: &EventHash| lookup(generation.id, *name, head.closed + 1, 0);
             let answers = store.insert_events(names.iter().map(ask).collect()).await?;
             let known = |(name, answer): (&EventHash, Ranked)| match answer {
                 Ranked::Repeated { .. } => Some(*name),
@@ -117,7 +118,7 @@ impl DeviceContents {
             };
             remembered.extend(names.iter().zip(answers).filter_map(known));
         }
-        Ok(DeviceContents { store: store.id(), life, head, models, rows, remembered })
+        Ok(DeviceContents { store: store.id(), generation, head, models, rows, remembered })
     }
 }
 
@@ -218,9 +219,9 @@ fn models(
     history: &DeviceHistory,
     contents: &DeviceContents,
 ) -> Result<Vec<String>> {
-    let DeviceContents { store, life, head, models, .. } = contents;
+    let DeviceContents { store, generation, head, models, .. } = contents;
     let mut found: Vec<String> =
-        broken_chain(&plan.name, *store, life, head, models).into_iter().collect();
+        broken_chain(&plan.name, *store, generation, head, models).into_iter().collect();
     let served =
         digest(&[wire::to_json(&ReportServer::load(plan, &head.state)?.publish()?).as_bytes()]);
     let mut hashes: BTreeMap<u64, Digest> = BTreeMap::new();

@@ -12,7 +12,7 @@ use reticent_server::{
         ChainHeader, ChainLine, Folded, HeadName, Rollback, contribute, first_chain, learner,
         verify_chain,
     },
-    store::{Head, Life, Place, ReleaseRecord, StoreId, StoredEvent},
+    store::{Generation, Head, Place, ReleaseRecord, StoreId, StoredEvent},
 };
 
 /// Of a person's events in a period as many are learnt from as k allows, and the ledger counts them.
@@ -79,12 +79,12 @@ pub(super) fn releases(
     violations: &mut Vec<Violation>,
 ) {
     let mut report = |found: String| violations.push(Violation::new(Promise::OneChain, found));
-    let Contents { store, life, head, releases, .. } = contents;
-    if let Some(broken) = broken_chain(&plan.name, *store, life, head, releases) {
+    let Contents { store, generation, head, releases, .. } = contents;
+    if let Some(broken) = broken_chain(&plan.name, *store, generation, head, releases) {
         report(broken);
     }
-    let generation = contents.life.generation;
-    let first = first_chain(contents.store, contents.life.id, generation);
+    let params_hash = contents.generation.params_hash;
+    let first = first_chain(contents.store, contents.generation.id, params_hash);
     let mut heads: BTreeMap<u64, HeadName> = BTreeMap::from([(0, HeadName::new(0, &first))]);
     for record in &contents.releases {
         heads.insert(record.number, HeadName::new(record.number, &record.chain));
@@ -103,12 +103,12 @@ pub(super) fn releases(
 pub(super) fn broken_chain(
     name: &str,
     store: StoreId,
-    life: &Life,
+    generation: &Generation,
     head: &Head,
     releases: &[ReleaseRecord],
 ) -> Option<String> {
     let listed = || -> Result<String> {
-        let header = ChainHeader::new(name, store, life.id, life.generation);
+        let header = ChainHeader::new(name, store, generation.id, generation.params_hash);
         let mut lines = vec![serde_json::to_string(&header).map_err(Error::store)?];
         for record in releases {
             lines.push(serde_json::to_string(&ChainLine::new(record)?).map_err(Error::store)?);
@@ -141,7 +141,7 @@ fn folded_again(plan: &LoopPlan, contents: &Contents) -> Result<Vec<Violation>> 
     let mut rows = contents.rows.iter().peekable();
     let mut folded = Folded::default();
     // A release sums the slots that have passed at its time.
-    let mut last = plan.slot(contents.life.began).saturating_sub(1);
+    let mut last = plan.slot(contents.generation.began).saturating_sub(1);
     let mut replays = 0;
     for record in &contents.releases {
         // A link of the chain that stands for no release.

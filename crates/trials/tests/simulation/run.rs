@@ -232,8 +232,8 @@ impl Simulation {
         };
         for each in process.service.loops() {
             let (name, store) = (&each.name, setup.database.store());
-            let head = store.head(each.life).await.unwrap();
-            if head.number != copy.head(each.life).await.unwrap().number {
+            let head = store.head(each.generation).await.unwrap();
+            if head.number != copy.head(each.generation).await.unwrap().number {
                 self.found(Promise::Certificate, format!("loop {name}: released before accepted"));
             }
             let named = HeadName::new(head.number, &head.chain).text();

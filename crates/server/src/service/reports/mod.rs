@@ -58,7 +58,7 @@ use crate::{
     clock::{Clock, Time},
     config::DevicePlan,
     sealed::{SealKey, Subject},
-    store::{Collect, Digest, Head, NewLife, Place, Store},
+    store::{Collect, Digest, Head, NewGeneration, Place, Store},
 };
 
 /// Reports that wait to be counted in one loop, at most.
@@ -168,10 +168,10 @@ pub struct DeviceView {
 }
 
 /// The generation of a loop before any report.
-pub(super) fn new_life(plan: &DevicePlan, began: Time) -> Result<NewLife> {
-    Ok(NewLife {
+pub(super) fn new_generation(plan: &DevicePlan, began: Time) -> Result<NewGeneration> {
+    Ok(NewGeneration {
         name: plan.name.clone(),
-        generation: plan.generation(),
+        params_hash: plan.params_hash(),
         params: serde_json::to_vec(&plan.params).map_err(Error::store)?,
         state: ReportServer::new(plan)?.save(),
         event: serde_json::to_vec(&plan.event()?).map_err(Error::store)?,
@@ -224,7 +224,8 @@ impl Reports {
             let remedy = "this process has no key that opens sealed reports";
             return Err(Error::invalid(field, "sealed", remedy));
         }
-        let begun = LifeCycle::begin(store, new_life(&plan, clock.now())?, true, plan.tick).await?;
+        let begun =
+            LifeCycle::begin(store, new_generation(&plan, clock.now())?, true, plan.tick).await?;
         let Begun { cycle, head, released, .. } = begun;
         let opened = Reports {
             checker: plan.local().server(),
@@ -288,7 +289,7 @@ impl Reports {
         let mut batches = ReportServer::load(&self.plan, &head.state)?.batches();
         let mut after = Place { slot: head.folded, number: u64::MAX };
         loop {
-            let rows = store.kept_events(self.life, after, ROWS).await?;
+            let rows = store.kept_events(self.generation, after, ROWS).await?;
             let Some((last, _)) = rows.last() else { break };
             after = *last;
             let numbers = rows.iter().filter_map(|(_, row)| row::batch_number(&row.raw));
@@ -303,18 +304,18 @@ impl Reports {
         if !store.is_shared() {
             return Ok(());
         }
-        let head = stored_head(store, self.life, self.generation).await?;
+        let head = stored_head(store, self.generation, self.params_hash).await?;
         if head.number > self.served().number {
-            let records = store.releases(self.life, head.number, 1).await?;
+            let records = store.releases(self.generation, head.number, 1).await?;
             self.serve_head(&head, records.first().map(|record| record.time))?;
         }
-        self.open.recount(store, self.life, head.closed, head.closed).await?;
+        self.open.recount(store, self.generation, head.closed, head.closed).await?;
         self.read_batches(store, &head).await
     }
 
     /// The name of its floor in the store: reports on models below it are not taken.
     fn floor_name(&self) -> String {
-        format!("device floor {}", self.life)
+        format!("device floor {}", self.generation)
     }
 
     /// Form of the loop's sealed reports, and the plan of its shuffler, where there is one.

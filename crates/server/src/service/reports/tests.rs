@@ -195,7 +195,7 @@ async fn a_report_is_counted_once_for_as_long_as_its_model_is_taken() {
     assert!(
         world
             .store
-            .kept_events(world.loop_().life, Default::default(), 10)
+            .kept_events(world.loop_().generation, Default::default(), 10)
             .await
             .unwrap()
             .is_empty()

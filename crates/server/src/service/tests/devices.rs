@@ -75,7 +75,7 @@ async fn a_generation_that_only_the_witness_knows_is_begun_again() {
     let service = open_devices(&devices(2.0), witnessed(&store)).await;
     let honest = total(&service).await;
     let service = open_devices(&devices(1.0), witnessed(&backup)).await;
-    assert_eq!(backup.lives().await.unwrap().len(), 3);
+    assert_eq!(backup.generations().await.unwrap().len(), 3);
     assert!(honest > 2.0 && total(&service).await >= honest, "{honest}");
 }
 
@@ -124,17 +124,17 @@ async fn a_loop_of_devices_that_is_missing_for_one_start_goes_on() {
     let service = open_devices(&text, options(&store, &clock, 3)).await;
     clock.pass(DAY / 2);
     assert_eq!(service.tick("news").await.unwrap(), Ticked::Released(1));
-    let life = service.find("news").unwrap().life;
-    let head = store.head(life).await.unwrap();
+    let generation = service.find("news").unwrap().generation;
+    let head = store.head(generation).await.unwrap();
     let without = open_devices(&text.replace("news", "shop"), options(&store, &clock, 3)).await;
     without.sweep().await.unwrap();
-    assert_eq!(store.head(life).await.unwrap().closed, head.closed);
+    assert_eq!(store.head(generation).await.unwrap().closed, head.closed);
     let service = open_devices(&text, options(&store, &clock, 3)).await;
     clock.pass(DAY / 2);
     assert_eq!(service.tick("news").await.unwrap(), Ticked::Released(2));
-    assert_eq!(store.head(life).await.unwrap().closed, head.closed + 1);
+    assert_eq!(store.head(generation).await.unwrap().closed, head.closed + 1);
     // The rest of an earlier generation goes.
     let service = open_devices(&devices(2.0), options(&store, &clock, 3)).await;
     service.sweep().await.unwrap();
-    assert_eq!(store.head(life).await.unwrap().closed, crate::store::LAST_SLOT);
+    assert_eq!(store.head(generation).await.unwrap().closed, crate::store::LAST_SLOT);
 }

@@ -94,7 +94,7 @@ async fn a_wrong_file_of_loops_changes_nothing() {
     let mut world = World::new("sealed", 4, 4).await;
     let waiting = world.take_new(3).await;
     let (right, more) = (world.plans.clone(), world.envelope());
-    let before = world.store.lives().await.unwrap();
+    let before = world.store.generations().await.unwrap();
     world.plans = plans("sealed", 2, 2);
     world.restart().await;
     for _ in 0..2 {
@@ -105,7 +105,7 @@ async fn a_wrong_file_of_loops_changes_nothing() {
         let taken = world.take(&more, "10.0.0.2").await;
         assert!(matches!(taken, Err(Error::Unavailable(_))), "{taken:?}");
     }
-    assert!(world.store.lives().await.unwrap() == before);
+    assert!(world.store.generations().await.unwrap() == before);
     world.plans = right;
     world.restart().await;
     assert_eq!((world.loop_().waiting(), world.shuffler.troubles()), (3, vec![]));
@@ -120,15 +120,15 @@ async fn a_wrong_file_of_loops_changes_nothing() {
 async fn a_report_is_compared_with_the_floor_when_it_is_stored() {
     let world = World::new("sealed", 2, 2).await;
     let envelope = world.envelope();
-    let floor = contact::floor_name(world.loop_().life().unwrap());
+    let floor = contact::floor_name(world.loop_().generation().unwrap());
     assert_eq!(world.store.raise_floor(floor, 1).await.unwrap(), 1);
     assert!(matches!(
         world.take(&envelope, "10.0.0.1").await,
         Err(Error::Late(_) | Error::Unavailable(_))
     ));
     assert_eq!(world.loop_().waiting(), 0);
-    let life = world.loop_().life().unwrap();
-    assert!(world.store.kept_events(life, Place::default(), 9).await.unwrap().is_empty());
+    let generation = world.loop_().generation().unwrap();
+    assert!(world.store.kept_events(generation, Place::default(), 9).await.unwrap().is_empty());
 }
 
 #[tokio::test]
@@ -162,7 +162,7 @@ async fn a_damaged_row_stops_nothing() {
     let mut world = World::new("sealed", 2, 2).await;
     world.take_new(1).await;
     let damaged = NewEvent {
-        life: world.loop_().life().unwrap(),
+        generation: world.loop_().generation().unwrap(),
         event: [9; 16],
         request: Digest::default(),
         answer: Vec::new(),

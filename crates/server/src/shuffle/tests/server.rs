@@ -103,7 +103,7 @@ async fn a_number_that_no_server_can_have_reached_is_not_believed() {
     *world.server.says.lock().unwrap() = Some(News { model: 1000, ..truth });
     world.follow().await.unwrap();
     assert!(matches!(world.take(&world.envelope(), "a").await, Err(Error::Late(_))));
-    // At the birth of a store there is nothing to compare with but the clock.
+    // At the beginning of a store there is nothing to compare with but the clock.
     let store = Arc::new(MemoryStore::new([5; 16]));
     *world.server.says.lock().unwrap() = Some(News { model: u64::MAX, ..truth });
     let born = open(&world.plans, &store, &world.server).await.unwrap();

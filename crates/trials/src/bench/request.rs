@@ -43,7 +43,7 @@ static ACTIONS: LazyLock<String> = LazyLock::new(|| {
 });
 
 /// The rank request of this number, by one of a million people, as JSON. It is cheap to make: the load comes from the same machine.
-pub(super) fn question(number: u64) -> String {
+pub(super) fn rank_request(number: u64) -> String {
     let person = reticent::hash::mix(number, 1) % 1_000_000;
     format!(
         r#"{{"event_id":"{}","person":"person-{person}","context":{{"age":{},"device":"phone","hour":17.5}},"actions":[{}]}}"#,
