@@ -21,7 +21,7 @@ impl LoopParams {
         grid(self).is_some() && grid(self) == grid(later)
     }
 
-    /// Parts of a generation, as [`super::LoopPlan::params_hash`] and [`super::DevicePlan::params_hash`] have it, each part with its hash. Of a
+    /// Parts of a generation, as [`super::CentralPlan::params_hash`] and [`super::ReportsPlan::params_hash`] have it, each part with its hash. Of a
     /// warm start only its origin is in the parameters.
     fn parts(&self) -> [(&'static str, u64); 9] {
         fn part(name: &'static str, value: &impl Serialize) -> (&'static str, u64) {
@@ -115,7 +115,7 @@ mod tests {
         ] {
             let later = read(&text.replacen(from, to, 1));
             assert_eq!(before.loops["news"].changes(&later.loops["news"]), changed, "{to}");
-            let params_hash = |file: &ServiceFile| file.check_devices().unwrap()[0].params_hash();
+            let params_hash = |file: &ServiceFile| file.check().unwrap()[0].params_hash();
             assert_eq!(params_hash(&before) == params_hash(&later), changed.is_empty(), "{to}");
         }
     }

@@ -141,7 +141,7 @@ mod tests {
         assert!(refused.contains("loop.home.keep_models = 0"), "{refused}");
         let device = params("trust = \"device\"");
         assert_eq!(device.loops["home"].kept_models(), 64);
-        let refused = params("trust = \"device\"\nkeep_models = 0").check_devices();
+        let refused = params("trust = \"device\"\nkeep_models = 0").check();
         assert!(refused.err().unwrap().to_string().contains("loop.home.keep_models = 0"));
     }
 

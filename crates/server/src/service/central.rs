@@ -18,9 +18,9 @@ use super::{
     time::{BelievedClock, end_of_slot},
 };
 use crate::{
-    Error, Result,
+    Result,
     clock::{Clock, Time},
-    config::LoopPlan,
+    config::CentralPlan,
     loops::{self, Earlier, Folded, Stepped, contribute},
     secret::Secret,
     store::{Head, NewGeneration, Place, Store, StoredEvent},
@@ -32,7 +32,7 @@ const GRACE: u64 = 60_000;
 /// A central loop as it is served.
 pub struct Central {
     /// Its checked file.
-    pub plan: LoopPlan,
+    pub plan: Arc<CentralPlan>,
     cycle: LifeCycle,
     /// The generations before the present one.
     pub(super) earlier: Earlier,
@@ -54,31 +54,16 @@ impl Deref for Central {
     }
 }
 
-/// The generation of a loop before any event.
-pub(super) fn new_generation(plan: &LoopPlan, began: Time) -> Result<NewGeneration> {
-    let curator = plan.begin()?;
-    Ok(NewGeneration {
-        name: plan.name.clone(),
-        params_hash: plan.params_hash(),
-        params: serde_json::to_vec(&plan.params).map_err(Error::store)?,
-        state: curator.save(),
-        event: serde_json::to_vec(&curator.event()).map_err(Error::store)?,
-        closed: plan.slot(began).saturating_sub(1),
-        time: began,
-        counts_with: None,
-    })
-}
-
 impl Central {
     pub(super) async fn open(
-        plan: LoopPlan,
+        plan: Arc<CentralPlan>,
+        new: NewGeneration,
         store: &dyn Store,
         clock: &Arc<BelievedClock>,
         tokens: &Secret,
         is_whole: bool,
     ) -> Result<Self> {
         let now = clock.now();
-        let new = new_generation(&plan, now)?;
         if !is_whole {
             generations::charge_noted(store, &new).await?;
         }
@@ -144,7 +129,7 @@ impl Central {
     }
 }
 
-fn grace(plan: &LoopPlan) -> u64 {
+fn grace(plan: &CentralPlan) -> u64 {
     GRACE.min(plan.params.reward.window.as_milliseconds())
 }
 

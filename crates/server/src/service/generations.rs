@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     Error, Result,
-    config::{DevicePlan, LoopParams, LoopPlan, Trust},
+    config::{LoopParams, Plan, Trust},
     loops::{self, Earlier, HeadName, Token},
     store::{Agreement, Generation, GenerationId, NewGeneration, Store, WitnessRecord, floor},
 };
@@ -205,21 +205,9 @@ struct Planned<'p> {
 }
 
 impl<'p> Planned<'p> {
-    fn curated(plan: &'p LoopPlan) -> Result<Self> {
-        let (name, params, params_hash) = (&plan.name, &plan.params, plan.params_hash());
-        let cost = loops::generation_cost(&plan.begin()?)?;
-        Ok(Planned { name, params, params_hash, cost, model: TrustModel::Joint })
-    }
-
-    fn of_devices(plan: &'p DevicePlan) -> Result<Self> {
-        let (name, params, params_hash) = (&plan.name, &plan.params, plan.params_hash());
-        let event = serde_json::from_slice(&super::reports::new_generation(plan, 0)?.event);
-        let event = event.map_err(Error::store)?;
-        let model = match params.trust {
-            Trust::Shuffler => TrustModel::Shuffle,
-            _ => TrustModel::Local,
-        };
-        let cost = GenerationCost { event, at_most: plan.visits(), replays: 0 };
+    fn new(plan: &'p Plan) -> Result<Self> {
+        let (cost, model) = (plan.cost()?, plan.trust_model());
+        let (name, params, params_hash) = (plan.name(), plan.params(), plan.params_hash());
         Ok(Planned { name, params, params_hash, cost, model })
     }
 
@@ -256,17 +244,12 @@ impl<'p> Planned<'p> {
 }
 
 /// Effects of these loops of a file on those of a store.
-pub fn outcomes(
-    stored: &[StoredLoop],
-    plans: &[LoopPlan],
-    devices: &[DevicePlan],
-) -> Result<Vec<Outcome>> {
-    let planned = plans.iter().map(Planned::curated).chain(devices.iter().map(Planned::of_devices));
-    let outcome = |planned: Result<Planned<'_>>| {
-        let planned = planned?;
+pub fn outcomes(stored: &[StoredLoop], plans: &[Plan]) -> Result<Vec<Outcome>> {
+    let outcome = |plan: &Plan| {
+        let planned = Planned::new(plan)?;
         planned.outcome(stored.iter().find(|stored| stored.name == planned.name))
     };
-    planned.map(outcome).collect()
+    plans.iter().map(outcome).collect()
 }
 
 impl std::fmt::Display for Outcome {

@@ -13,7 +13,7 @@ use super::{Central, LifeCycle, Loop, Service, life_cycle::stored_head};
 use crate::{
     Result,
     clock::{Clock, Time},
-    config::{LoopPlan, REMEMBERED},
+    config::{CentralPlan, REMEMBERED},
     failpoint,
     loops::Stepped,
     store::{Collect, Committed, Head, Place, Step, collect_all},
@@ -29,7 +29,7 @@ const AWAY: u64 = 10_000;
 const ON_THE_WAY: u64 = 60_000;
 
 /// The last slot that no rank request asks for any more: those on their way came a little earlier.
-pub(super) fn settled(plan: &LoopPlan, now: Time) -> u64 {
+pub(super) fn settled(plan: &CentralPlan, now: Time) -> u64 {
     plan.due(now.saturating_sub(ON_THE_WAY)).saturating_sub(1)
 }
 

@@ -21,7 +21,7 @@ use super::{Central, Service};
 use crate::{
     Error, Result,
     clock::{Clock, Time, date_time},
-    config::{LoopParams, LoopPlan, Trust},
+    config::{CentralPlan, LoopParams, Trust},
     store::Store,
 };
 
@@ -187,7 +187,7 @@ pub(super) async fn latest(store: &dyn Store) -> Result<Option<Time>> {
 }
 
 /// Time at which a slot of this number ends.
-pub(super) fn end_of_slot(plan: &LoopPlan, slot: u64) -> Time {
+pub(super) fn end_of_slot(plan: &CentralPlan, slot: u64) -> Time {
     slot.saturating_add(1).saturating_mul(plan.tick)
 }
 

@@ -1,6 +1,6 @@
 //! Certificates, summaries, exports.
 
-use reticent::{bandit::Curator, noise::SecureNoise, privacy::TrustModel, release::GenerationCost};
+use reticent::{bandit::Curator, noise::SecureNoise, release::GenerationCost};
 use serde::{Deserialize, Serialize};
 
 use std::collections::BTreeMap;
@@ -11,8 +11,8 @@ use crate::{
     clock::Clock,
     config::{Ledger, LoopParams, Origin, Trust, UnitName},
     loops::{
-        self, Certificate, ChainHeader, Decision, Part, RankRequest, Summary, Together, Watch,
-        first_chain,
+        self, Certificate, ChainHeader, Decision, Part, RankRequest, Subject, Summary, Together,
+        Watch, first_chain,
     },
     secret::hex,
     store::{Digest, Generation, GenerationId, LedgerCount, Place, ReleaseRecord, floor},
@@ -138,26 +138,22 @@ fn json(value: &Value) -> serde_json::Value {
 impl Service {
     /// The certificate of one loop.
     pub async fn certificate(&self, name: &str) -> Result<Certificate> {
-        let loop_ = match self.find(name)? {
-            Loop::Central(loop_) => loop_,
+        let now = self.clock.now();
+        match self.find(name)? {
+            Loop::Central(loop_) => {
+                let Central { plan, earlier, .. } = loop_.as_ref();
+                let (curator, watch) = (self.cost_of(loop_.generation).await?, self.watch().await?);
+                let subject = Subject::Central { plan, curator: &curator, earlier, watch };
+                let answering = loop_.answering();
+                let head = (answering.served.number, &answering.served.chain);
+                Certificate::new(subject, Some(head), now)
+            }
             Loop::Reports(loop_) => {
                 let served = loop_.served();
-                let head = Some((served.number, &served.chain));
-                return Certificate::of_devices(&loop_.plan, head, self.clock.now());
+                let head = (served.number, &served.chain);
+                Certificate::new(Subject::Reports(&loop_.plan), Some(head), now)
             }
-        };
-        let curator = self.cost_of(loop_.generation).await?;
-        let watch = self.watch().await?;
-        let served = loop_.answering();
-        let served = (served.served.number, &served.served.chain);
-        Certificate::new(
-            &loop_.plan,
-            &curator,
-            &loop_.earlier,
-            Some(served),
-            watch,
-            self.clock.now(),
-        )
+        }
     }
 
     /// Evidence by which a rollback of the store would be noticed. Another process may have noted something since this one began.
@@ -226,12 +222,7 @@ impl Service {
                     )
                 }
             };
-            let model = match params.trust {
-                Trust::Curator => TrustModel::Joint,
-                Trust::Device => TrustModel::Local,
-                Trust::Shuffler => TrustModel::Shuffle,
-            };
-            parts.push(Part { name, event, visits, model });
+            parts.push(Part { name, event, visits, model: params.trust.model() });
         }
         let conditions = self.watch().await?.conditions();
         Ok(Together { conditions, ..Together::new(parts, delta)? })

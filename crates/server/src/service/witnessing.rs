@@ -1,6 +1,6 @@
 //! The witness of a service: what its file holds, and generations that only it knows.
 
-use super::rollback::replays_name;
+use super::{mechanism::new_generation, rollback::replays_name};
 use crate::{
     Error, Result,
     clock::Time,
@@ -124,10 +124,6 @@ async fn restore_generations(store: &dyn Store, record: &WitnessRecord) -> Resul
 /// A generation as it was when it began.
 fn begin_again(generation: &Generation) -> Result<NewGeneration> {
     let params: LoopParams = serde_json::from_slice(&generation.params).map_err(Error::store)?;
-    if params.trust != Trust::Curator {
-        let plan = params.check_device(&generation.name)?;
-        return expect_same(generation, super::reports::new_generation(&plan, generation.began)?);
-    }
     let plan = params.check(&generation.name)?;
     if plan.params_hash() != generation.params_hash {
         // The hash covers the bytes of the file that it began with, which is read as it is now.
@@ -141,7 +137,7 @@ fn begin_again(generation: &Generation) -> Result<NewGeneration> {
         };
         return Err(Error::invalid("witness", value, remedy));
     }
-    expect_same(generation, super::central::new_generation(&plan, generation.began)?)
+    expect_same(generation, new_generation(&plan, generation.began)?)
 }
 
 /// The generation to begin, if it has the hash and the cost of the one that is lost.

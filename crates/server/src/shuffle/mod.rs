@@ -53,7 +53,7 @@ pub use upstream::{HttpUpstream, Upstream};
 use crate::{
     Error, Result,
     clock::Clock,
-    config::DevicePlan,
+    config::{Plan, ReportsPlan},
     loops::first_chain,
     sealed::{SealKey, Subject},
     secret::Secret,
@@ -78,7 +78,7 @@ pub struct Shuffler {
 /// One loop as the shuffler knows it.
 pub struct ShuffleLoop {
     /// Its plan, from the shuffler's own file: the size of batches is not the server's to choose.
-    pub plan: DevicePlan,
+    pub plan: Arc<ReportsPlan>,
     /// Begun when the server has the same protocol.
     begun: OnceLock<Begun>,
     subject: Subject,
@@ -125,15 +125,16 @@ struct State {
 impl Shuffler {
     /// Opens every loop, which goes on where the store left it when the server has answered. Loops without a shuffler are not its own.
     pub async fn open(
-        plans: Vec<DevicePlan>,
+        plans: Vec<Plan>,
         store: Arc<dyn Store>,
         upstream: Arc<dyn Upstream>,
         clock: Arc<dyn Clock>,
         (key, senders): (SealKey, Secret),
     ) -> Result<Arc<Self>> {
         let mut loops = BTreeMap::new();
-        for plan in plans.into_iter().filter(|plan| plan.shuffled().is_some()) {
-            let opened = ShuffleLoop::new(plan)?;
+        let of_devices = plans.iter().filter_map(Plan::reports);
+        for plan in of_devices.filter(|plan| plan.shuffled().is_some()) {
+            let opened = ShuffleLoop::new(Arc::clone(plan))?;
             loops.insert(opened.plan.name.clone(), Arc::new(opened));
         }
         if loops.is_empty() {
@@ -184,7 +185,7 @@ fn exhausted() -> Error {
 }
 
 impl ShuffleLoop {
-    fn new(plan: DevicePlan) -> Result<Self> {
+    fn new(plan: Arc<ReportsPlan>) -> Result<Self> {
         let Some(subject) = plan.subject() else {
             return Err(Error::invalid("trust", "device", "give trust = \"shuffler\""));
         };
@@ -312,7 +313,7 @@ impl ShuffleLoop {
 /// would be taken again.
 async fn end_earlier(
     store: &dyn Store,
-    plan: &DevicePlan,
+    plan: &ReportsPlan,
     present: GenerationId,
 ) -> Result<Option<String>> {
     let mut again = false;

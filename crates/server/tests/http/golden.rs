@@ -76,9 +76,8 @@ fn unpack(packed: &[u8]) -> Vec<u8> {
 /// Serves a store in a folder, with its witness there.
 async fn start(folder: &Path, loops: &str, clock: Arc<ManualClock>) -> Server {
     let store: Arc<dyn Store> = Arc::new(RedbStore::open(folder.join("store.redb")).unwrap());
-    let file = ServiceFile::parse(loops).unwrap();
     let options = Options {
-        plans: file.check().unwrap(),
+        plans: ServiceFile::parse(loops).unwrap().check().unwrap(),
         store: Arc::clone(&store),
         clock: clock.clone(),
         people: Secret::from_bytes([3; 32]),
@@ -86,10 +85,9 @@ async fn start(folder: &Path, loops: &str, clock: Arc<ManualClock>) -> Server {
         events: Secret::from_bytes([5; 32]),
         witness: Some(Witness::open(folder.join("witness")).unwrap()),
         limits: Limits::default(),
+        seal_key: Some(Secret::from_bytes([6; 32]).seal_key()),
     };
-    let devices = file.check_devices().unwrap();
-    let seal_key = Secret::from_bytes([6; 32]).seal_key();
-    let service = Service::open_with_devices(options, devices, Some(seal_key)).await.unwrap();
+    let service = Service::open(options).await.unwrap();
     let keys = Arc::new(KeyRing::open(store.as_ref()).await.unwrap());
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();

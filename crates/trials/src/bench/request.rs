@@ -1,10 +1,10 @@
 //! The loop and the requests that are measured.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use reticent_server::{
     Error, Result,
-    config::{LoopPlan, ServiceFile},
+    config::{CentralPlan, ServiceFile},
 };
 
 /// The loop: 16 coordinates, the default ensemble of 64 members.
@@ -25,11 +25,11 @@ pub(super) const LOOP: &str = r#"
 "#;
 
 /// The loop, checked to be the one that the figures are for.
-pub(super) fn plan() -> Result<LoopPlan> {
+pub(super) fn plan() -> Result<Arc<CentralPlan>> {
     let plan = ServiceFile::parse(LOOP)?.check()?.remove(0);
-    match plan.features.dimension() {
-        16 => Ok(plan),
-        other => Err(Error::invalid("dimension", other, "figures are for 16")),
+    match (plan.central(), plan.features().dimension()) {
+        (Some(central), 16) => Ok(Arc::clone(central)),
+        (_, other) => Err(Error::invalid("dimension", other, "figures are for 16")),
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use reticent_server::{
     Error, Result,
     clock::Time,
-    config::{Ledger, LoopPlan},
+    config::{CentralPlan, Ledger},
     loops::StoredAnswer,
     store::{
         Digest, EventHash, Generation, GenerationId, Head, NewEvent, Payer, Place, Ranked,
@@ -39,7 +39,7 @@ pub struct Contents {
 
 impl Contents {
     /// Reads what belongs to this loop. The store is left as it is, unless it has forgotten an event id whose row it holds.
-    pub async fn read(store: &dyn Store, plan: &LoopPlan) -> Result<Self> {
+    pub async fn read(store: &dyn Store, plan: &CentralPlan) -> Result<Self> {
         let generation = generation_of(store, &plan.name).await?;
         let rows = all_rows(store, generation.id).await?;
         let releases = all_releases(store, generation.id).await?;

@@ -17,7 +17,7 @@ use super::{
 };
 use reticent_server::{
     Error, Result,
-    config::DevicePlan,
+    config::ReportsPlan,
     secret::digest,
     service::reports::{ReportServer, Row, Taken, name_of},
     store::{
@@ -100,7 +100,7 @@ impl DeviceContents {
     /// Reads what belongs to this loop. A report of the history that the store does not know is inserted by the lookup: read once.
     pub async fn read(
         store: &dyn Store,
-        plan: &DevicePlan,
+        plan: &ReportsPlan,
         history: &DeviceHistory,
     ) -> Result<Self> {
         let generation = generation_of(store, &plan.name).await?;
@@ -124,7 +124,7 @@ impl DeviceContents {
 
 /// Everything in which the store of a loop of devices differs from the answers that its devices got; empty if nothing does.
 pub fn check_devices(
-    plan: &DevicePlan,
+    plan: &ReportsPlan,
     history: &DeviceHistory,
     contents: &DeviceContents,
 ) -> Vec<Violation> {
@@ -181,7 +181,7 @@ fn answers(report: &ReportHistory, is_known: bool) -> Option<String> {
 
 /// Reports that wait are those that were sent, and all others that are remembered are in the sums.
 fn sums(
-    plan: &DevicePlan,
+    plan: &ReportsPlan,
     history: &DeviceHistory,
     contents: &DeviceContents,
 ) -> Result<Vec<String>> {
@@ -215,7 +215,7 @@ fn sums(
 
 /// There is one chain of models, which leads to the head and to what the head serves, and all that were fetched lie on it.
 fn models(
-    plan: &DevicePlan,
+    plan: &ReportsPlan,
     history: &DeviceHistory,
     contents: &DeviceContents,
 ) -> Result<Vec<String>> {

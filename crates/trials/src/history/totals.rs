@@ -7,7 +7,7 @@ use reticent::{bandit::Curator, noise::SecureNoise};
 use super::{Contents, History, Promise, Violation};
 use reticent_server::{
     Error, Result,
-    config::{Ledger, LoopPlan},
+    config::{CentralPlan, Ledger},
     loops::{
         ChainHeader, ChainLine, Folded, HeadName, Rollback, contribute, first_chain, learner,
         verify_chain,
@@ -20,7 +20,7 @@ use reticent_server::{
 /// One process commits events one after the other in the order of their numbers, so that it learns from the first k. Where several processes add events, or groups of one, a number is drawn
 /// from a sequence before the person's row in the ledger is locked: of two that come at the same time the one with the higher number may be charged first. Both orders are ones in
 /// which the person may have come, and the guarantee is about how many count: min(k, n) of n exactly, whichever they are. Fewer would be a visit lost, more would break it.
-pub(super) fn ledger(plan: &LoopPlan, contents: &Contents, violations: &mut Vec<Violation>) {
+pub(super) fn ledger(plan: &CentralPlan, contents: &Contents, violations: &mut Vec<Violation>) {
     let mut report = |found: String| violations.push(Violation::new(Promise::Ledger, found));
     let Ledger::Person { most, .. } = plan.ledger else {
         if contents.rows.iter().any(|(_, row)| !row.learnt) {
@@ -73,7 +73,7 @@ pub(super) fn ledger(plan: &LoopPlan, contents: &Contents, violations: &mut Vec<
 
 /// The chain holds, has every number once up to the head, and every head that a client saw lies on it.
 pub(super) fn releases(
-    plan: &LoopPlan,
+    plan: &CentralPlan,
     history: &History,
     contents: &Contents,
     violations: &mut Vec<Violation>,
@@ -126,14 +126,14 @@ pub(super) fn broken_chain(
 }
 
 /// Folds the rows again, tick by tick, into a learner that begins anew: its exact sums must be those of the store.
-pub(super) fn sums(plan: &LoopPlan, contents: &Contents, violations: &mut Vec<Violation>) {
+pub(super) fn sums(plan: &CentralPlan, contents: &Contents, violations: &mut Vec<Violation>) {
     match folded_again(plan, contents) {
         Ok(found) => violations.extend(found),
         Err(error) => violations.push(Violation::new(Promise::ExactSums, error.to_string())),
     }
 }
 
-fn folded_again(plan: &LoopPlan, contents: &Contents) -> Result<Vec<Violation>> {
+fn folded_again(plan: &CentralPlan, contents: &Contents) -> Result<Vec<Violation>> {
     let mut violations = Vec::new();
     let mut wrong = |promise, found: &str| violations.push(Violation::new(promise, found));
     let stored = learner(&contents.head)?;

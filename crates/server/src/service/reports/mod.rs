@@ -40,7 +40,6 @@ use reticent::{
 use serde::Serialize;
 
 pub(super) use server::ReportStep;
-pub use server::storage;
 pub use take::Taken;
 
 pub use row::Row;
@@ -51,12 +50,11 @@ use super::{
     Service,
     life_cycle::{Begun, LifeCycle, stored_head},
     tick::ROWS,
-    time::BelievedClock,
 };
 use crate::{
     Error, Result,
-    clock::{Clock, Time},
-    config::DevicePlan,
+    clock::Time,
+    config::ReportsPlan,
     sealed::{SealKey, Subject},
     store::{Collect, Digest, Head, NewGeneration, Place, Store},
 };
@@ -94,7 +92,7 @@ impl Batches {
 /// A loop to which devices report, as it is served.
 pub struct Reports {
     /// Its checked file.
-    pub plan: DevicePlan,
+    pub plan: Arc<ReportsPlan>,
     cycle: LifeCycle,
     /// A report server that checks incoming reports and counts none.
     checker: Server,
@@ -167,20 +165,6 @@ pub struct DeviceView {
     pub halted: Option<String>,
 }
 
-/// The generation of a loop before any report.
-pub(super) fn new_generation(plan: &DevicePlan, began: Time) -> Result<NewGeneration> {
-    Ok(NewGeneration {
-        name: plan.name.clone(),
-        params_hash: plan.params_hash(),
-        params: serde_json::to_vec(&plan.params).map_err(Error::store)?,
-        state: ReportServer::new(plan)?.save(),
-        event: serde_json::to_vec(&plan.event()?).map_err(Error::store)?,
-        closed: 0,
-        time: began,
-        counts_with: None,
-    })
-}
-
 impl Service {
     /// The key that opens reports which a shuffler cannot read.
     pub fn seal_key(&self) -> Option<&SealKey> {
@@ -214,9 +198,9 @@ impl Service {
 
 impl Reports {
     pub(super) async fn open(
-        plan: DevicePlan,
+        plan: Arc<ReportsPlan>,
+        new: NewGeneration,
         store: &dyn Store,
-        clock: &BelievedClock,
         seal_key: Option<&SealKey>,
     ) -> Result<Self> {
         if plan.shuffled().is_some() && !plan.sums() && seal_key.is_none() {
@@ -224,9 +208,8 @@ impl Reports {
             let remedy = "this process has no key that opens sealed reports";
             return Err(Error::invalid(field, "sealed", remedy));
         }
-        let begun =
-            LifeCycle::begin(store, new_generation(&plan, clock.now())?, true, plan.tick).await?;
-        let Begun { cycle, head, released, .. } = begun;
+        let Begun { cycle, head, released, .. } =
+            LifeCycle::begin(store, new, true, plan.tick).await?;
         let opened = Reports {
             checker: plan.local().server(),
             served: RwLock::new(Arc::new(ServedModel::of_head(&plan, &head, released)?)),
@@ -342,7 +325,7 @@ impl Reports {
 
 impl ServedModel {
     /// The model of a stored head.
-    fn of_head(plan: &DevicePlan, head: &Head, time: Option<Time>) -> Result<Self> {
+    fn of_head(plan: &ReportsPlan, head: &Head, time: Option<Time>) -> Result<Self> {
         let model = ReportServer::load(plan, &head.state)?.publish()?;
         if model.sequence() != head.number {
             return Err(Error::store(format_args!(

@@ -188,6 +188,7 @@ async fn serve_by(store: &Arc<RedbStore>, clock: &Arc<ManualClock>) -> Arc<Servi
         events: Secret::from_bytes([5; 32]),
         witness: None,
         limits: Limits::default(),
+        seal_key: None,
     });
     service.await.unwrap()
 }

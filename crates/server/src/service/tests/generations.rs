@@ -316,7 +316,7 @@ async fn what_a_file_will_do_is_said_before() {
         let before = world.service.together().await.unwrap().guarantee.unwrap().epsilon();
         let stored = crate::service::stored_loops(world.store.as_ref()).await.unwrap();
         let plans = ServiceFile::parse(&text).unwrap().check().unwrap();
-        let outcome = outcomes(&stored, &plans, &[]).unwrap().remove(0);
+        let outcome = outcomes(&stored, &plans).unwrap().remove(0);
         assert_eq!((outcome.continues, outcome.changed.join(", ")), (continues, changed.into()));
         assert!((outcome.epsilon_before.unwrap() - before).abs() < 1e-9, "{outcome}");
         world.again(&text).await;
@@ -324,6 +324,6 @@ async fn what_a_file_will_do_is_said_before() {
         assert!((outcome.epsilon_after - after).abs() < 1e-9, "{outcome}, and it is {after}");
     }
     let plans = ServiceFile::parse(&twice_a_day()).unwrap().check().unwrap();
-    let outcome = outcomes(&[], &plans, &[]).unwrap().remove(0).to_string();
+    let outcome = outcomes(&[], &plans).unwrap().remove(0).to_string();
     assert_eq!(outcome, "loop home begins its first generation: epsilon 1.00");
 }

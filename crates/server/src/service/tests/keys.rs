@@ -20,6 +20,7 @@ async fn with_keys(world: &mut World, text: &str, keys: &[u8]) {
         events: Secret::from_bytes([5; 32]),
         witness: None,
         limits: Limits::default(),
+        seal_key: None,
     })
     .await
     .unwrap();

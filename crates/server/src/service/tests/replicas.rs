@@ -321,6 +321,7 @@ async fn a_process_without_the_new_key_of_people_learns_nothing_from_them() {
         events: Secret::from_bytes([5; 32]),
         witness: None,
         limits: Limits::default(),
+        seal_key: None,
     });
     let new = new.await.unwrap();
     new.rank("home", request("one", Some("ada"))).await.unwrap();

@@ -310,8 +310,12 @@ async fn an_origin_that_the_store_cannot_show_is_counted() {
     }
     // Simulated noise protects no person, whatever it is said to have cost.
     let plans = ServiceFile::parse(&file(STRONG, "")).unwrap().check().unwrap();
-    let mut simulated =
-        plans[0].learner.clone().curator(Simulated(SecureNoise::from_system().unwrap()));
+    let mut simulated = plans[0]
+        .central()
+        .unwrap()
+        .learner
+        .clone()
+        .curator(Simulated(SecureNoise::from_system().unwrap()));
     let mut unused = simulated.no_sums();
     simulated.tick(&mut unused).unwrap();
     let simulated = serde_json::json!(crate::secret::hex(&simulated.legacy().unwrap().save()));

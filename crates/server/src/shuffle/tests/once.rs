@@ -26,7 +26,7 @@ async fn a_longer_time_for_late_reports_takes_none_again() {
     refused_for_good(&world, &envelopes).await;
     world.plans = plans_of(&text("sealed", 2, 2).replace("3 minutes", "1 hour"));
     world.restart().await;
-    assert_eq!(world.plans[0].late_models, 60);
+    assert_eq!(world.plans[0].reports().unwrap().late_models, 60);
     refused_for_good(&world, &envelopes).await;
     // Reports on later models are taken for longer now.
     let kept = world.envelope();
@@ -70,7 +70,8 @@ async fn reports_of_another_generation_are_foreign_and_one_that_comes_back_stops
     let first = world.plans.clone();
     // The randomiser is the same: only the time between two models is another.
     world.plans = plans_of(&text("sealed", 2, 2).replace("1 minute", "2 minutes"));
-    assert_eq!(first[0].local().protocol(), world.plans[0].local().protocol());
+    let protocol = |plan: &Plan| plan.reports().unwrap().local().protocol();
+    assert_eq!(protocol(&first[0]), protocol(&world.plans[0]));
     let (store, clock) = (Arc::clone(&world.server.store), Arc::clone(&world.server.clock));
     world.server = Server::open(&world.plans, store, clock, key(2)).await;
     world.restart().await;
