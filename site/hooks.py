@@ -1,29 +1,11 @@
-"""Hooks that mkdocs calls while it builds the site: pages from outside docs/, and the generated parts of reference pages.
-
-A reference page has a line `<!-- generated: name -->`; the text that `GENERATED[name]` makes stands there in the site.
-"""
+"""Hooks that mkdocs calls while it builds the site: pages from outside docs/, and the generated parts of reference pages."""
 
 import re
 
-import command_line
-import http_calls
+import generated
 import program
-import python_names
 import repository
-import toml_keys
 from mkdocs.structure.files import File
-
-CERTIFICATE = "figures/certificate.html"
-
-GENERATED = {
-    "certificate": lambda: f"[The whole page](../{CERTIFICATE}), as the command writes it.",
-    "command_line": command_line.text,
-    "experiments": toml_keys.experiments,
-    "http": http_calls.text,
-    "loops": toml_keys.loops,
-    "other_files": toml_keys.other_files,
-    "python": python_names.text,
-}
 
 
 def on_config(config):
@@ -39,12 +21,12 @@ def on_config(config):
 def on_files(files, config):
     for uri, text in repository.pages().items():
         files.append(File.generated(config, uri, content=text))
-    files.append(File.generated(config, CERTIFICATE, content=program.certificate_page()))
+    files.append(File.generated(config, generated.CERTIFICATE, content=program.certificate_page()))
     return files
 
 
 def on_page_markdown(markdown, page, config, files):
-    markdown = re.sub(r"^<!-- generated: (\w+) -->$", lambda found: GENERATED[found[1]](), markdown, flags=re.MULTILINE)
+    markdown = generated.for_site(markdown)
     return repository.with_links_of_the_site(with_space_before_lists(markdown), page.file.src_uri)
 
 
