@@ -95,7 +95,7 @@ mod tests {
     fn device(
         features: &FeaturesParams,
         plan: &ShufflePlan,
-        generation: u64,
+        params_hash: u64,
     ) -> Result<ShuffledDevice<Seeded>> {
         let (batch, honest) = (1000, 500);
         let reports = plan.local().reports();
@@ -103,7 +103,7 @@ mod tests {
             name: "mixed",
             features,
             reports,
-            generation,
+            params_hash,
             batch,
             honest,
             summed: true,
@@ -156,7 +156,7 @@ mod tests {
                 name,
                 features: &features,
                 reports,
-                generation: 1,
+                params_hash: 1,
                 batch: 1000,
                 honest: 500,
                 summed: true,

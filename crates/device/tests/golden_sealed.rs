@@ -136,12 +136,12 @@ fn a_sealed_report_of_the_case_is_the_golden_one() {
         let mut case = case(summed);
         let secret = from_hex(case["secret"].as_str().expect("text")).expect("digits");
         let opener = SealKey::of_secret(&secret.try_into().expect("32 bytes"));
-        let generation = 0x0123_4567_89ab_cdef;
+        let params_hash = 0x0123_4567_89ab_cdef;
         let protocol = protocol_hash(&ShuffledProtocol {
             name: "mixed",
             features: &rule,
             reports: plan.local().reports(),
-            generation,
+            params_hash,
             batch: BATCH,
             honest: BATCH / 2,
             summed,
@@ -151,7 +151,7 @@ fn a_sealed_report_of_the_case_is_the_golden_one() {
             "loop": "mixed",
             "mode": mode,
             "protocol": hex(&protocol),
-            "generation": format!("{generation:016x}"),
+            "generation": format!("{params_hash:016x}"),
             "values": plan.report_length(),
             "batch": BATCH,
             "honest": BATCH / 2,

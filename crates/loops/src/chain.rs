@@ -20,7 +20,7 @@ use serde_json::value::RawValue;
 use super::{HeadName, first_chain};
 use crate::{
     Error, Result,
-    records::{Digest, LifeId, ReleaseRecord, StoreId},
+    records::{Digest, GenerationId, ReleaseRecord, StoreId},
     secret::{digest, from_hex, hex},
     time::Time,
 };
@@ -40,9 +40,11 @@ pub struct ChainHeader {
     /// The identity of the store, in hexadecimal digits.
     pub store: String,
     /// The number of the loop's generation.
-    pub life: LifeId,
+    #[serde(rename = "life")]
+    pub generation: GenerationId,
     /// The hash of everything that the generation is, in hexadecimal digits.
-    pub generation: String,
+    #[serde(rename = "generation")]
+    pub params_hash: String,
 }
 
 /// A release in a listing.
@@ -162,19 +164,19 @@ impl VerifiedChain {
 
 impl ChainHeader {
     /// The header of a generation's listing.
-    pub fn new(name: &str, store: StoreId, life: LifeId, generation: u64) -> Self {
+    pub fn new(name: &str, store: StoreId, generation: GenerationId, params_hash: u64) -> Self {
         ChainHeader {
             kind: KIND.into(),
             name: name.into(),
             store: hex(&store),
-            life,
-            generation: format!("{generation:016x}"),
+            generation,
+            params_hash: format!("{params_hash:016x}"),
         }
     }
 
     fn first_chain(&self) -> Option<Digest> {
         let store = from_hex(&self.store)?.try_into().ok()?;
-        Some(first_chain(store, self.life, u64::from_str_radix(&self.generation, 16).ok()?))
+        Some(first_chain(store, self.generation, u64::from_str_radix(&self.params_hash, 16).ok()?))
     }
 }
 

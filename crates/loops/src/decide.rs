@@ -23,7 +23,7 @@ use reticent::{
 use super::RankRequest;
 use crate::{
     Error, Result,
-    config::{LoopMode, LoopPlan, set_group},
+    config::{CentralPlan, LoopMode, set_group},
 };
 
 /// Randomness of one decision, from the system.
@@ -65,7 +65,7 @@ pub struct Decision {
 
 /// Decides about a request that was checked.
 pub fn decide(
-    plan: &LoopPlan,
+    plan: &CentralPlan,
     policy: &Policy,
     request: &RankRequest,
     coins: Coins,
@@ -128,10 +128,12 @@ fn unit(word: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::config::ServiceFile;
 
-    fn plan(more: &str) -> LoopPlan {
+    fn plan(more: &str) -> Arc<CentralPlan> {
         let text = format!(
             r#"
             [loop.home]
@@ -143,7 +145,7 @@ mod tests {
             topic = {{ categories = ["news", "sport"] }}
             "#
         );
-        ServiceFile::parse(&text).unwrap().check().unwrap().remove(0)
+        ServiceFile::parse(&text).unwrap().check().unwrap()[0].central().unwrap().clone()
     }
 
     fn request() -> RankRequest {
@@ -156,7 +158,7 @@ mod tests {
         .unwrap()
     }
 
-    fn policy(plan: &LoopPlan) -> Policy {
+    fn policy(plan: &CentralPlan) -> Policy {
         let noise = reticent::noise::SecureNoise::from_system().unwrap();
         plan.learner.clone().curator(noise).policy().clone()
     }

@@ -7,33 +7,33 @@ use reticent::{
     bandit::Curator,
     noise::SecureNoise,
     privacy::{Event, Guarantee, TrustModel, Unit},
-    release::{Generation, one_ledger},
+    release::{GenerationCost, one_ledger},
 };
 
-use crate::{Result, records::LifeId};
+use crate::{Result, records::GenerationId};
 
 /// Generations of a loop before the present one.
 #[derive(Debug, Clone, Default)]
 pub struct Earlier {
     /// Those whose visits are counted together with the present one's.
-    pub shared: Vec<Generation>,
+    pub shared: Vec<GenerationCost>,
     /// Their numbers.
-    pub lives: Vec<LifeId>,
+    pub generations: Vec<GenerationId>,
     /// Number of those with ledgers of their own.
     pub separate: usize,
 }
 
 /// A learner as a generation of its loop.
-pub fn generation(curator: &Curator<SecureNoise>) -> Result<Generation> {
+pub fn generation_cost(curator: &Curator<SecureNoise>) -> Result<GenerationCost> {
     let at_most = match curator.guarantee()?.unit() {
         Unit::Person { at_most } => at_most,
         Unit::Interaction => 1,
     };
-    Ok(Generation { event: curator.event(), at_most, replays: curator.replays() })
+    Ok(GenerationCost { event: curator.event(), at_most, replays: curator.replays() })
 }
 
 /// Price for a person of generations with one ledger, and the visits of a person in a period that all of them learn from at most.
-pub fn together(generations: &[Generation]) -> (Event, u64) {
+pub fn together(generations: &[GenerationCost]) -> (Event, u64) {
     let most = generations.iter().map(|one| one.at_most).max().unwrap_or(0);
     (one_ledger(generations), most)
 }
@@ -41,7 +41,7 @@ pub fn together(generations: &[Generation]) -> (Event, u64) {
 impl Earlier {
     /// Price for a person of this learner and the generations that share its ledger, and the visits that all of them learn from at most.
     pub fn event(&self, curator: &Curator<SecureNoise>) -> Result<(Event, u64)> {
-        let all = self.shared.iter().cloned().chain([generation(curator)?]);
+        let all = self.shared.iter().cloned().chain([generation_cost(curator)?]);
         Ok(together(&all.collect::<Vec<_>>()))
     }
 

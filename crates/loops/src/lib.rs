@@ -49,12 +49,14 @@ pub mod time;
 mod token;
 
 pub use answer::StoredAnswer;
-pub use certificate::{Certificate, Condition, Enforcement, Part, Together, Watch, sentence};
+pub use certificate::{
+    Certificate, Condition, Enforcement, Part, Subject, Together, Watch, sentence,
+};
 pub use chain::{ChainHeader, ChainLine, Rollback, VerifiedChain, VerifiedRollback, verify_chain};
 pub use contribute::{Folded, contribute};
 pub use decide::{Coins, Decision, decide};
 pub use error::{Error, Result};
-pub use generations::{Earlier, generation, together};
+pub use generations::{Earlier, generation_cost, together};
 pub use messages::{
     Action, Limits, RankAnswer, RankRequest, RankedAction, RewardRequest, request_digest,
 };

@@ -1,12 +1,9 @@
 //! Periods in which contributions are counted: in words, several of them, a year.
 
-use reticent::privacy::{Event, Guarantee, TrustModel};
+use reticent::privacy::Event;
 use serde::Serialize;
 
-use crate::{
-    Result,
-    config::{Period, Span},
-};
+use crate::config::{Period, Span};
 
 /// Guarantee of several periods.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -45,13 +42,11 @@ pub fn windows_of_a_year(span: Span) -> u32 {
 
 /// Visits of several periods go into one stream of releases with one noise: their shifts add up, so that mu grows with the number of periods (group
 /// privacy), and not with its root.
-pub(super) fn several(event: &Event, periods: u32, delta: f64) -> Result<Periods> {
-    let event = match event.clone() {
+pub(super) fn of_one_stream(event: &Event, periods: u32) -> Event {
+    match event.clone() {
         Event::GridGaussian { mu, sigma, coordinates } => {
             Event::GridGaussian { mu: mu * f64::from(periods), sigma, coordinates }
         }
         other => Event::Repeated { event: Box::new(other), times: periods.into() },
-    };
-    let epsilon = Guarantee::of(&event, TrustModel::Joint, delta)?.epsilon();
-    Ok(Periods { periods, epsilon })
+    }
 }

@@ -21,7 +21,7 @@ pub type PersonHash = [u8; 16];
 pub type Digest = [u8; 32];
 
 /// The number of a generation of a loop.
-pub type LifeId = u32;
+pub type GenerationId = u32;
 
 /// Idempotency keys that one event takes, and remembers as long as rewards change it. Rewards under further ones change nothing: were an older key forgotten for
 /// them, its repetition would count a second time.
@@ -85,7 +85,7 @@ impl fmt::Debug for Payer {
 #[derive(Clone)]
 pub struct NewEvent {
     /// Its generation.
-    pub life: LifeId,
+    pub generation: GenerationId,
     /// The keyed hash of its id.
     pub event: EventHash,
     /// The keyed hash of its request and of the caller's key, to distinguish a repetition from another request.
@@ -183,7 +183,7 @@ impl fmt::Debug for Ranked {
 #[derive(Clone)]
 pub struct NewReward {
     /// The generation of the event.
-    pub life: LifeId,
+    pub generation: GenerationId,
     /// The keyed hash of its id.
     pub event: EventHash,
     /// In units of 2^-32, unclipped.
@@ -242,7 +242,7 @@ pub struct Head {
 #[derive(Clone)]
 pub struct Step {
     /// The generation.
-    pub life: LifeId,
+    pub generation: GenerationId,
     /// The epoch of the releaser.
     pub epoch: u64,
     /// The new state.
@@ -310,11 +310,11 @@ pub struct ReleaseRecord {
 
 /// A generation to begin.
 #[derive(Clone)]
-pub struct NewLife {
+pub struct NewGeneration {
     /// The loop.
     pub name: String,
     /// The hash of everything that a generation is: features, privacy, reward, forgetting.
-    pub generation: u64,
+    pub params_hash: u64,
     /// The loop's parameters, as JSON.
     pub params: Vec<u8>,
     /// The learner's first state.
@@ -327,12 +327,12 @@ pub struct NewLife {
     pub time: Time,
     /// The generation whose ledger goes on: persons are counted over both. None for a ledger of its own, which it has too if that generation is not the
     /// present one any more.
-    pub counts_with: Option<LifeId>,
+    pub counts_with: Option<GenerationId>,
 }
 
-impl NewLife {
+impl NewGeneration {
     /// The generation that began the ledger of this one, which gets this number and follows the present generation.
-    pub fn ledger(&self, id: LifeId, present: Option<&Life>) -> LifeId {
+    pub fn ledger(&self, id: GenerationId, present: Option<&Generation>) -> GenerationId {
         let shared = present.filter(|present| self.counts_with == Some(present.id));
         shared.map_or(id, |present| present.ledger)
     }
@@ -340,13 +340,13 @@ impl NewLife {
 
 /// A generation of a loop.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Life {
+pub struct Generation {
     /// Its number.
-    pub id: LifeId,
+    pub id: GenerationId,
     /// The loop.
     pub name: String,
     /// The hash of everything that it is.
-    pub generation: u64,
+    pub params_hash: u64,
     /// The loop's parameters, as JSON.
     pub params: Vec<u8>,
     /// Privacy cost for one person, as JSON of the accountant's event.
@@ -356,26 +356,26 @@ pub struct Life {
     /// Time at which the next one of the loop began.
     pub ended: Option<Time>,
     /// The generation that began the ledger in which its persons are counted: its own number, or that of an earlier generation of the loop.
-    pub ledger: LifeId,
+    pub ledger: GenerationId,
 }
 
-/// Version 1 of [`Life`], whose ledger was its own. One that held for ever was copied from the generation before, but no record says so: the costs of
+/// Version 1 of [`Generation`], whose ledger was its own. One that held for ever was copied from the generation before, but no record says so: the costs of
 /// these generations add up.
 #[derive(Clone, Serialize, Deserialize)]
-pub struct FirstLife {
-    id: LifeId,
+pub struct FirstGeneration {
+    id: GenerationId,
     name: String,
-    generation: u64,
+    params_hash: u64,
     params: Vec<u8>,
     event: Vec<u8>,
     began: Time,
     ended: Option<Time>,
 }
 
-impl From<FirstLife> for Life {
-    fn from(first: FirstLife) -> Self {
-        let FirstLife { id, name, generation, params, event, began, ended } = first;
-        Life { id, name, generation, params, event, began, ended, ledger: id }
+impl From<FirstGeneration> for Generation {
+    fn from(first: FirstGeneration) -> Self {
+        let FirstGeneration { id, name, params_hash, params, event, began, ended } = first;
+        Generation { id, name, params_hash, params, event, began, ended, ledger: id }
     }
 }
 

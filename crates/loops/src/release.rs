@@ -13,8 +13,8 @@ use reticent::{
 use super::Earlier;
 use crate::{
     Error, Result,
-    config::{LoopPlan, StorageOutlook},
-    records::{Digest, Head, LifeId, ReleaseRecord, StoreId},
+    config::{DeviceLearner, Plan, StorageOutlook},
+    records::{Digest, GenerationId, Head, ReleaseRecord, StoreId},
     secret::digest,
     time::Time,
 };
@@ -49,8 +49,8 @@ pub struct Stepped {
 }
 
 /// The chain of a generation before its first release.
-pub fn first_chain(store: StoreId, life: LifeId, generation: u64) -> Digest {
-    digest(&[b"reticent chain 1", &store, &life.to_le_bytes(), &generation.to_le_bytes()])
+pub fn first_chain(store: StoreId, generation: GenerationId, params_hash: u64) -> Digest {
+    digest(&[b"reticent chain 1", &store, &generation.to_le_bytes(), &params_hash.to_le_bytes()])
 }
 
 /// The record of a release that follows a head.
@@ -65,13 +65,21 @@ pub fn learner(head: &Head) -> Result<Curator<SecureNoise>> {
     Ok(Curator::resume(&head.state, head.number)?)
 }
 
-/// Storage of the list of a loop's releases, estimated from one of them.
-pub fn storage(plan: &LoopPlan) -> Result<StorageOutlook> {
-    let mut curator = plan.begin()?;
-    let mut sums = curator.no_sums();
-    curator.tick(&mut sums)?;
-    let release = curator.release().map(wire::to_json).unwrap_or_default();
-    Ok(StorageOutlook::new(&plan.params, plan.tick, release.as_bytes()))
+/// Storage of the list of a loop's releases, estimated from the first one.
+pub fn storage(plan: &Plan) -> Result<StorageOutlook> {
+    let release = match plan {
+        Plan::Central(plan) => {
+            let mut curator = plan.begin()?;
+            let mut sums = curator.no_sums();
+            curator.tick(&mut sums)?;
+            curator.release().map(wire::to_json).unwrap_or_default()
+        }
+        Plan::Reports(plan) => wire::to_json(&match &plan.learner {
+            DeviceLearner::Local { plan, .. } => plan.server().publish()?,
+            DeviceLearner::Shuffled(plan) => plan.server().publish()?,
+        }),
+    };
+    Ok(StorageOutlook::new(plan.params(), plan.tick(), release.as_bytes()))
 }
 
 /// The served model of a stored head, after these generations.

@@ -10,7 +10,7 @@
 use reticent::release::Release;
 use serde::Serialize;
 
-use crate::config::LoopPlan;
+use crate::config::CentralPlan;
 
 /// A number with its interval of 95 %.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -56,7 +56,7 @@ impl Mean {
 
 impl Summary {
     /// Statistics of this release.
-    pub fn of(plan: &LoopPlan, release: Option<&Release>) -> Self {
+    pub fn of(plan: &CentralPlan, release: Option<&Release>) -> Self {
         let (Some(release), Some(constant)) = (release, plan.features.constant()) else {
             return Summary::default();
         };
@@ -80,7 +80,7 @@ impl Summary {
     }
 
     /// Number of visits of the policy that must count until this release would have a mean: it depends on the noise alone.
-    pub fn people_needed(plan: &LoopPlan, release: Option<&Release>) -> Option<u64> {
+    pub fn people_needed(plan: &CentralPlan, release: Option<&Release>) -> Option<u64> {
         let dimension = plan.learner_params.bounds.dimension;
         let deviation = release?.deviations().get(diagonal(dimension, dimension - 1))?;
         let least = MOST_NOISE * deviation / plan.features.constant()?.powi(2);
@@ -97,7 +97,7 @@ fn diagonal(dimension: usize, row: usize) -> usize {
 }
 
 /// The mean of a group whose constant stands at this coordinate.
-fn mean(plan: &LoopPlan, release: &Release, at: usize, constant: f64) -> Option<Mean> {
+fn mean(plan: &CentralPlan, release: &Release, at: usize, constant: f64) -> Option<Mean> {
     let bounds = plan.learner_params.bounds;
     let dimension = bounds.dimension;
     let entry =

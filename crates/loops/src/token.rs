@@ -5,7 +5,7 @@
 //! inventing one.
 
 use crate::{
-    records::{Digest, LifeId},
+    records::{Digest, GenerationId},
     secret::{Secret, from_hex, hex},
 };
 
@@ -44,21 +44,22 @@ pub struct Token;
 
 impl Token {
     /// The token of a head.
-    pub fn write(secret: &Secret, life: LifeId, head: &HeadName) -> String {
-        let code = secret.hash(&Self::parts(&life.to_le_bytes(), &head.number.to_le_bytes(), head));
+    pub fn write(secret: &Secret, generation: GenerationId, head: &HeadName) -> String {
+        let code =
+            secret.hash(&Self::parts(&generation.to_le_bytes(), &head.number.to_le_bytes(), head));
         format!("{}.{}", head.text(), hex(&code[..16]))
     }
 
     /// The head of a token of this service; none for anything else.
-    pub fn read(secret: &Secret, life: LifeId, token: &str) -> Option<HeadName> {
+    pub fn read(secret: &Secret, generation: GenerationId, token: &str) -> Option<HeadName> {
         let (head, code) = token.rsplit_once('.')?;
         let (head, code) = (HeadName::parse(head)?, from_hex(code)?);
-        let (life, number) = (life.to_le_bytes(), head.number.to_le_bytes());
-        secret.verify(&Self::parts(&life, &number, &head), &code).then_some(head)
+        let (generation, number) = (generation.to_le_bytes(), head.number.to_le_bytes());
+        secret.verify(&Self::parts(&generation, &number, &head), &code).then_some(head)
     }
 
-    fn parts<'a>(life: &'a [u8], number: &'a [u8], head: &'a HeadName) -> [&'a [u8]; 4] {
-        [b"head", life, number, &head.hash]
+    fn parts<'a>(generation: &'a [u8], number: &'a [u8], head: &'a HeadName) -> [&'a [u8]; 4] {
+        [b"head", generation, number, &head.hash]
     }
 }
 

@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 
 use crate::{
     Error, Result,
-    config::{LoopPlan, ServiceFile},
+    config::{Plan, ServiceFile},
     loops::{RankAnswer, RankRequest, RewardRequest},
     secret::random,
     service::Service,
@@ -43,7 +43,7 @@ const LASTS: u64 = 3600;
 const PRESENT: usize = 1000;
 
 /// The loop, checked.
-pub fn plans() -> Result<Vec<LoopPlan>> {
+pub fn plans() -> Result<Vec<Plan>> {
     ServiceFile::parse(FILE)?.check()
 }
 
@@ -194,6 +194,7 @@ mod tests {
             events: Secret::from_bytes([5; 32]),
             witness: None,
             limits: Limits::default(),
+            seal_key: None,
         });
         let service = service.await.unwrap();
         let mut visitors = Visitors::new(seed);

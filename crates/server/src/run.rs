@@ -17,7 +17,7 @@ use tokio_rustls::rustls::ServerConfig;
 use crate::{
     Error, Result,
     clock::Time,
-    config::{DevicePlan, LoopPlan},
+    config::{Plan, ReportsPlan},
     data::{Data, open_events_key, open_people_keys, open_seal_key, people_key_in},
     http::{App, HttpLimits, KeyRing, Role, Tls, make_key, serve},
     loops::Limits,
@@ -29,9 +29,7 @@ use crate::{
 /// Options of `reticent-server serve`.
 pub struct RunOptions {
     /// Checked loops.
-    pub plans: Vec<LoopPlan>,
-    /// Checked loops whose people's devices add the noise.
-    pub device_plans: Vec<DevicePlan>,
+    pub plans: Vec<Plan>,
     /// Places of the data.
     pub data: Data,
     /// The file of the keys of the people's hashes, the present one first; `people.key` in the folder of the data by default.
@@ -191,7 +189,10 @@ pub async fn run(
     let people = options.people_key.unwrap_or_else(|| people_key_in(folder));
     let PeopleKeys { current, earlier } =
         open_people_keys(&people, store.as_ref(), clock.now(), options.people_key_lost).await?;
-    let loops = Options {
+    let opens = |plan: &ReportsPlan| plan.shuffled().is_some() && !plan.sums();
+    let sealed = options.plans.iter().filter_map(Plan::reports).any(|plan| opens(plan));
+    let seal_key = open_seal_key(folder, store.as_ref(), sealed).await?;
+    let service = Service::open(Options {
         plans: options.plans,
         store: Arc::clone(&store),
         clock: Arc::clone(&clock),
@@ -200,10 +201,9 @@ pub async fn run(
         events,
         witness,
         limits: options.requests,
-    };
-    let sealed = options.device_plans.iter().any(|plan| plan.shuffled().is_some() && !plan.sums());
-    let seal_key = open_seal_key(folder, store.as_ref(), sealed).await?;
-    let service = Service::open_with_devices(loops, options.device_plans, Some(seal_key)).await?;
+        seal_key: Some(seal_key),
+    })
+    .await?;
     for trouble in service.troubles() {
         tracing::error!("{trouble}");
     }
@@ -304,7 +304,6 @@ mod tests {
     fn options(folder: &Path, witness: Option<&str>, witness_lost: bool) -> RunOptions {
         RunOptions {
             plans: Vec::new(),
-            device_plans: Vec::new(),
             data: Data::in_folder(folder.join("data")),
             people_key: None,
             people_key_lost: false,
@@ -397,6 +396,7 @@ mod tests {
                 events: Secret::from_bytes([5; 32]),
                 witness,
                 limits: Limits::default(),
+                seal_key: None,
             })
             .await
         };
@@ -424,7 +424,7 @@ mod tests {
         assert!(start(None, false).await.is_err(), "without one it is not served");
         watching.abort();
         let known = Witness::read(&folder.path().join("second")).unwrap().unwrap();
-        assert_eq!(known.lives.len(), 1, "it knows what the store has");
+        assert_eq!(known.generations.len(), 1, "it knows what the store has");
         drop((first, second, third));
         start(Some("second"), false).await.unwrap();
     }

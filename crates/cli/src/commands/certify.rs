@@ -13,7 +13,7 @@ use reticent_lab::{
 };
 use reticent_loops::{
     Certificate, HeadName, Rollback, Together, VerifiedChain, VerifiedRollback,
-    config::{DevicePlan, LoopOutlook, LoopPlan, ServiceFile},
+    config::{LoopOutlook, Plan, ServiceFile},
     page::{Entry, epsilon_text, file_page, guarantees_page, percent},
     verify_chain,
 };
@@ -76,14 +76,11 @@ pub fn run(arguments: Arguments, kinds: &Kinds) -> Result<Report, Error> {
     let folder = path.parent().unwrap_or(Path::new(""));
     let file = ServiceFile::parse(&text).map_err(malformed)?;
     let plans = file.check_in(folder).map_err(malformed)?;
-    let devices = file.check_devices().map_err(malformed)?;
-    let certified = Loops::new(&plans, &devices).map_err(malformed)?;
+    let certified = Loops::new(&plans).map_err(malformed)?;
     let report = Report::new(certified.table(), &certified);
     match arguments.page {
         None => Ok(report),
-        Some(page) => {
-            written(report, &page, &file_page(&plans, &devices, now()).map_err(malformed)?)
-        }
+        Some(page) => written(report, &page, &file_page(&plans, now()).map_err(malformed)?),
     }
 }
 
@@ -131,21 +128,14 @@ struct CertifiedLoop {
 }
 
 impl Loops {
-    fn new(plans: &[LoopPlan], device_plans: &[DevicePlan]) -> Result<Self, reticent_loops::Error> {
+    fn new(plans: &[Plan]) -> Result<Self, reticent_loops::Error> {
         let made = now();
-        let certified = |plan: &LoopPlan| {
-            Ok(CertifiedLoop {
-                certificate: Certificate::of_plan(plan, made)?,
-                outlook: plan.outlook()?,
-            })
+        let certified = |plan: &Plan| {
+            let (certificate, outlook) = (Certificate::of_plan(plan, made)?, plan.outlook()?);
+            Ok(CertifiedLoop { certificate, outlook })
         };
-        let device = |plan: &DevicePlan| {
-            let certificate = Certificate::of_devices(plan, None, made)?;
-            Ok(CertifiedLoop { certificate, outlook: Some(plan.outlook()) })
-        };
-        let loops = plans.iter().map(certified).chain(device_plans.iter().map(device));
-        let loops = loops.collect::<Result<_, reticent_loops::Error>>()?;
-        Ok(Loops { loops, together: Together::of_file(plans, device_plans)? })
+        let loops = plans.iter().map(certified).collect::<Result<_, reticent_loops::Error>>()?;
+        Ok(Loops { loops, together: Together::of_plans(plans)? })
     }
 
     fn table(&self) -> String {
@@ -177,7 +167,7 @@ impl Loops {
             }
             lines.extend(certificate.ends.iter().map(|ends| format!("  end          {ends}")));
             lines.extend(outlook.iter().map(|outlook| format!("  outlook      {outlook}")));
-            lines.push(format!("  generation   {}\n", certificate.generation));
+            lines.push(format!("  generation   {}\n", certificate.params_hash));
         }
         lines.push("all loops together".into());
         match &self.together.sentence {

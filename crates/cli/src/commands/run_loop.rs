@@ -1,9 +1,9 @@
 //! A loop of a service as an experiment: its learner on a log of decisions, before it is served or changed.
 
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 
 use reticent_lab::{Experiment, Override};
-use reticent_loops::config::{Ledger, LoopPlan, ServiceFile};
+use reticent_loops::config::{CentralPlan, Ledger, Plan, ServiceFile};
 use serde_json::json;
 
 use super::read;
@@ -30,6 +30,8 @@ pub(super) fn experiment(
     let folder = path.parent().unwrap_or(Path::new(""));
     let plans = ServiceFile::parse(&read(path)?).and_then(|file| file.check_in(folder));
     let plans = plans.map_err(|error| malformed(error.to_string()))?;
+    let plans: Vec<&CentralPlan> =
+        plans.iter().filter_map(Plan::central).map(Arc::as_ref).collect();
     let names: Vec<&str> = plans.iter().map(|plan| plan.name.as_str()).collect();
     let plan = match (name, &plans[..]) {
         (None, [only]) => only,
@@ -68,7 +70,7 @@ fn check_log(log: &Path, text: &str) -> Result<(), Error> {
 }
 
 /// The experiment as its file would have it.
-fn lines_of(plan: &LoopPlan, log: &Path, lines: usize) -> serde_json::Value {
+fn lines_of(plan: &CentralPlan, log: &Path, lines: usize) -> serde_json::Value {
     let privacy = plan.params.privacy;
     let mut learner = json!({
         "kind": "joint",

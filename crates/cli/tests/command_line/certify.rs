@@ -126,9 +126,9 @@ fn chain_with(count: u64, rollback: Option<u64>) -> String {
     use reticent_loops::{
         ChainHeader, ChainLine, Rollback, first_chain, records::ReleaseRecord, secret::digest,
     };
-    let (store, life, generation) = ([5; 16], 2, 77);
-    let mut chain = first_chain(store, life, generation);
-    let header = serde_json::to_string(&ChainHeader::new("home", store, life, generation));
+    let (store, generation, params_hash) = ([5; 16], 2, 77);
+    let mut chain = first_chain(store, generation, params_hash);
+    let header = serde_json::to_string(&ChainHeader::new("home", store, generation, params_hash));
     let line = |record| serde_json::to_string(&ChainLine::new(&record).unwrap()).unwrap();
     let mut lines = vec![header.unwrap()];
     for number in 1..=count {

@@ -38,7 +38,7 @@ use crate::privacy::Event;
 
 /// A generation of a loop, as its price enters that of all generations with the same ledger.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Generation {
+pub struct GenerationCost {
     /// Price of its stream alone for a person, replays included: [`PrivateSum::event`](super::PrivateSum::event) of a stream by the clock.
     pub event: Event,
     /// Contributions at which it stops to learn from a person, those to the other generations included: k.
@@ -50,13 +50,13 @@ pub struct Generation {
 /// Price for a person of generations with one ledger. Events without Gaussian noise compose.
 ///
 /// ```
-/// use reticent::{privacy::Event, release::{Generation, one_ledger}};
+/// use reticent::{privacy::Event, release::{GenerationCost, one_ledger}};
 /// let event = Event::GridGaussian { mu: 0.3, sigma: 2f64.powi(44), coordinates: 100.0 };
-/// let generation = Generation { event, at_most: 2, replays: 0 };
+/// let generation = GenerationCost { event, at_most: 2, replays: 0 };
 /// let Event::GridGaussian { mu, .. } = one_ledger(&[generation.clone(), generation.clone(), generation]) else { panic!() };
 /// assert!((mu - 0.3).abs() < 1e-15);
 /// ```
-pub fn one_ledger(generations: &[Generation]) -> Event {
+pub fn one_ledger(generations: &[GenerationCost]) -> Event {
     if let [one] = generations {
         return one.event.clone();
     }
@@ -97,7 +97,7 @@ mod tests {
         Event::GridGaussian { mu, sigma: 2f64.powi(44), coordinates: 10.0 }
     }
 
-    fn mu(generations: &[Generation]) -> f64 {
+    fn mu(generations: &[GenerationCost]) -> f64 {
         match one_ledger(generations) {
             Event::GridGaussian { mu, .. } => mu,
             other => panic!("{other:?}"),
@@ -189,9 +189,9 @@ mod tests {
         ) {
             let streams = Stream::all(dimension, split);
             let most = one.len().max(other.len()) as u64;
-            let generations: Vec<Generation> = streams
+            let generations: Vec<GenerationCost> = streams
                 .iter()
-                .map(|stream| Generation { event: event(most as f64 * stream.once()), at_most: most.max(1), replays: 0 })
+                .map(|stream| GenerationCost { event: event(most as f64 * stream.once()), at_most: most.max(1), replays: 0 })
                 .collect();
             let bound = if most == 0 { 0.0 } else { mu(&generations) };
             prop_assert!(shift(&streams, [&one, &other]) <= bound * (1.0 + 1e-9));
@@ -208,7 +208,7 @@ mod tests {
                 let granted = wanted.min(at_most.saturating_sub(count));
                 count += granted;
                 shift += granted as f64 * once;
-                generations.push(Generation { event: event(at_most as f64 * once), at_most, replays: 0 });
+                generations.push(GenerationCost { event: event(at_most as f64 * once), at_most, replays: 0 });
             }
             // Contributions to streams of their own: their squares add up; the whole of each is at most that.
             let all = mu(&generations);
@@ -267,7 +267,8 @@ mod tests {
 
     #[test]
     fn equal_noise_costs_nothing_and_other_noise_the_larger() {
-        let generation = |mu, at_most, replays| Generation { event: event(mu), at_most, replays };
+        let generation =
+            |mu, at_most, replays| GenerationCost { event: event(mu), at_most, replays };
         let close = |found: f64, wanted: f64| {
             assert!((found / wanted - 1.0).abs() < 1e-12, "{found}, not {wanted}")
         };
@@ -281,7 +282,7 @@ mod tests {
         close(mu(&[generation(root(2.0), 2, 1), generation(0.3, 2, 0)]), root(2.0));
         close(mu(&[generation(root(2.0), 2, 1), generation(root(2.0), 2, 1)]), root(3.0));
         let laplace = Event::DiscreteLaplace { sensitivity: 1, scale: 2.0 };
-        let other = Generation { event: laplace, at_most: 1, replays: 0 };
+        let other = GenerationCost { event: laplace, at_most: 1, replays: 0 };
         assert!(matches!(one_ledger(&[generation(0.3, 1, 0), other]), Event::Composed { .. }));
         assert_eq!(one_ledger(&[]), Event::Nothing);
     }

@@ -65,7 +65,7 @@ pub use domain::Domain;
 use factorization::Factor;
 pub use factorization::{Factorization, Mechanism};
 pub(crate) use forgetting::HalfLife;
-pub use generations::{Generation, one_ledger};
+pub use generations::{GenerationCost, one_ledger};
 
 pub(crate) use params::Promise;
 pub use params::{PrivateSumParams, PrivateSumPlan};

@@ -26,7 +26,7 @@ export class UnreachableError extends ReticentError {
   readonly temporary: true;
 }
 
-/** Something that may be chosen. */
+/** An action that may be chosen. */
 export interface Action {
   id: string;
   features?: Features;

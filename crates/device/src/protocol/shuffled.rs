@@ -24,8 +24,8 @@ pub struct ShuffledProtocol<'a> {
     pub features: &'a FeaturesParams,
     /// Plan of people's reports.
     pub reports: &'a ReportPlan,
-    /// The loop's generation: the shuffler remembers ids for one, and a report of another must be foreign to it.
-    pub generation: u64,
+    /// Hash of the parameters of the loop's generation: the shuffler remembers ids for one generation, and a report of another must be foreign to it.
+    pub params_hash: u64,
     /// Reports in a batch.
     pub batch: u64,
     /// Number of them that the loop's certificate takes to be honest people's.
@@ -45,7 +45,7 @@ impl ShuffledProtocol<'_> {
             self.name.as_bytes(),
             &hash::bytes_of_params(self.features),
             &hash::bytes_of_params(&reports),
-            &self.generation.to_le_bytes(),
+            &self.params_hash.to_le_bytes(),
             &self.batch.to_le_bytes(),
             &self.honest.to_le_bytes(),
             &[u8::from(self.summed)],
@@ -125,7 +125,7 @@ mod tests {
         (batch, honest): (u64, u64),
         summed: bool,
     ) -> ShuffledProtocol<'a> {
-        ShuffledProtocol { name: "mixed", features, reports, generation: 7, batch, honest, summed }
+        ShuffledProtocol { name: "mixed", features, reports, params_hash: 7, batch, honest, summed }
     }
 
     /// Whatever a device prices or a shuffler remembers ids for stands in the bytes, and the parts do not run into each other.
@@ -160,7 +160,7 @@ mod tests {
             ShuffledProtocol { name: "mixe", ..agreed },
             ShuffledProtocol { features: &wider, ..agreed },
             ShuffledProtocol { features: &named, ..agreed },
-            ShuffledProtocol { generation: 8, ..agreed },
+            ShuffledProtocol { params_hash: 8, ..agreed },
             ShuffledProtocol { batch: 1001, ..agreed },
             ShuffledProtocol { honest: 501, ..agreed },
             ShuffledProtocol { summed: false, ..agreed },

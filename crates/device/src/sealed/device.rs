@@ -61,7 +61,7 @@ impl<N: Noise> SealedDevice<N> {
             name: &name,
             features: &sealing.features,
             reports: &reports,
-            generation: sealing.generation,
+            params_hash: sealing.params_hash,
             batch: sealing.batch,
             honest: sealing.honest,
             summed: sealing.summed(),

@@ -14,8 +14,8 @@ use super::{ProtocolHash, PublicKey, from_hex};
 pub struct Sealing {
     /// The rule from records to vectors.
     pub features: FeaturesParams,
-    /// The loop's generation.
-    pub generation: u64,
+    /// Hash of the parameters of the loop's generation.
+    pub params_hash: u64,
     /// Reports in a batch.
     pub batch: u64,
     /// Number of them that are taken to be honest people's.
@@ -48,10 +48,10 @@ impl Sealing {
             true => None,
             false => Some(PublicKey::parse(&fields.text("public_key")?)?),
         };
-        let generation = fields.text("generation")?;
+        let params_hash = fields.text("generation")?;
         Ok(Sealing {
             features: little::features(fields.take("features")?)?,
-            generation: u64::from_str_radix(&generation, 16)
+            params_hash: u64::from_str_radix(&params_hash, 16)
                 .map_err(|_| unreadable("generation"))?,
             batch: fields.count("batch")?,
             honest: fields.count("honest")?,

@@ -21,7 +21,7 @@ impl LoopParams {
         grid(self).is_some() && grid(self) == grid(later)
     }
 
-    /// Parts of a generation, as [`super::LoopPlan::generation`] and [`super::DevicePlan::generation`] have it, each part with its hash. Of a
+    /// Parts of a generation, as [`super::CentralPlan::params_hash`] and [`super::ReportsPlan::params_hash`] have it, each part with its hash. Of a
     /// warm start only its origin is in the parameters.
     fn parts(&self) -> [(&'static str, u64); 9] {
         fn part(name: &'static str, value: &impl Serialize) -> (&'static str, u64) {
@@ -89,8 +89,8 @@ mod tests {
             let later = read(&LOOP.replacen(from, to, 1));
             assert_ne!(before, later, "{from} is not in the file");
             assert_eq!(before.loops["home"].changes(&later.loops["home"]), changed, "{to}");
-            let generation = |file: &ServiceFile| file.check().unwrap()[0].generation();
-            assert_eq!(generation(&before) == generation(&later), changed.is_empty(), "{to}");
+            let params_hash = |file: &ServiceFile| file.check().unwrap()[0].params_hash();
+            assert_eq!(params_hash(&before) == params_hash(&later), changed.is_empty(), "{to}");
         }
     }
 
@@ -115,8 +115,8 @@ mod tests {
         ] {
             let later = read(&text.replacen(from, to, 1));
             assert_eq!(before.loops["news"].changes(&later.loops["news"]), changed, "{to}");
-            let generation = |file: &ServiceFile| file.check_devices().unwrap()[0].generation();
-            assert_eq!(generation(&before) == generation(&later), changed.is_empty(), "{to}");
+            let params_hash = |file: &ServiceFile| file.check().unwrap()[0].params_hash();
+            assert_eq!(params_hash(&before) == params_hash(&later), changed.is_empty(), "{to}");
         }
     }
 }

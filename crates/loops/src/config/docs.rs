@@ -21,8 +21,8 @@ fn loops_of_devices_that_are_printed_can_be_served() {
     {
         let section = &page[page.find(heading).unwrap()..];
         let printed = between(section, "\n\n    ", "\n\n");
-        let plans = ServiceFile::parse(printed).unwrap().check_devices();
-        let params = plans.unwrap().remove(0).params;
+        let plans = ServiceFile::parse(printed).unwrap().check();
+        let params = plans.unwrap()[0].params().clone();
         assert_eq!((params.trust, params.warnings("news")), (trust, vec![]));
     }
 }
@@ -35,7 +35,7 @@ fn the_printed_prior_is_one_of_the_printed_loop() {
     let table = between(&page, "```toml\n", "```");
     let table = table.replace("[loop.home]\n", "[loop.home]\nwarm_start = \"prior.json\"\n");
     let plans = ServiceFile::parse(&table).unwrap().check_in(folder.path()).unwrap();
-    assert!(plans[0].warm_start.is_some());
+    assert!(plans[0].central().unwrap().warm_start.is_some());
 }
 
 #[test]

@@ -4,39 +4,47 @@
 //! | --- | --- |
 //! | `limits` | limits on requests |
 //! | `span` | spans of time as people write them |
-//! | `params` | the file as it is written |
-//! | `plan` | a checked loop: its features, its learner, its clock, its generation |
+//! | `file` | the file as it is written, and its check |
+//! | `params` | the parameters of a loop as its file has them |
+//! | `mechanism` | a checked loop by its mechanism |
+//! | `central` | a checked central loop: its features, its learner, its clock, its generation |
+//! | `reports` | a checked loop to which devices report: local, or behind a shuffler |
+//! | `refusal` | errors about a loop of a file |
 //! | `changes` | changed parts of a file, where a new generation begins |
 //! | `outlook` | sample size estimate |
 //! | `storage` | storage that its releases take |
 //! | `warm` | warm start: a released model, or public examples |
-//! | `device` | the same where people's devices add the noise, with or without a shuffler |
 
+mod central;
 mod changes;
-mod device;
 #[cfg(test)]
 mod docs;
+mod file;
 mod limits;
+mod mechanism;
 mod outlook;
 mod params;
-mod plan;
+mod refusal;
+mod reports;
 mod span;
 mod storage;
 mod warm;
 
-pub use device::{
-    BATCH_BODY_TIME, DeviceLearner, DeviceParams, DevicePlan, MOST_BATCH_BYTES, MOST_SEALED,
-    ShuffleMode, ShuffleTable,
-};
+pub use central::{CentralPlan, Ledger, REMEMBERED, set_group};
+pub use file::ServiceFile;
 pub use limits::LimitParams;
+pub use mechanism::Plan;
 pub use outlook::LoopOutlook;
 pub use params::person_path;
 pub use params::{
     Baseline, Combine, LearnerParams, LoopMode, LoopParams, Period, PrivacyParams, RewardParams,
-    ServiceFile, Trust, UnitName,
+    Trust, UnitName,
 };
-pub use plan::check_name;
-pub use plan::{Ledger, LoopPlan, REMEMBERED, set_group};
+pub use refusal::check_name;
+pub use reports::{
+    BATCH_BODY_TIME, DeviceLearner, DeviceParams, MOST_BATCH_BYTES, MOST_SEALED, ReportsPlan,
+    ShuffleMode, ShuffleTable,
+};
 pub use span::Span;
 pub use storage::{HASH_BYTES, StorageOutlook};
 pub use warm::{ModelFile, Origin, WarmStart};

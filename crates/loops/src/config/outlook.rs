@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::{DevicePlan, LoopPlan, Span};
+use super::{CentralPlan, ReportsPlan, Span};
 use crate::Result;
 
 /// Approximate number of visits until what is learnt is more than noise.
@@ -32,7 +32,7 @@ impl fmt::Display for LoopOutlook {
     }
 }
 
-impl LoopPlan {
+impl CentralPlan {
     /// Sample size estimate; none if no estimate can be given.
     pub fn outlook(&self) -> Result<Option<LoopOutlook>> {
         let forget = self.params.forget();
@@ -41,7 +41,7 @@ impl LoopPlan {
     }
 }
 
-impl DevicePlan {
+impl ReportsPlan {
     /// Sample size estimate.
     pub fn outlook(&self) -> LoopOutlook {
         // The number of reports needed does not depend on the number expected.

@@ -1,98 +1,19 @@
-//! The file as it is written.
+//! The parameters of a loop as its file has them.
 
-use std::{borrow::Cow, collections::BTreeMap, fmt, path::Path};
+use std::{borrow::Cow, collections::BTreeMap, fmt};
 
 use reticent::{
     bandit::Rule,
     features::{Cross, FeatureTable, FeaturesParams, Fourier, MOST_NAMES, Products, Projection},
+    privacy::TrustModel,
     schema::{Count, Delta, Positive, RequestedDelta, Share},
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use serde_json::json;
 
-use super::{LimitParams, Origin, Span, span};
+use super::{Origin, Span, span};
 use crate::{Error, Result};
-
-/// All loops of a service: `loops.toml`.
-///
-/// ```
-/// use reticent_loops::config::ServiceFile;
-/// let file = ServiceFile::parse(r#"
-///     [loop.home]
-///     privacy = { epsilon = 1.0, delta = 1e-6, visits = 10, per = "30 days" }
-///     reward = { range = [0, 1], window = "30 minutes" }
-///     [loop.home.action]
-///     topic = { categories = ["news", "sport", "music"] }
-/// "#)?;
-/// assert_eq!(file.check()?[0].name, "home");
-/// # Ok::<(), reticent_loops::Error>(())
-/// ```
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(extend("required" = ["loop"]))]
-pub struct ServiceFile {
-    /// Loops by name.
-    #[schemars(extend("propertyNames" = { "pattern": "^[a-z0-9_-]{1,64}$" }, "minProperties" = 1))]
-    #[serde(rename = "loop", default)]
-    pub loops: BTreeMap<String, LoopParams>,
-    /// Limits on requests.
-    #[serde(default)]
-    pub limits: LimitParams,
-}
-
-impl ServiceFile {
-    /// Reads a file's text.
-    pub fn parse(text: &str) -> Result<Self> {
-        let file: ServiceFile = toml::from_str(text).map_err(|error| {
-            let mut remedy = format!("correct the file of loops: {}", error.to_string().trim());
-            if error.message().contains("duplicate field `rule`") {
-                remedy += "; `rule` and `explore` are two names of one key: give one of them";
-            }
-            Error::invalid("loops", "unreadable", remedy)
-        })?;
-        if file.loops.is_empty() {
-            let remedy = "give at least one, as a table [loop.<name>]";
-            return Err(Error::invalid("loop", "none", remedy));
-        }
-        Ok(file)
-    }
-
-    /// Calibrates every loop of which this service is the curator, or says which field of which loop stands in the way.
-    pub fn check(&self) -> Result<Vec<super::LoopPlan>> {
-        self.check_in(Path::new(""))
-    }
-
-    /// The same, with files that it names in this folder, which is that of the file of loops.
-    pub fn check_in(&self, folder: &Path) -> Result<Vec<super::LoopPlan>> {
-        let check = |(name, params): (&String, &LoopParams)| {
-            if params.warm_start_origin.is_some() {
-                let remedy = "it is noted by the service itself: leave it out";
-                return Err(Error::invalid(
-                    format!("loop.{name}.warm_start_origin"),
-                    "given",
-                    remedy,
-                ));
-            }
-            if let Some(file) = params.warm_start.as_ref().filter(|file| file.trim().is_empty()) {
-                let remedy = "name a file, or leave it out";
-                let field = format!("loop.{name}.warm_start");
-                return Err(Error::invalid(field, format!("{file:?}"), remedy));
-            }
-            let mut params = params.clone();
-            let file = params.warm_start.map(|file| folder.join(file).display().to_string());
-            params.warm_start = file;
-            params.check(name)
-        };
-        self.loops.iter().filter(|(_, params)| params.trust == Trust::Curator).map(check).collect()
-    }
-
-    /// Calibrates every loop whose people's devices add the noise.
-    pub fn check_devices(&self) -> Result<Vec<super::DevicePlan>> {
-        let loops = self.loops.iter().filter(|(_, params)| params.trust != Trust::Curator);
-        loops.map(|(name, params)| params.check_device(name)).collect()
-    }
-}
 
 /// One decision point.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -289,6 +210,17 @@ pub enum Trust {
     Shuffler,
 }
 
+impl Trust {
+    /// Trust model of a guarantee.
+    pub fn model(self) -> TrustModel {
+        match self {
+            Trust::Curator => TrustModel::Joint,
+            Trust::Device => TrustModel::Local,
+            Trust::Shuffler => TrustModel::Shuffle,
+        }
+    }
+}
+
 /// The privacy budget and its unit.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -339,6 +271,16 @@ pub enum Period {
     Ever,
     /// Periods of this length since 1970.
     Each(Span),
+}
+
+impl Period {
+    /// Length of a period; none of the one without an end.
+    pub fn span(self) -> Option<Span> {
+        match self {
+            Period::Ever => None,
+            Period::Each(span) => Some(span),
+        }
+    }
 }
 
 impl fmt::Display for Period {
@@ -476,7 +418,7 @@ pub enum LoopMode {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::config::ServiceFile;
 
     /// Of all texts of a file only a purpose may be empty.
     #[test]

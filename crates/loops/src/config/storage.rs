@@ -135,13 +135,13 @@ mod tests {
         };
         let (plain, few) = (params(""), params("keep_models = 3"));
         assert_eq!((plain.loops["home"].kept_models(), few.loops["home"].kept_models()), (1000, 3));
-        let generation = |file: &ServiceFile| file.check().unwrap()[0].generation();
-        assert_eq!(generation(&plain), generation(&few), "it begins no generation");
+        let params_hash = |file: &ServiceFile| file.check().unwrap()[0].params_hash();
+        assert_eq!(params_hash(&plain), params_hash(&few), "it begins no generation");
         let refused = params("keep_models = 0").check().err().unwrap().to_string();
         assert!(refused.contains("loop.home.keep_models = 0"), "{refused}");
         let device = params("trust = \"device\"");
         assert_eq!(device.loops["home"].kept_models(), 64);
-        let refused = params("trust = \"device\"\nkeep_models = 0").check_devices();
+        let refused = params("trust = \"device\"\nkeep_models = 0").check();
         assert!(refused.err().unwrap().to_string().contains("loop.home.keep_models = 0"));
     }
 

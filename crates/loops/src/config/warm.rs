@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use super::{Ledger, LoopParams, set_group};
 use crate::{
     Error, Result,
-    records::{Digest, Life, LifeId, StoreId},
+    records::{Digest, Generation, GenerationId, StoreId},
     secret::{from_hex, hex},
 };
 
@@ -51,9 +51,11 @@ pub struct Origin {
     /// The identity of its store, in hexadecimal digits.
     pub store: String,
     /// Its number.
-    pub life: LifeId,
+    #[serde(rename = "life")]
+    pub generation: GenerationId,
     /// The hash of everything that its generation is, in hexadecimal digits.
-    pub generation: String,
+    #[serde(rename = "generation")]
+    pub params_hash: String,
     /// The number of the release that the model is.
     pub release: u64,
     /// The hash of the chain up to that release, in hexadecimal digits.
@@ -81,24 +83,25 @@ impl ModelFile {
     /// Last release of a generation, as text. The head is the number of that release and the hash of the chain up to it.
     pub fn write(
         store: StoreId,
-        life: &Life,
+        generation: &Generation,
         head: (u64, &Digest),
         legacy: &Legacy,
     ) -> Result<String> {
-        let params: LoopParams = serde_json::from_slice(&life.params).map_err(Error::store)?;
+        let params: LoopParams =
+            serde_json::from_slice(&generation.params).map_err(Error::store)?;
         let before = params.warm_start_origin.as_ref();
         let before = before.map_or(&[][..], |origin| &origin.units);
         let origin = Origin {
             store: hex(&store),
-            life: life.id,
-            generation: format!("{:016x}", life.generation),
+            generation: generation.id,
+            params_hash: format!("{:016x}", generation.params_hash),
             release: head.0,
             chain: hex(head.1),
-            units: before.iter().copied().chain([params.ledger(&life.name)?]).collect(),
+            units: before.iter().copied().chain([params.ledger(&generation.name)?]).collect(),
         };
         let file = ModelFile {
             kind: MODEL.into(),
-            name: life.name.clone(),
+            name: generation.name.clone(),
             origin,
             features: features_hash(&params.features()?),
             legacy: hex(&legacy.save()),

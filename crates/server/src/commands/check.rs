@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{error::Error, report::Report, store::unexpected};
 use crate::{
     clock::{Clock, SystemClock},
-    config::{DevicePlan, LoopOutlook, LoopPlan, StorageOutlook},
+    config::{LoopOutlook, Plan, StorageOutlook},
     control::{Command, Reply, command},
     data::Data,
     loops::{
@@ -15,7 +15,7 @@ use crate::{
         page::{epsilon_text, percent},
     },
     secret::Secret,
-    service::{Options, Outcome, Service, outcomes, reports},
+    service::{Options, Outcome, Service, outcomes},
     store::MemoryStore,
 };
 
@@ -41,11 +41,7 @@ struct AllChecked {
 }
 
 /// Effects of these loops on the store of a folder, which stays as it is.
-async fn outcomes_in(
-    data: &Data,
-    plans: &[LoopPlan],
-    devices: &[DevicePlan],
-) -> Result<Vec<Outcome>, Error> {
+async fn outcomes_in(data: &Data, plans: &[Plan]) -> Result<Vec<Outcome>, Error> {
     let stored = match data.is_store() || data.database.is_some() {
         false => Vec::new(),
         true => match command(data, Command::Loops, SystemClock::default().now()).await? {
@@ -53,20 +49,16 @@ async fn outcomes_in(
             reply => return Err(unexpected(reply)),
         },
     };
-    Ok(outcomes(&stored, plans, devices)?)
+    Ok(outcomes(&stored, plans)?)
 }
 
 /// Begins every loop in memory and prints its certificate.
-pub(super) async fn check(
-    plans: Vec<LoopPlan>,
-    devices: Vec<DevicePlan>,
-    data: Option<Data>,
-) -> Result<Report, Error> {
+pub(super) async fn check(plans: Vec<Plan>, data: Option<Data>) -> Result<Report, Error> {
     let generations = match &data {
-        Some(data) => Some(outcomes_in(data, &plans, &devices).await?),
+        Some(data) => Some(outcomes_in(data, &plans).await?),
         None => None,
     };
-    let options = Options {
+    let service = Service::open(Options {
         plans,
         store: Arc::new(MemoryStore::new([0; 16])),
         clock: Arc::new(SystemClock::default()),
@@ -75,28 +67,19 @@ pub(super) async fn check(
         events: Secret::new()?,
         witness: None,
         limits: Limits::default(),
-    };
-    let service =
-        Service::open_with_devices(options, devices, Some(Secret::new()?.seal_key())).await?;
+        seal_key: Some(Secret::new()?.seal_key()),
+    })
+    .await?;
     let mut checked = Vec::new();
-    for each in service.central_loops() {
+    for loop_ in service.loops() {
+        let plan = loop_.plan();
         checked.push(Checked {
-            certificate: service.certificate(&each.plan.name).await?,
-            outlook: each.plan.outlook()?,
-            storage: loops::storage(&each.plan)?,
-            tick_milliseconds: each.plan.tick,
-            coordinates: each.plan.learner_params.bounds.dimension,
-            features: each.plan.features.names(),
-        });
-    }
-    for each in service.report_loops() {
-        checked.push(Checked {
-            certificate: service.certificate(&each.name).await?,
-            outlook: Some(each.plan.outlook()),
-            storage: reports::storage(&each.plan)?,
-            tick_milliseconds: each.plan.tick,
-            coordinates: each.plan.features.dimension(),
-            features: each.plan.features.names(),
+            certificate: service.certificate(plan.name()).await?,
+            outlook: plan.outlook()?,
+            storage: loops::storage(&plan)?,
+            tick_milliseconds: plan.tick(),
+            coordinates: plan.coordinates(),
+            features: plan.features().names(),
         });
     }
     let together = service.together().await?;

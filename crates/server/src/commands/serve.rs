@@ -18,7 +18,7 @@ use super::{
     report::Report,
 };
 use crate::{
-    config::{LimitParams, ServiceFile},
+    config::{LimitParams, Plan, ServiceFile},
     data::Data,
     demo,
     http::HttpLimits,
@@ -70,22 +70,20 @@ pub struct Arguments {
 
 /// Serves, or checks the files.
 pub fn run(arguments: Arguments) -> Result<Report, Error> {
-    let (plans, device_plans, limited) = match &arguments.config {
+    let (plans, limited) = match &arguments.config {
         Some(config) => {
             let folder = config.parent().unwrap_or(Path::new(""));
             let plans = ServiceFile::parse(&read(config)?)
-                .and_then(|file| Ok((file.check_in(folder)?, file.check_devices()?, file.limits)));
+                .and_then(|file| Ok((file.check_in(folder)?, file.limits)));
             plans.map_err(|error| Error::Malformed {
                 path: config.clone(),
                 reason: error.to_string(),
             })?
         }
-        None => (demo::plans()?, Vec::new(), LimitParams::default()),
+        None => (demo::plans()?, LimitParams::default()),
     };
-    let curated = plans.iter().map(|plan| (&plan.params, &plan.name));
-    let devices = device_plans.iter().map(|plan| (&plan.params, &plan.name));
-    let mut warnings: Vec<String> =
-        curated.chain(devices).flat_map(|(params, name)| params.warnings(name)).collect();
+    let warnings_of = |plan: &Plan| plan.params().warnings(plan.name());
+    let mut warnings: Vec<String> = plans.iter().flat_map(warnings_of).collect();
     if arguments.demo {
         // Its file is the program's own: a viewer of the demonstration cannot change it.
         warnings.clear();
@@ -102,7 +100,7 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
             Some(folder) => Some(Data { folder, database: database(arguments.database)? }),
             None => None,
         };
-        return Ok(runtime.block_on(check(plans, device_plans, data))?.warn(warnings));
+        return Ok(runtime.block_on(check(plans, data))?.warn(warnings));
     }
     let folder = Folder::new(arguments.data);
     log_to_stderr(if arguments.demo { "warn" } else { "info" })?;
@@ -110,12 +108,9 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
         say!("warning: {warning}");
     }
     let scheme = listen.scheme();
-    let names = plans.iter().map(|plan| plan.name.clone());
-    let names: Vec<String> =
-        names.chain(device_plans.iter().map(|plan| plan.name.clone())).collect();
+    let names: Vec<String> = plans.iter().map(|plan| plan.name().to_string()).collect();
     let options = RunOptions {
         plans,
-        device_plans,
         data: Data {
             folder: folder.path.clone(),
             database: if arguments.demo { None } else { database(arguments.database)? },

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     client::Endpoint,
-    config::ServiceFile,
+    config::{ServiceFile, Trust},
     http::HttpLimits,
     shuffle::{ShuffleOptions, run_shuffler},
 };
@@ -49,7 +49,11 @@ pub struct Arguments {
 
 /// Shuffles until it is stopped.
 pub fn run(arguments: Arguments) -> Result<Report, Error> {
-    let plans = ServiceFile::parse(&read(&arguments.config)?).and_then(|file| file.check_devices());
+    // Other loops of the file are not the shuffler's: the files that they name may be missing here.
+    let plans = ServiceFile::parse(&read(&arguments.config)?).and_then(|mut file| {
+        file.loops.retain(|_, params| params.trust != Trust::Curator);
+        file.check()
+    });
     let plans = plans.map_err(|error| Error::Malformed {
         path: arguments.config.clone(),
         reason: error.to_string(),

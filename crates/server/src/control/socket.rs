@@ -171,6 +171,7 @@ mod tests {
             events: Secret::from_bytes([5; 32]),
             witness: None,
             limits: Limits::default(),
+            seal_key: None,
         });
         service.await.unwrap()
     }

@@ -55,7 +55,8 @@ pub(super) struct SealingAnswer {
     /// The SHA-256 of what devices, shuffler and server agree on.
     protocol: String,
     /// The loop's generation, which is part of it.
-    generation: String,
+    #[serde(rename = "generation")]
+    params_hash: String,
     /// Numbers in a report.
     values: usize,
     /// Reports in a batch.
@@ -261,7 +262,7 @@ pub(super) async fn sealing(
         key_id: key.map(|key| hex(&key.public().id())),
         public_key: key.map(|key| key.public().text()),
         protocol: hex(&subject.protocol),
-        generation: format!("{:016x}", loop_.generation),
+        params_hash: format!("{:016x}", loop_.params_hash),
         values: subject.values,
         batch: plan.params().batch,
         honest: plan.honest(),

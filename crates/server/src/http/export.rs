@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 use super::{App, Problem, body::Ask, guard::At, loops::line};
 use crate::{
     Error, Result,
-    config::LoopPlan,
+    config::CentralPlan,
     service::{Central, Exported, ExportedEvent},
     store::Place,
 };
@@ -93,7 +93,7 @@ pub(super) async fn export(
             let kept = move |event: &ExportedEvent| {
                 query.actions.is_none_or(|actions| event.actions.len() == actions)
             };
-            let written = move |_: &LoopPlan, row: &Exported| match row {
+            let written = move |_: &CentralPlan, row: &Exported| match row {
                 Exported::Event(event) if kept(event) => line(event),
                 Exported::Event(_) => Ok(String::new()),
                 Exported::Damaged(place) => line(&DamagedLine { damaged: *place }),
@@ -164,7 +164,7 @@ async fn count_actions(app: &App, loop_: &Central, asked: Option<usize>) -> Resu
 }
 
 /// A decision as CSV; nothing if it has no reward yet or another number of actions.
-fn csv_line(plan: &LoopPlan, event: &ExportedEvent, actions: usize) -> Result<String> {
+fn csv_line(plan: &CentralPlan, event: &ExportedEvent, actions: usize) -> Result<String> {
     let chosen = event.actions.iter().position(|action| action.id == event.action);
     let (Some(reward), Some(chosen)) = (event.reward, chosen) else { return Ok(String::new()) };
     if event.actions.len() != actions {
@@ -191,7 +191,7 @@ fn pages(
     app: App,
     loop_: Arc<Central>,
     head: String,
-    write: impl Fn(&LoopPlan, &Exported) -> Result<String> + Send + Sync + 'static,
+    write: impl Fn(&CentralPlan, &Exported) -> Result<String> + Send + Sync + 'static,
 ) -> Body {
     let begin = (Some(head), Some(Place::default()));
     let (shared, write) = (Arc::new((app, loop_)), Arc::new(write));

@@ -26,7 +26,7 @@ use crate::{
     clock::Time,
     config::{LoopParams, Trust, check_name},
     secret::{digest, hex, random},
-    store::{Digest, KeyRecord, Life, Store},
+    store::{Digest, Generation, KeyRecord, Store},
 };
 
 /// Keys of one loop with the same roles at a time, so that one can be changed for another.
@@ -217,8 +217,9 @@ async fn check_key(store: &dyn Store, loop_name: Option<&str>, roles: &[Role]) -
     }
     if let Some(name) = loop_name {
         check_name(name)?;
-        let lives = store.lives().await?;
-        let names: BTreeSet<&str> = lives.iter().map(|life| life.name.as_str()).collect();
+        let generations = store.generations().await?;
+        let names: BTreeSet<&str> =
+            generations.iter().map(|generation| generation.name.as_str()).collect();
         // A store that no process has served from knows no loops yet.
         if !names.is_empty() && !names.contains(name) {
             let names: Vec<&str> = names.into_iter().collect();
@@ -251,10 +252,14 @@ pub(crate) async fn check_trust(
     loop_name: Option<&str>,
     roles: &[Role],
 ) -> Result<()> {
-    let lives = store.lives().await?;
-    let of_loop = |life: &&Life| Some(life.name.as_str()) == loop_name && life.ended.is_none();
-    let Some(life) = lives.iter().find(of_loop) else { return Ok(()) };
-    let Ok(params) = serde_json::from_slice::<LoopParams>(&life.params) else { return Ok(()) };
+    let generations = store.generations().await?;
+    let of_loop = |generation: &&Generation| {
+        Some(generation.name.as_str()) == loop_name && generation.ended.is_none()
+    };
+    let Some(generation) = generations.iter().find(of_loop) else { return Ok(()) };
+    let Ok(params) = serde_json::from_slice::<LoopParams>(&generation.params) else {
+        return Ok(());
+    };
     let (useless, remedy): (&[Role], _) = match params.trust {
         Trust::Curator => (
             &[Role::Device, Role::Shuffle],
@@ -320,9 +325,9 @@ mod tests {
             assert!(check(useless).await.is_ok(), "nothing is known of the loop yet");
             let params =
                 format!(r#"{{"trust": "{trust}", "privacy": {{"epsilon": 1.0, "delta": 1e-6}}}}"#);
-            let life = crate::store::NewLife {
+            let generation = crate::store::NewGeneration {
                 name: trust.into(),
-                generation: 1,
+                params_hash: 1,
                 params: params.into_bytes(),
                 state: Vec::new(),
                 event: Vec::new(),
@@ -330,7 +335,7 @@ mod tests {
                 time: 0,
                 counts_with: None,
             };
-            store.begin_life(life).await.unwrap();
+            store.begin_generation(generation).await.unwrap();
             assert!(check(useful).await.is_ok() && check(Role::Read).await.is_ok());
             let error = check(useless).await.unwrap_err().to_string();
             assert!(error.contains("role") && error.contains("give"), "{error}");

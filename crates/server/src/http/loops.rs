@@ -23,7 +23,7 @@ use crate::{
     Error,
     loops::{self, Certificate, ChainHeader, ChainLine, Together},
     secret::hex,
-    service::{Central, DeviceView, LoopView},
+    service::{Central, DeviceView, Loop, LoopView},
 };
 
 /// Releases that are listed at once, at most.
@@ -126,25 +126,18 @@ pub(super) async fn certificate(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let together = app.service.together().await?;
-    let (certificate, page) = match (at, device) {
-        (Some(Extension(At(loop_))), _) => {
-            let certificate = app.service.certificate(&loop_.name).await?;
-            let page = wants_page(&headers)
-                .then(|| loops::page::certificate_page(&loop_.plan, &certificate, &together));
-            (certificate, page)
-        }
-        (None, Some(Extension(AtDevice(loop_)))) => {
-            let certificate = app.service.certificate(&loop_.name).await?;
-            let page = wants_page(&headers).then(|| {
-                loops::page::device_certificate_page(&loop_.plan, &certificate, &together)
-            });
-            (certificate, page)
-        }
+    let loop_ = match (at, device) {
+        (Some(Extension(At(central))), _) => Loop::Central(central),
+        (None, Some(Extension(AtDevice(reports)))) => Loop::Reports(reports),
         (None, None) => return Err(no_loop()),
     };
-    Ok(match page {
-        Some(page) => ([(header::VARY, "accept")], Html(page)).into_response(),
-        None => {
+    let certificate = app.service.certificate(&loop_.name).await?;
+    Ok(match wants_page(&headers) {
+        true => {
+            let page = loops::page::certificate_page(&loop_.plan(), &certificate, &together);
+            ([(header::VARY, "accept")], Html(page)).into_response()
+        }
+        false => {
             let answer = CertificateAnswer { certificate, together };
             ([(header::VARY, "accept")], Json(answer)).into_response()
         }

@@ -60,7 +60,7 @@ pub(super) struct PersonalizerRank {
     defer_activation: Option<bool>,
 }
 
-/// Something that may be chosen.
+/// An action that may be chosen.
 #[derive(Deserialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(super) struct PersonalizerAction {

@@ -6,7 +6,7 @@ use reticent::features::Encoding;
 use serde_json::{Map, Value, json};
 
 use super::layout::Frame;
-use crate::config::{Ledger, LoopPlan};
+use crate::config::{CentralPlan, Ledger};
 
 /// The page for people who are not signed in.
 pub(super) fn sign_in(next: &str, refused: bool) -> String {
@@ -41,7 +41,7 @@ pub(super) fn host(headers: &HeaderMap) -> String {
 }
 
 /// The first steps of a loop before its first rank request.
-pub(super) fn first_steps(plan: &LoopPlan, host: &str) -> Markup {
+pub(super) fn first_steps(plan: &CentralPlan, host: &str) -> Markup {
     let name = &plan.name;
     let rank = request(plan);
     html! {
@@ -67,7 +67,7 @@ fn quoted(text: &str) -> String {
 }
 
 /// A request that the loop can answer, with values of its own features.
-fn request(plan: &LoopPlan) -> Value {
+fn request(plan: &CentralPlan) -> Value {
     let params = plan.features.params();
     let record = |features: &std::collections::BTreeMap<String, Encoding>, choice: usize| {
         let mut record = Map::new();
@@ -134,7 +134,7 @@ mod tests {
             [loop.home.action]
             topic = { hash = { buckets = 8 } }
         "#;
-        let plan = ServiceFile::parse(file).unwrap().check().unwrap().remove(0);
+        let plan = ServiceFile::parse(file).unwrap().check().unwrap()[0].central().unwrap().clone();
         let text = request(&plan).to_string();
         let request: RankRequest = serde_json::from_str(&text).unwrap();
         request.check(&Limits::default()).unwrap();

@@ -2,15 +2,15 @@
 
 use maud::{Markup, html};
 use reticent_loops::page::{
-    conditions, device_sheet, epsilon_text, loop_sheet, meaning, percent, promise, together_words,
+    conditions, epsilon_text, loop_sheet, meaning, percent, promise, together_words,
 };
 
 use super::{
     Pages, Viewer,
-    dashboard::unit,
+    card::unit,
     layout::{count, date_time},
 };
-use crate::{Result, loops::Certificate, service::Loop};
+use crate::{Result, loops::Certificate};
 
 /// The sheet of a loop that is served.
 pub(super) async fn served(pages: &Pages, viewer: &Viewer, name: &str) -> Result<Markup> {
@@ -19,10 +19,7 @@ pub(super) async fn served(pages: &Pages, viewer: &Viewer, name: &str) -> Result
     let together = pages.service.together().await?;
     Ok(html! {
         p.screen.hint { "Print this page, or save it as PDF." }
-        @match pages.service.find(name)? {
-            Loop::Central(central) => (loop_sheet(&central.plan, &certificate, &together)),
-            Loop::Reports(reports) => (device_sheet(&reports.plan, &certificate, &together)),
-        }
+        (loop_sheet(&pages.service.find(name)?.plan(), &certificate, &together))
     })
 }
 
@@ -31,12 +28,8 @@ pub(super) async fn all_served(pages: &Pages, viewer: &Viewer) -> Result<Markup>
     let together = pages.service.together().await?;
     let mut rows = Vec::new();
     for loop_ in pages.service.loops() {
-        let protected = match loop_ {
-            Loop::Central(central) => unit(&central.plan),
-            Loop::Reports(reports) => super::device::unit(&reports.plan),
-        };
         let certificate = pages.histories.certificate(&pages.service, loop_).await?;
-        rows.push((&loop_.name, protected, certificate));
+        rows.push((&loop_.name, unit(&loop_.plan()), certificate));
     }
     Ok(html! {
         article.sheet {

@@ -7,24 +7,27 @@
 //! | `history` | what past releases say about rewards, read once each |
 //! | `chart` | means over time with their intervals, as SVG |
 //! | `dashboard` | all loops, live |
+//! | `card` | one loop on the dashboard: the parts that do not depend on its mechanism |
+//! | `central`, `reports` | those that do |
 //! | `details` | one loop |
 //! | `begin` | first steps, before the first rank request |
 //! | `certificate` | the page for a data-protection officer |
-//! | `device` | the same for loops whose people's devices add the noise |
 //! | `docs` | the API, from its OpenAPI description |
 //!
 //! Everything that a `read` key shows is a function of releases. Everything else is internal: it is rendered for
 //! `admin` keys only, and marked.
 
 mod begin;
+mod card;
+mod central;
 mod certificate;
 mod chart;
 mod dashboard;
 mod details;
-mod device;
 mod docs;
 mod history;
 mod layout;
+mod reports;
 mod session;
 
 use std::sync::Arc;
@@ -43,10 +46,7 @@ use serde::Deserialize;
 pub use docs::docs_page;
 pub use session::{Access, Call, Viewer};
 
-use crate::{
-    Error, Result,
-    service::{Loop, Service},
-};
+use crate::{Error, Result, service::Service};
 use history::Histories;
 use layout::Frame;
 use session::Sessions;
@@ -239,10 +239,7 @@ fn expect_seen(viewer: &Viewer, name: &str) -> Result<()> {
 
 async fn loop_parts(pages: &Pages, viewer: &Viewer, name: &str, host: &str) -> Result<Markup> {
     expect_seen(viewer, name)?;
-    match pages.service.find(name)? {
-        Loop::Central(central) => details::parts(pages, viewer, central, host).await,
-        Loop::Reports(reports) => device::parts(pages, reports).await,
-    }
+    details::parts(pages, viewer, pages.service.find(name)?, host).await
 }
 
 async fn loop_certificate(

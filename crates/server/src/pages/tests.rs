@@ -12,7 +12,7 @@ use tower::ServiceExt;
 use super::*;
 use crate::{
     clock::{Clock, ManualClock},
-    config::{LoopPlan, ServiceFile},
+    config::{Plan, ServiceFile},
     demo,
     loops::{Limits, RankRequest, RewardRequest, page::file_page},
     secret::Secret,
@@ -63,7 +63,7 @@ struct World {
 }
 
 impl World {
-    async fn new(plans: Vec<LoopPlan>) -> Self {
+    async fn new(plans: Vec<Plan>) -> Self {
         let clock = Arc::new(ManualClock::at(1_800_000_000_000));
         let options = ServiceOptions {
             plans,
@@ -74,6 +74,7 @@ impl World {
             events: Secret::from_bytes([5; 32]),
             witness: None,
             limits: Limits::default(),
+            seal_key: None,
         };
         let service = Service::open(options).await.unwrap();
         let keys = Arc::new(Keys::default());
@@ -285,7 +286,7 @@ async fn pages_keep_their_content_policy() {
 }
 
 /// A file with hostile words wherever a file may hold words.
-fn hostile(words: &str) -> Vec<LoopPlan> {
+fn hostile(words: &str) -> Vec<Plan> {
     let words = toml::Value::String(words.to_string());
     let text = format!(
         r#"
@@ -325,7 +326,7 @@ proptest! {
         for (wild, calm) in wild.iter().zip(&calm) {
             prop_assert_eq!(elements(wild), elements(calm));
         }
-        let page = |plans: &[LoopPlan]| file_page(plans, &[], 0).unwrap();
+        let page = |plans: &[Plan]| file_page(plans, 0).unwrap();
         prop_assert_eq!(elements(&page(&plans)), elements(&page(&tame)));
     }
 

@@ -3,7 +3,7 @@
 use crate::{
     loops::{HeadName, Served, Token},
     secret::Secret,
-    store::LifeId,
+    store::GenerationId,
 };
 
 /// The release that answers people, with its token.
@@ -15,8 +15,8 @@ pub struct Answering {
 }
 
 impl Answering {
-    pub(super) fn new(served: Served, tokens: &Secret, life: LifeId) -> Self {
-        let token = Token::write(tokens, life, &HeadName::new(served.number, &served.chain));
+    pub(super) fn new(served: Served, tokens: &Secret, generation: GenerationId) -> Self {
+        let token = Token::write(tokens, generation, &HeadName::new(served.number, &served.chain));
         Answering { served, token }
     }
 }

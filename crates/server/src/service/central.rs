@@ -18,12 +18,12 @@ use super::{
     time::{BelievedClock, end_of_slot},
 };
 use crate::{
-    Error, Result,
+    Result,
     clock::{Clock, Time},
-    config::LoopPlan,
+    config::CentralPlan,
     loops::{self, Earlier, Folded, Stepped, contribute},
     secret::Secret,
-    store::{Head, NewLife, Place, Store, StoredEvent},
+    store::{Head, NewGeneration, Place, Store, StoredEvent},
 };
 
 /// Milliseconds for which slots that have passed stay open after the service was away, or less where the reward window is shorter: rewards can be sent again.
@@ -32,7 +32,7 @@ const GRACE: u64 = 60_000;
 /// A central loop as it is served.
 pub struct Central {
     /// Its checked file.
-    pub plan: LoopPlan,
+    pub plan: Arc<CentralPlan>,
     cycle: LifeCycle,
     /// The generations before the present one.
     pub(super) earlier: Earlier,
@@ -54,39 +54,24 @@ impl Deref for Central {
     }
 }
 
-/// The generation of a loop before any event.
-pub(super) fn new_life(plan: &LoopPlan, began: Time) -> Result<NewLife> {
-    let curator = plan.begin()?;
-    Ok(NewLife {
-        name: plan.name.clone(),
-        generation: plan.generation(),
-        params: serde_json::to_vec(&plan.params).map_err(Error::store)?,
-        state: curator.save(),
-        event: serde_json::to_vec(&curator.event()).map_err(Error::store)?,
-        closed: plan.slot(began).saturating_sub(1),
-        time: began,
-        counts_with: None,
-    })
-}
-
 impl Central {
     pub(super) async fn open(
-        plan: LoopPlan,
+        plan: Arc<CentralPlan>,
+        new: NewGeneration,
         store: &dyn Store,
         clock: &Arc<BelievedClock>,
         tokens: &Secret,
         is_whole: bool,
     ) -> Result<Self> {
         let now = clock.now();
-        let new = new_life(&plan, now)?;
         if !is_whole {
             generations::charge_noted(store, &new).await?;
         }
         let begun = LifeCycle::begin(store, new, is_whole, plan.tick).await?;
-        let Begun { mut cycle, life, head, released } = begun;
-        let earlier = generations::earlier(store, &life).await?;
+        let Begun { mut cycle, generation, head, released } = begun;
+        let earlier = generations::earlier(store, &generation).await?;
         let served = loops::served(&head, released, &earlier)?;
-        let answering = Answering::new(served, tokens, life.id);
+        let answering = Answering::new(served, tokens, generation.id);
         let closed_until = AtomicU64::new(end_of_slot(&plan, head.closed));
         let progress = cycle.ticking.get_mut();
         *progress = Progress::new(settled(&plan, now));
@@ -122,7 +107,7 @@ impl Central {
         tokens: &Secret,
     ) -> Result<()> {
         let served = loops::served(head, time, &self.earlier)?;
-        self.serve(Answering::new(served, tokens, self.life));
+        self.serve(Answering::new(served, tokens, self.generation));
         Ok(())
     }
 
@@ -144,7 +129,7 @@ impl Central {
     }
 }
 
-fn grace(plan: &LoopPlan) -> u64 {
+fn grace(plan: &CentralPlan) -> u64 {
     GRACE.min(plan.params.reward.window.as_milliseconds())
 }
 

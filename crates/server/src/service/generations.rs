@@ -6,7 +6,7 @@ use reticent::{
     bandit::Curator,
     noise::SecureNoise,
     privacy::{Event, Guarantee, TrustModel},
-    release::Generation,
+    release::GenerationCost,
 };
 use serde::{Deserialize, Serialize};
 
@@ -16,20 +16,22 @@ use super::{
 };
 use crate::{
     Error, Result,
-    config::{DevicePlan, LoopParams, LoopPlan, Trust},
+    config::{LoopParams, Plan, Trust},
     loops::{self, Earlier, HeadName, Token},
-    store::{Agreement, Life, LifeId, NewLife, Store, WitnessRecord, floor},
+    store::{Agreement, Generation, GenerationId, NewGeneration, Store, WitnessRecord, floor},
 };
 
 /// The generations of a loop before this one.
-pub(super) async fn earlier(store: &dyn Store, life: &Life) -> Result<Earlier> {
+pub(super) async fn earlier(store: &dyn Store, generation: &Generation) -> Result<Earlier> {
     let mut earlier = Earlier::default();
-    let lives = store.lives().await?;
-    for before in lives.iter().filter(|one| one.name == life.name && one.id < life.id) {
-        match before.ledger == life.ledger {
+    let generations = store.generations().await?;
+    for before in
+        generations.iter().filter(|one| one.name == generation.name && one.id < generation.id)
+    {
+        match before.ledger == generation.ledger {
             true => {
-                earlier.lives.push(before.id);
-                earlier.shared.push(generation(store, before.id).await?);
+                earlier.generations.push(before.id);
+                earlier.shared.push(generation_cost(store, before.id).await?);
             }
             false => earlier.separate += 1,
         }
@@ -45,26 +47,27 @@ pub(super) async fn is_whole(
     record: Option<&WitnessRecord>,
     name: &str,
 ) -> Result<bool> {
-    let lives = store.lives().await?;
-    let present = lives.iter().find(|life| life.name == name && life.ended.is_none());
+    let generations = store.generations().await?;
+    let present =
+        generations.iter().find(|generation| generation.name == name && generation.ended.is_none());
     let Some(present) = present else { return Ok(true) };
     let params: LoopParams = serde_json::from_slice(&present.params).map_err(Error::store)?;
     if params.trust != Trust::Curator {
         return Ok(true);
     }
-    for life in lives.iter().filter(|life| life.ledger == present.ledger) {
-        let replays = loops::learner(&store.head(life.id).await?)?.replays();
-        for note in [note_name(life.id, replays), doubt_name(life.id, replays)] {
+    for generation in generations.iter().filter(|generation| generation.ledger == present.ledger) {
+        let replays = loops::learner(&store.head(generation.id).await?)?.replays();
+        for note in [note_name(generation.id, replays), doubt_name(generation.id, replays)] {
             if store.setting(note).await?.is_some() {
                 return Ok(false);
             }
         }
         let Some((record, seen)) =
-            record.and_then(|record| Some((record, record.heads.get(&life.id)?)))
+            record.and_then(|record| Some((record, record.heads.get(&generation.id)?)))
         else {
             continue;
         };
-        if record.alone(life.id, seen).check(store).await? != Agreement::Agrees {
+        if record.alone(generation.id, seen).check(store).await? != Agreement::Agrees {
             return Ok(false);
         }
     }
@@ -73,22 +76,24 @@ pub(super) async fn is_whole(
 
 /// Charges the lines of generations that are noted to be rolled back, once more each, where a changed file ends them before an operator has accepted that: what both lines have released about
 /// people stays released. It is called before the next generation begins, so that no process can end between the two without the charge.
-pub(super) async fn charge_noted(store: &dyn Store, new: &NewLife) -> Result<()> {
-    let lives = store.lives().await?;
-    let present = lives.iter().find(|life| life.name == new.name && life.ended.is_none());
-    let Some(present) = present.filter(|present| present.generation != new.generation) else {
+pub(super) async fn charge_noted(store: &dyn Store, new: &NewGeneration) -> Result<()> {
+    let generations = store.generations().await?;
+    let present = generations
+        .iter()
+        .find(|generation| generation.name == new.name && generation.ended.is_none());
+    let Some(present) = present.filter(|present| present.params_hash != new.params_hash) else {
         return Ok(());
     };
-    for life in lives.iter().filter(|life| life.ledger == present.ledger) {
-        let replays = loops::learner(&store.head(life.id).await?)?.replays();
+    for generation in generations.iter().filter(|generation| generation.ledger == present.ledger) {
+        let replays = loops::learner(&store.head(generation.id).await?)?.replays();
         let mut noted = false;
-        for note in [note_name(life.id, replays), doubt_name(life.id, replays)] {
+        for note in [note_name(generation.id, replays), doubt_name(generation.id, replays)] {
             noted |= store.setting(note).await?.is_some();
         }
         if noted {
-            let charged = store.raise_floor(replays_name(life.id), replays + 1).await?;
+            let charged = store.raise_floor(replays_name(generation.id), replays + 1).await?;
             tracing::warn!(
-                life = life.id,
+                life = generation.id,
                 charged,
                 "a changed file ends a generation that was rolled back: the ledger does not go on, and both copies are charged"
             );
@@ -98,30 +103,35 @@ pub(super) async fn charge_noted(store: &dyn Store, new: &NewLife) -> Result<()>
 }
 
 /// A generation of a central loop with every replay that is charged.
-async fn generation(store: &dyn Store, life: LifeId) -> Result<Generation> {
-    let (head, charged) = (store.head(life).await?, floor(store, replays_name(life)).await?);
+async fn generation_cost(store: &dyn Store, generation: GenerationId) -> Result<GenerationCost> {
+    let (head, charged) =
+        (store.head(generation).await?, floor(store, replays_name(generation)).await?);
     let curator = Curator::<SecureNoise>::resume_charged(&head.state, head.number, charged)?;
-    loops::generation(&curator)
+    loops::generation_cost(&curator)
 }
 
 impl Service {
     /// Notices a head of an earlier generation whose ledger goes on. One that the store lacks shows that visits are missing in the ledger.
     pub(super) async fn notice_earlier(&self, loop_: &Central, token: &str) -> Result<()> {
-        let read = |life: &LifeId| Some((*life, Token::read(&self.tokens, *life, token)?));
-        let Some((life, seen)) = loop_.earlier.lives.iter().find_map(read) else { return Ok(()) };
-        let head = self.store.head(life).await?;
+        let read = |generation: &GenerationId| {
+            Some((*generation, Token::read(&self.tokens, *generation, token)?))
+        };
+        let Some((generation, seen)) = loop_.earlier.generations.iter().find_map(read) else {
+            return Ok(());
+        };
+        let head = self.store.head(generation).await?;
         let stored = match seen.number < head.number {
             false => Some(HeadName::new(head.number, &head.chain)),
             // A number that was left out after an accepted rollback has no record.
             true => {
-                let found = self.store.releases(life, seen.number.max(1), 1).await?;
+                let found = self.store.releases(generation, seen.number.max(1), 1).await?;
                 let found = found.first().filter(|record| record.number == seen.number);
                 found.map(|record| HeadName::new(record.number, &record.chain))
             }
         };
         match stored.is_none_or(|stored| stored == seen) || seen.number == 0 {
             true => Ok(()),
-            false => self.ledger_lacks(loop_, life, seen.number).await,
+            false => self.ledger_lacks(loop_, generation, seen.number).await,
         }
     }
 }
@@ -132,13 +142,14 @@ pub struct StoredLoop {
     /// Its name.
     pub name: String,
     /// The hash of everything that its present generation is.
-    generation: u64,
+    #[serde(rename = "generation")]
+    params_hash: u64,
     /// The parameters of the present generation.
     params: LoopParams,
     /// The cost of all of its generations, by the generation that began their ledger.
-    ledgers: BTreeMap<LifeId, Vec<Generation>>,
+    ledgers: BTreeMap<GenerationId, Vec<GenerationCost>>,
     /// The ledger of the present one.
-    ledger: LifeId,
+    ledger: GenerationId,
     /// True if that ledger has counted everything, as far as the store knows.
     is_whole: bool,
 }
@@ -146,23 +157,24 @@ pub struct StoredLoop {
 /// All loops that a store has, each with all of its generations.
 pub(crate) async fn stored_loops(store: &dyn Store) -> Result<Vec<StoredLoop>> {
     let mut found: BTreeMap<String, StoredLoop> = BTreeMap::new();
-    for life in store.lives().await? {
-        let params: LoopParams = serde_json::from_slice(&life.params).map_err(Error::store)?;
-        let generation = match params.trust {
-            Trust::Curator => generation(store, life.id).await?,
-            _ => Generation {
-                event: serde_json::from_slice(&life.event).map_err(Error::store)?,
+    for generation in store.generations().await? {
+        let params: LoopParams =
+            serde_json::from_slice(&generation.params).map_err(Error::store)?;
+        let cost = match params.trust {
+            Trust::Curator => generation_cost(store, generation.id).await?,
+            _ => GenerationCost {
+                event: serde_json::from_slice(&generation.event).map_err(Error::store)?,
                 at_most: params.privacy.visits.unwrap_or(1).into(),
                 replays: 0,
             },
         };
-        let (ledger, name) = (life.ledger, life.name.clone());
+        let (ledger, name) = (generation.ledger, generation.name.clone());
         let mut ledgers = found.remove(&name).map_or_else(BTreeMap::new, |before| before.ledgers);
-        ledgers.entry(ledger).or_default().push(generation);
+        ledgers.entry(ledger).or_default().push(cost);
         let is_whole = is_whole(store, None, &name).await?;
-        let (generation, stored_name) = (life.generation, name.clone());
+        let (params_hash, stored_name) = (generation.params_hash, name.clone());
         let stored =
-            StoredLoop { name: stored_name, generation, params, ledgers, ledger, is_whole };
+            StoredLoop { name: stored_name, params_hash, params, ledgers, ledger, is_whole };
         found.insert(name, stored);
     }
     Ok(found.into_values().collect())
@@ -187,32 +199,20 @@ pub struct Outcome {
 struct Planned<'p> {
     name: &'p str,
     params: &'p LoopParams,
-    generation: u64,
-    cost: Generation,
+    params_hash: u64,
+    cost: GenerationCost,
     model: TrustModel,
 }
 
 impl<'p> Planned<'p> {
-    fn curated(plan: &'p LoopPlan) -> Result<Self> {
-        let (name, params, generation) = (&plan.name, &plan.params, plan.generation());
-        let cost = loops::generation(&plan.begin()?)?;
-        Ok(Planned { name, params, generation, cost, model: TrustModel::Joint })
-    }
-
-    fn of_devices(plan: &'p DevicePlan) -> Result<Self> {
-        let (name, params, generation) = (&plan.name, &plan.params, plan.generation());
-        let event = serde_json::from_slice(&super::reports::new_life(plan, 0)?.event);
-        let event = event.map_err(Error::store)?;
-        let model = match params.trust {
-            Trust::Shuffler => TrustModel::Shuffle,
-            _ => TrustModel::Local,
-        };
-        let cost = Generation { event, at_most: plan.visits(), replays: 0 };
-        Ok(Planned { name, params, generation, cost, model })
+    fn new(plan: &'p Plan) -> Result<Self> {
+        let (cost, model) = (plan.cost()?, plan.trust_model());
+        let (name, params, params_hash) = (plan.name(), plan.params(), plan.params_hash());
+        Ok(Planned { name, params, params_hash, cost, model })
     }
 
     /// Epsilon of all generations: those with one ledger together, and ledgers beside each other.
-    fn epsilon(&self, ledgers: &BTreeMap<LifeId, Vec<Generation>>) -> Result<f64> {
+    fn epsilon(&self, ledgers: &BTreeMap<GenerationId, Vec<GenerationCost>>) -> Result<f64> {
         let events: Vec<Event> =
             ledgers.values().map(|generations| loops::together(generations).0).collect();
         let delta = self.params.privacy.delta;
@@ -226,12 +226,12 @@ impl<'p> Planned<'p> {
             Some(_) => Some(self.epsilon(&ledgers)?),
             None => None,
         };
-        let continues = stored.is_some_and(|stored| stored.generation == self.generation);
+        let continues = stored.is_some_and(|stored| stored.params_hash == self.params_hash);
         let mut changed = Vec::new();
         if !continues {
             let shared =
                 stored.filter(|stored| stored.is_whole && stored.params.counts_with(self.params));
-            let ledger = shared.map_or(LifeId::MAX, |stored| stored.ledger);
+            let ledger = shared.map_or(GenerationId::MAX, |stored| stored.ledger);
             ledgers.entry(ledger).or_default().push(self.cost.clone());
             changed = stored.map_or_else(Vec::new, |stored| stored.params.changes(self.params));
             if changed.is_empty() && stored.is_some() {
@@ -244,17 +244,12 @@ impl<'p> Planned<'p> {
 }
 
 /// Effects of these loops of a file on those of a store.
-pub fn outcomes(
-    stored: &[StoredLoop],
-    plans: &[LoopPlan],
-    devices: &[DevicePlan],
-) -> Result<Vec<Outcome>> {
-    let planned = plans.iter().map(Planned::curated).chain(devices.iter().map(Planned::of_devices));
-    let outcome = |planned: Result<Planned<'_>>| {
-        let planned = planned?;
+pub fn outcomes(stored: &[StoredLoop], plans: &[Plan]) -> Result<Vec<Outcome>> {
+    let outcome = |plan: &Plan| {
+        let planned = Planned::new(plan)?;
         planned.outcome(stored.iter().find(|stored| stored.name == planned.name))
     };
-    planned.map(outcome).collect()
+    plans.iter().map(outcome).collect()
 }
 
 impl std::fmt::Display for Outcome {

@@ -20,7 +20,7 @@ use crate::{
     clock::Time,
     config::LoopParams,
     loops::first_chain,
-    store::{Head, Lease, Life, LifeId, NewLife, Pending, Store},
+    store::{Generation, GenerationId, Head, Lease, NewGeneration, Pending, Store},
 };
 
 /// State of a served loop that does not depend on its mechanism.
@@ -28,9 +28,9 @@ pub struct LifeCycle {
     /// The loop's name.
     pub name: String,
     /// Number of its present generation in the store.
-    pub life: LifeId,
+    pub generation: GenerationId,
     /// Hash of everything that the present generation is.
-    pub generation: u64,
+    pub params_hash: u64,
     /// Milliseconds between two releases.
     pub tick: u64,
     /// Begin of the generation.
@@ -64,72 +64,75 @@ pub(super) enum Note {
 /// A loop that goes on or has just begun, before its mechanism reads the head.
 pub(super) struct Begun {
     pub(super) cycle: LifeCycle,
-    pub(super) life: Life,
+    pub(super) generation: Generation,
     pub(super) head: Head,
     /// Time of the last release.
     pub(super) released: Option<Time>,
 }
 
 /// Continues the present generation of a loop, or begins this one. Over the same periods its persons are counted in the same ledger, if that is whole.
-async fn begin(store: &dyn Store, new: NewLife, is_whole: bool) -> Result<Life> {
+async fn begin(store: &dyn Store, new: NewGeneration, is_whole: bool) -> Result<Generation> {
     let read = |params: &[u8]| serde_json::from_slice::<LoopParams>(params).map_err(Error::store);
     let now = read(&new.params)?;
-    let present = |life: &Life| life.name == new.name && life.ended.is_none();
-    let before = store.lives().await?.into_iter().find(present);
+    let present =
+        |generation: &Generation| generation.name == new.name && generation.ended.is_none();
+    let before = store.generations().await?.into_iter().find(present);
     let counts_with = match &before {
         Some(before) if is_whole && read(&before.params)?.counts_with(&now) => Some(before.id),
         _ => None,
     };
-    let life = store.begin_life(NewLife { counts_with, ..new }).await?;
-    let (name, number) = (&life.name, life.id);
-    let generation = format_args!("{:016x}", life.generation);
+    let generation = store.begin_generation(NewGeneration { counts_with, ..new }).await?;
+    let (name, number) = (&generation.name, generation.id);
+    let params_hash = format_args!("{:016x}", generation.params_hash);
     match before {
-        Some(before) if before.id == life.id => {}
+        Some(before) if before.id == generation.id => {}
         Some(before) => {
             let mut changed = read(&before.params)?.changes(&now);
             if changed.is_empty() {
                 changed.push("a file that it begins with, or the program");
             }
             let changed = changed.join(", ");
-            info!(r#loop = %name, life = number, %generation, %changed, "a new generation begins and learns anew");
+            info!(r#loop = %name, life = number, generation = %params_hash, %changed, "a new generation begins and learns anew");
         }
         None => {
-            info!(r#loop = %name, life = number, %generation, "the first generation begins");
+            info!(r#loop = %name, life = number, generation = %params_hash, "the first generation begins");
         }
     }
-    Ok(life)
+    Ok(generation)
 }
 
 impl LifeCycle {
     /// Continues or begins a generation of a loop with this tick, and takes the right to release if it is free.
     pub(super) async fn begin(
         store: &dyn Store,
-        new: NewLife,
+        new: NewGeneration,
         is_whole: bool,
         tick: u64,
     ) -> Result<Begun> {
-        let life = begin(store, new, is_whole).await?;
-        let head = stored_head(store, life.id, life.generation).await?;
+        let generation = begin(store, new, is_whole).await?;
+        let head = stored_head(store, generation.id, generation.params_hash).await?;
         let lease = Lease::default();
-        lease.keep(store, life.id).await?;
-        let open = store.open_events(life.id).await?.into_iter().collect();
+        lease.keep(store, generation.id).await?;
+        let open = store.open_events(generation.id).await?.into_iter().collect();
         let released = match head.number {
             0 => None,
-            number => store.releases(life.id, number, 1).await?.first().map(|record| record.time),
+            number => {
+                store.releases(generation.id, number, 1).await?.first().map(|record| record.time)
+            }
         };
         let cycle = LifeCycle {
-            name: life.name.clone(),
-            life: life.id,
-            generation: life.generation,
+            name: generation.name.clone(),
+            generation: generation.id,
+            params_hash: generation.params_hash,
             tick,
-            began: life.began,
+            began: generation.began,
             lease,
             halted: Mutex::default(),
-            ticker: Ticker::new(&life.name, tick),
+            ticker: Ticker::new(&generation.name, tick),
             ticking: tokio::sync::Mutex::new(Progress::new(head.closed)),
             open: OpenEvents::new(open),
         };
-        Ok(Begun { cycle, life, head, released })
+        Ok(Begun { cycle, generation, head, released })
     }
 
     /// Slot of the clock that a moment lies in.
@@ -156,7 +159,7 @@ impl LifeCycle {
     ) -> Result<T> {
         let stored = self.open.change(transaction, note).await;
         // Where that fails, the next insertion tries it.
-        let _ = self.open.make_certain(store, self.life).await;
+        let _ = self.open.make_certain(store, self.generation).await;
         stored
     }
 
@@ -189,10 +192,14 @@ impl LifeCycle {
 }
 
 /// The stored head of a generation.
-pub(super) async fn stored_head(store: &dyn Store, life: LifeId, generation: u64) -> Result<Head> {
-    let mut head = store.head(life).await?;
+pub(super) async fn stored_head(
+    store: &dyn Store,
+    generation: GenerationId,
+    params_hash: u64,
+) -> Result<Head> {
+    let mut head = store.head(generation).await?;
     if head.number == 0 {
-        head.chain = first_chain(store.id(), life, generation);
+        head.chain = first_chain(store.id(), generation, params_hash);
     }
     Ok(head)
 }

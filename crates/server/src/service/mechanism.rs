@@ -16,15 +16,18 @@ use std::{ops::Deref, sync::Arc};
 use super::{
     central::{Central, CentralStep},
     life_cycle::LifeCycle,
-    reports::{ReportStep, Reports},
+    reports::{ReportServer, ReportStep, Reports},
     tick::settled,
+    time::BelievedClock,
 };
 use crate::{
     Error, Result,
-    clock::Time,
+    clock::{Clock, Time},
+    config::Plan,
     loops::Stepped,
+    sealed::SealKey,
     secret::Secret,
-    store::{Head, Place, StoredEvent},
+    store::{Head, NewGeneration, Place, Store, StoredEvent},
 };
 
 /// A served loop. It dereferences to its life cycle.
@@ -47,7 +50,56 @@ impl Deref for Loop {
     }
 }
 
+/// The generation of a loop before any event.
+pub(super) fn new_generation(plan: &Plan, began: Time) -> Result<NewGeneration> {
+    let (state, event, closed) = match plan {
+        Plan::Central(plan) => {
+            let curator = plan.begin()?;
+            (curator.save(), curator.event(), plan.slot(began).saturating_sub(1))
+        }
+        Plan::Reports(plan) => (ReportServer::new(plan)?.save(), plan.event()?, 0),
+    };
+    Ok(NewGeneration {
+        name: plan.name().to_string(),
+        params_hash: plan.params_hash(),
+        params: serde_json::to_vec(plan.params()).map_err(Error::store)?,
+        state,
+        event: serde_json::to_vec(&event).map_err(Error::store)?,
+        closed,
+        time: began,
+        counts_with: None,
+    })
+}
+
 impl Loop {
+    /// Continues the stored generation of a loop, or begins one, with the key of tokens and that of sealed reports. `is_whole` is true if the ledger of the stored one may go on.
+    pub(super) async fn open(
+        plan: Plan,
+        store: &dyn Store,
+        clock: &Arc<BelievedClock>,
+        (tokens, seal_key): (&Secret, Option<&SealKey>),
+        is_whole: bool,
+    ) -> Result<Self> {
+        let new = new_generation(&plan, clock.now())?;
+        Ok(match plan {
+            Plan::Central(plan) => {
+                let opened = Central::open(plan, new, store, clock, tokens, is_whole).await?;
+                Loop::Central(Arc::new(opened))
+            }
+            Plan::Reports(plan) => {
+                Loop::Reports(Arc::new(Reports::open(plan, new, store, seal_key).await?))
+            }
+        })
+    }
+
+    /// Its checked file.
+    pub fn plan(&self) -> Plan {
+        match self {
+            Loop::Central(central) => Plan::Central(Arc::clone(&central.plan)),
+            Loop::Reports(reports) => Plan::Reports(Arc::clone(&reports.plan)),
+        }
+    }
+
     /// The loop, if it is central.
     pub fn central(&self) -> Option<&Arc<Central>> {
         match self {

@@ -13,7 +13,7 @@
 //! | `open` | events of open slots, counted for a limit |
 //! | `tick`, `ticker` | slots are closed, releases made, old rows removed, by the clock |
 //! | `generations` | generations that share a ledger, and what a changed file would begin |
-//! | `rollback` | a rollback of the store is noticed, accepted and charged |
+//! | `rollback`, `acceptance` | a rollback of the store is noticed; an operator accepts it, and it is charged |
 //! | `witnessing` | the record of the witness, and generations that only it knows |
 //! | `replicas` | several processes on one store: what the others see of what one does |
 //! | `people`, `erase` | keys of the people's hashes, and which of them the store needs; erasure |
@@ -24,6 +24,7 @@
 //! | `views`, `model` | certificates, summaries, exports; the released model of a loop |
 //! | `counts` | exact counts, which are internal |
 
+mod acceptance;
 mod answering;
 mod central;
 mod counts;
@@ -59,6 +60,7 @@ use std::{
     },
 };
 
+pub use acceptance::{Accepted, RollbackCost};
 pub use answering::Answering;
 pub use central::Central;
 pub use counts::Counts;
@@ -70,19 +72,18 @@ pub use mechanism::Loop;
 pub(crate) use model::stored_model;
 pub(crate) use people::{PEOPLE_CHECK, is_known_to_lack_keys, needed_keys};
 pub use reports::{DeviceCounts, DeviceView, Reports, ServedModel, Taken};
-pub use rollback::{Accepted, RollbackCost};
 pub use tick::Ticked;
 pub use views::{Exported, ExportedEvent, LoopView};
 
 use crate::{
     Error, Result,
     clock::{Clock, Time},
-    config::{DevicePlan, Ledger, LoopPlan},
+    config::{Ledger, Plan},
     failpoint,
     loops::{HeadName, Limits, Token},
     sealed::SealKey,
     secret::Secret,
-    store::{LifeId, Pending, ReleaseRecord, Store, Witness, WitnessPlace, WitnessRecord},
+    store::{GenerationId, Pending, ReleaseRecord, Store, Witness, WitnessPlace, WitnessRecord},
     tasks::Tasks,
 };
 
@@ -111,7 +112,7 @@ pub(crate) const WATCHED: &str = "watched with a witness";
 /// Parts of a service.
 pub struct Options {
     /// Checked loops.
-    pub plans: Vec<LoopPlan>,
+    pub plans: Vec<Plan>,
     /// The store.
     pub store: Arc<dyn Store>,
     /// The clock.
@@ -126,6 +127,8 @@ pub struct Options {
     pub witness: Option<(Witness, Option<WitnessRecord>)>,
     /// Limits on requests.
     pub limits: Limits,
+    /// Key that opens reports which a shuffler cannot read.
+    pub seal_key: Option<SealKey>,
 }
 
 /// All loops of one process.
@@ -166,17 +169,8 @@ impl Service {
 
     /// Opens every loop where its store left it, or begins a generation for it.
     pub async fn open(options: Options) -> Result<Arc<Self>> {
-        Self::open_with_devices(options, Vec::new(), None).await
-    }
-
-    /// The same with loops whose people's devices add the noise, and the key that opens reports which a shuffler cannot read.
-    pub async fn open_with_devices(
-        options: Options,
-        device_plans: Vec<DevicePlan>,
-        seal_key: Option<SealKey>,
-    ) -> Result<Arc<Self>> {
-        let Options { plans, store, clock, people, earlier_people, events, witness, limits } =
-            options;
+        let Options { plans, store, clock, people, earlier_people, events, witness, .. } = options;
+        let (limits, seal_key) = (options.limits, options.seal_key);
         let token_key = crate::secret::random::<32>()?.to_vec();
         let token_key = store.keep_setting("token key".into(), token_key).await?;
         let Ok(token_key) = <[u8; 32]>::try_from(token_key) else {
@@ -199,17 +193,14 @@ impl Service {
         let mut loops: BTreeMap<String, Loop> = BTreeMap::new();
         for plan in plans {
             let record = witness.as_ref().map(|witness| &witness.record);
-            let is_whole = generations::is_whole(store.as_ref(), record, &plan.name).await?;
-            let opened = Central::open(plan, store.as_ref(), &clock, &tokens, is_whole).await?;
-            loops.insert(opened.name.clone(), Loop::Central(Arc::new(opened)));
-        }
-        for plan in device_plans {
-            let opened = Reports::open(plan, store.as_ref(), &clock, seal_key.as_ref()).await?;
-            loops.insert(opened.name.clone(), Loop::Reports(Arc::new(opened)));
+            let is_whole = generations::is_whole(store.as_ref(), record, plan.name()).await?;
+            let keys = (&tokens, seal_key.as_ref());
+            let opened = Loop::open(plan, store.as_ref(), &clock, keys, is_whole).await?;
+            loops.insert(opened.name.clone(), opened);
         }
         let people =
             people::People::open(store.as_ref(), people, earlier_people, clock.now()).await?;
-        let served: Vec<LifeId> = loops.values().map(|loop_| loop_.life).collect();
+        let served: Vec<GenerationId> = loops.values().map(|loop_| loop_.generation).collect();
         let retained = |name: &str| {
             let central = loops.get(name).and_then(Loop::central)?;
             Some(central.plan.params.retain_milliseconds())
@@ -321,7 +312,7 @@ impl Service {
     /// Compares a head that a client has seen. A token of this service that is ahead of the stored head shows that the store was rolled back.
     pub async fn notice(&self, name: &str, token: &str) -> Result<()> {
         let loop_ = self.central(name)?;
-        let Some(seen) = Token::read(&self.tokens, loop_.life, token) else {
+        let Some(seen) = Token::read(&self.tokens, loop_.generation, token) else {
             return self.notice_earlier(loop_, token).await;
         };
         let answering = loop_.answering();
@@ -334,7 +325,7 @@ impl Service {
         let stored = HeadName::new(head.number, &head.chain);
         if seen.number < stored.number {
             // Hashes are kept for ever. A number that was left out after an accepted rollback has none.
-            let records = self.store.releases(loop_.life, seen.number.max(1), 1).await?;
+            let records = self.store.releases(loop_.generation, seen.number.max(1), 1).await?;
             let record = records.first().filter(|record| record.number == seen.number);
             let same = |record: &ReleaseRecord| HeadName::new(record.number, &record.chain) == seen;
             if record.is_none_or(same) {
@@ -371,13 +362,13 @@ fn unknown<'n>(name: &str, known: impl Iterator<Item = &'n String>) -> Error {
 impl Service {
     /// Opens loops of devices alone.
     pub(crate) async fn of_devices(
-        plans: Vec<DevicePlan>,
+        plans: Vec<Plan>,
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
         seal_key: Option<SealKey>,
     ) -> Result<Arc<Self>> {
-        let options = Options {
-            plans: Vec::new(),
+        Self::open(Options {
+            plans,
             store,
             clock,
             people: Secret::from_bytes([3; 32]),
@@ -385,7 +376,8 @@ impl Service {
             events: Secret::from_bytes([5; 32]),
             witness: None,
             limits: Limits::default(),
-        };
-        Self::open_with_devices(options, plans, seal_key).await
+            seal_key,
+        })
+        .await
     }
 }

@@ -11,7 +11,7 @@ use super::{Service, WITNESSED, rollback::replays_name};
 use crate::{
     Error, Result,
     config::{LoopParams, ModelFile, Trust},
-    store::{Head, Life, Store, Witness, floor},
+    store::{Generation, Head, Store, Witness, floor},
 };
 
 impl Service {
@@ -19,24 +19,31 @@ impl Service {
     pub async fn model_file(&self, name: &str) -> Result<String> {
         let loop_ = self.central(name)?;
         let _not_while_ticking = loop_.ticking.lock().await;
-        let head = self.store.head(loop_.life).await?;
+        let head = self.store.head(loop_.generation).await?;
         if head.number != loop_.answering().served.number {
             let why = "the last release is not served yet: try again after the next tick";
             return Err(Error::Unavailable(why.into()));
         }
-        let lives = self.store.lives().await?;
-        let life = lives.into_iter().find(|life| life.id == loop_.life);
-        let life = life.ok_or_else(|| Error::store("the generation of the loop is missing"))?;
-        let charged = self.witnessed_replays(loop_.life).await;
-        write(self.store.as_ref(), &life, &head, charged).await
+        let generations = self.store.generations().await?;
+        let generation =
+            generations.into_iter().find(|generation| generation.id == loop_.generation);
+        let generation =
+            generation.ok_or_else(|| Error::store("the generation of the loop is missing"))?;
+        let charged = self.witnessed_replays(loop_.generation).await;
+        write(self.store.as_ref(), &generation, &head, charged).await
     }
 }
 
 /// The released model of a loop up to this head, which is known to have been served, with its cost: `charged` replays, or more where other witnesses have noted more in the store.
-async fn write(store: &dyn Store, life: &Life, head: &Head, charged: u64) -> Result<String> {
-    let charged = charged.max(floor(store, replays_name(life.id)).await?);
+async fn write(
+    store: &dyn Store,
+    generation: &Generation,
+    head: &Head,
+    charged: u64,
+) -> Result<String> {
+    let charged = charged.max(floor(store, replays_name(generation.id)).await?);
     let curator = Curator::<SecureNoise>::resume_charged(&head.state, head.number, charged)?;
-    ModelFile::write(store.id(), life, (head.number, &head.chain), &curator.legacy()?)
+    ModelFile::write(store.id(), generation, (head.number, &head.chain), &curator.legacy()?)
 }
 
 /// The same from a store that no service has open.
@@ -45,38 +52,41 @@ pub(crate) async fn stored_model(
     name: &str,
     witness: Option<&Path>,
 ) -> Result<String> {
-    let life = find(store, name).await?;
-    let head = store.head(life.id).await?;
+    let generation = find(store, name).await?;
+    let head = store.head(generation.id).await?;
     let Some(path) = witness else {
         if store.setting(WITNESSED.into()).await?.is_some() {
             let remedy = "this store was served with a witness, which may know of costs that the store does not: give its file with --witness, or start the service and \
                           run this command again";
             return Err(Error::invalid("witness", "none", remedy));
         }
-        return write(store, &life, &head, 0).await;
+        return write(store, &generation, &head, 0).await;
     };
     let Some(record) = Witness::read(path)? else {
         let remedy = "there is no such file: give that of `reticent-server serve --witness`";
         return Err(Error::invalid("witness", path.display(), remedy));
     };
-    let seen = record.heads.get(&life.id).map(|seen| (seen.number, seen.chain));
+    let seen = record.heads.get(&generation.id).map(|seen| (seen.number, seen.chain));
     // Before the first release the store names no chain, and there is no model.
     if record.store != store.id() || (head.number > 0 && seen != Some((head.number, head.chain))) {
         let remedy = "it does not know the last release of this store: start the service with it, which says why, and run this command again";
         return Err(Error::invalid("witness", path.display(), remedy));
     }
-    let charged = record.replays.get(&life.id).copied().unwrap_or(0);
-    write(store, &life, &head, charged.into()).await
+    let charged = record.replays.get(&generation.id).copied().unwrap_or(0);
+    write(store, &generation, &head, charged.into()).await
 }
 
 /// The present generation of a central loop.
-async fn find(store: &dyn Store, name: &str) -> Result<Life> {
+async fn find(store: &dyn Store, name: &str) -> Result<Generation> {
     let mut names = Vec::new();
-    for life in store.lives().await?.into_iter().filter(|life| life.ended.is_none()) {
-        let params: LoopParams = serde_json::from_slice(&life.params).map_err(Error::store)?;
+    for generation in
+        store.generations().await?.into_iter().filter(|generation| generation.ended.is_none())
+    {
+        let params: LoopParams =
+            serde_json::from_slice(&generation.params).map_err(Error::store)?;
         match params.trust {
-            Trust::Curator if life.name == name => return Ok(life),
-            Trust::Curator => names.push(life.name),
+            Trust::Curator if generation.name == name => return Ok(generation),
+            Trust::Curator => names.push(generation.name),
             _ => {}
         }
     }

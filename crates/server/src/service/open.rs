@@ -17,7 +17,7 @@ use tokio::sync::{RwLock, RwLockWriteGuard};
 
 use crate::{
     Error, Result,
-    store::{LifeId, Ranked, Store},
+    store::{GenerationId, Ranked, Store},
 };
 
 /// Events by slot.
@@ -73,14 +73,18 @@ impl OpenEvents {
     }
 
     /// Counts them again if the outcome of a transaction is not known.
-    pub(super) async fn make_certain(&self, store: &dyn Store, life: LifeId) -> Result<()> {
+    pub(super) async fn make_certain(
+        &self,
+        store: &dyn Store,
+        generation: GenerationId,
+    ) -> Result<()> {
         if !self.uncertain.load(Ordering::SeqCst) {
             return Ok(());
         }
         let alone = self.changing.write().await;
         // Many fail together, and one of them counts.
         match self.uncertain.load(Ordering::SeqCst) {
-            true => self.read(&alone, store, life).await,
+            true => self.read(&alone, store, generation).await,
             false => Ok(()),
         }
     }
@@ -89,15 +93,15 @@ impl OpenEvents {
     pub(super) async fn recount(
         &self,
         store: &dyn Store,
-        life: LifeId,
+        generation: GenerationId,
         closed: u64,
         settled: u64,
     ) -> Result<()> {
         let alone = self.changing.write().await;
         if self.uncertain.load(Ordering::SeqCst) {
-            return self.read(&alone, store, life).await;
+            return self.read(&alone, store, generation).await;
         }
-        let counted = store.open_events_after(life, settled).await?;
+        let counted = store.open_events_after(generation, settled).await?;
         let mut slots = self.slots();
         slots.retain(|slot, _| *slot > closed && *slot <= settled);
         slots.extend(counted);
@@ -108,9 +112,9 @@ impl OpenEvents {
         &self,
         _alone: &RwLockWriteGuard<'_, ()>,
         store: &dyn Store,
-        life: LifeId,
+        generation: GenerationId,
     ) -> Result<()> {
-        *self.slots() = store.open_events(life).await?.into_iter().collect();
+        *self.slots() = store.open_events(generation).await?.into_iter().collect();
         self.uncertain.store(false, Ordering::SeqCst);
         Ok(())
     }
@@ -129,10 +133,11 @@ mod tests {
     #[tokio::test]
     async fn counting_again_waits_for_transactions_that_are_not_noted_yet() {
         let store = Arc::new(MemoryStore::new([1; 16]));
-        let life = store.begin_life(sample::life("home", 1)).await.unwrap().id;
+        let generation = store.begin_generation(sample::generation("home", 1)).await.unwrap().id;
         let open = Arc::new(OpenEvents::new(Slots::new()));
         let (answer, answered) = oneshot::channel();
-        let (own, events) = (Arc::clone(&open), store.insert_events(vec![sample::event(life, 1)]));
+        let (own, events) =
+            (Arc::clone(&open), store.insert_events(vec![sample::event(generation, 1)]));
         let change = tokio::spawn(async move {
             let slow = async {
                 events.await?;
@@ -144,7 +149,7 @@ mod tests {
         let lost = open.change(async { Err::<(), _>(Error::store("lost")) }, |_, ()| ()).await;
         assert!(lost.is_err());
         let own = Arc::clone(&open);
-        let count = tokio::spawn(async move { own.make_certain(store.as_ref(), life).await });
+        let count = tokio::spawn(async move { own.make_certain(store.as_ref(), generation).await });
         for _ in 0..10 {
             yield_now().await;
         }

@@ -184,24 +184,27 @@ async fn log(store: &dyn Store) -> Result<Vec<Use>> {
 
 /// Check values of the keys under which something still counts.
 async fn needed(store: &dyn Store, log: &[Use], now: Time) -> Result<Vec<CheckValue>> {
-    let mut lives = Vec::new();
-    for life in store.lives().await? {
-        let params: LoopParams = serde_json::from_slice(&life.params).map_err(Error::store)?;
+    let mut generations = Vec::new();
+    for generation in store.generations().await? {
+        let params: LoopParams =
+            serde_json::from_slice(&generation.params).map_err(Error::store)?;
         if params.trust != Trust::Curator {
             // Devices count their own reports, and name no person.
             continue;
         }
         // Slots follow the clock, so that the first row is one of the oldest.
-        let first = store.kept_events(life.id, Place::default(), 1).await?;
+        let first = store.kept_events(generation.id, Place::default(), 1).await?;
         let first_row = first.first().map(|(_, event)| event.time);
-        lives.push(Counting { params, ended: life.ended.is_some(), first_row });
+        generations.push(Counting { params, ended: generation.ended.is_some(), first_row });
     }
     let mut needed: Vec<CheckValue> = Vec::new();
     for (index, Use { check, charges, .. }) in log.iter().enumerate() {
         // The last one is in use until now.
         let until = log.get(index + 1).map_or(now, |next| next.since);
-        let counts = |life: &Counting| life.has_rows(until) || *charges && life.counts(until, now);
-        if !needed.contains(check) && lives.iter().any(counts) {
+        let counts = |generation: &Counting| {
+            generation.has_rows(until) || *charges && generation.counts(until, now)
+        };
+        if !needed.contains(check) && generations.iter().any(counts) {
             needed.push(*check);
         }
     }

@@ -98,7 +98,7 @@ impl Service {
         self.check_batch("requests", requests.len())?;
         self.check_actions(&requests)?;
         // Where that fails, the request will fail too.
-        let _ = loop_.open.make_certain(self.store.as_ref(), loop_.life).await;
+        let _ = loop_.open.make_certain(self.store.as_ref(), loop_.generation).await;
         self.check_room(loop_, requests.len() as u64)?;
         let mut events = Vec::with_capacity(requests.len());
         let keep = |made: Result<(NewEvent, Prepared)>| {
@@ -209,7 +209,7 @@ impl Service {
         // Under a key: a holder of the store alone cannot try out names.
         let digest = self.events.request(caller, &request_digest(&request));
         let event = NewEvent {
-            life: loop_.life,
+            generation: loop_.generation,
             event: self.events.event(&plan.name, &event_id),
             request: digest,
             answer: row::encode(&answer)?,

@@ -41,9 +41,12 @@ impl Service {
 
     /// Says so where another process has begun a new generation of a loop: nothing is learnt from what this one answers any more.
     async fn notice_ended(&self) -> Result<()> {
-        let lives = self.store.lives().await?;
+        let generations = self.store.generations().await?;
         for loop_ in self.loops().filter(|loop_| loop_.halt_state().is_none()) {
-            if lives.iter().any(|life| life.id == loop_.life && life.ended.is_some()) {
+            if generations
+                .iter()
+                .any(|generation| generation.id == loop_.generation && generation.ended.is_some())
+            {
                 let why = "another process has begun a new generation of this loop: give all of them the same file of loops, and start this one again";
                 loop_.halt(why.into(), None);
             }
@@ -87,7 +90,7 @@ impl Service {
             return self.forked(central, served.number).await;
         }
         let before = answering.served.replays;
-        let charged = self.witnessed_replays(central.life).await.max(before);
+        let charged = self.witnessed_replays(central.generation).await.max(before);
         let last = (charged, served.number);
         // A loop that is stopped stays so until an operator accepts it, which moves the head.
         let lacks = (!known || head.number > served.number)
@@ -102,7 +105,7 @@ impl Service {
 
     /// Another process has accepted a rollback.
     async fn go_on(&self, loop_: &Central, head: &Head, replays: u64) -> Result<()> {
-        self.witness_replays(loop_.life, replays).await?;
+        self.witness_replays(loop_.generation, replays).await?;
         match loop_.note_again() {
             // The other process did not know the releases that this one served: that is another rollback.
             Some(seen) if seen >= head.number => self.halt_rolled_back(loop_, seen).await,
@@ -116,7 +119,7 @@ impl Service {
     /// Ends the right of the process that may release now, when it is noted that nothing may be released.
     pub(super) async fn end_epoch(&self, loop_: &LifeCycle) -> Result<()> {
         if self.store.is_shared() {
-            self.store.take_epoch(loop_.life).await?;
+            self.store.take_epoch(loop_.generation).await?;
         }
         Ok(())
     }
@@ -136,7 +139,7 @@ impl Service {
             return Ok(());
         }
         let after = progress.settled;
-        loop_.open.recount(self.store.as_ref(), loop_.life, head.closed, after).await?;
+        loop_.open.recount(self.store.as_ref(), loop_.generation, head.closed, after).await?;
         (progress.counted, progress.settled) = (head.closed, settled);
         Ok(())
     }

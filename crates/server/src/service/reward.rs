@@ -33,7 +33,7 @@ impl Service {
         let sum = loop_.plan.params.reward.combine == Combine::Sum;
         let prepare = |(event, request): &(String, RewardRequest)| {
             Ok(NewReward {
-                life: loop_.life,
+                generation: loop_.generation,
                 event: self.events.event(name, event),
                 units: request.units()?,
                 key: request.idempotency_key.as_ref().map(|key| hash::of_bytes(key.as_bytes())),
@@ -65,7 +65,7 @@ impl Service {
     pub async fn activate(&self, name: &str, event: &str) -> Result<()> {
         let loop_ = self.central(name)?;
         let counted = Arc::clone(loop_);
-        let activated = self.store.activate(loop_.life, self.events.event(name, event));
+        let activated = self.store.activate(loop_.generation, self.events.event(name, event));
         let outcome = self.carry_out(activated, move |outcome| {
             Counts::add(&counted.counts.activations, u64::from(*outcome == Outcome::Taken));
         });

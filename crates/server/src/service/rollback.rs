@@ -1,4 +1,4 @@
-//! A rollback of the store: noticed, accepted by an operator, charged.
+//! A rollback of the store: noticed, and then accepted by an operator and charged (`acceptance`).
 //!
 //! An older copy that is restored releases sums about the same people a second time, under new noise. Two things notice it: tokens that clients echo,
 //! and the witness, a file on another filesystem. From then on nothing is released. An operator who accepts it names the head of the store; the state
@@ -25,47 +25,23 @@
 
 use std::collections::BTreeSet;
 
-use reticent::{bandit::Curator, noise::SecureNoise};
-use reticent_loops::page::epsilon_text;
-use serde::{Deserialize, Serialize};
-
 use super::{Answering, Central, LifeCycle, Service, life_cycle::Note};
 use crate::{
     Error, Result,
     clock::Clock,
     config::{LoopParams, Trust},
-    loops::{self, HeadName, Rollback},
-    store::{
-        Agreement, Head, LifeId, PersonHash, Raise, ReleaseRecord, Replacement, WitnessRecord,
-        floor,
-    },
+    loops::{self, Rollback},
+    store::{Agreement, GenerationId, Head, PersonHash, ReleaseRecord, WitnessRecord, floor},
 };
+use reticent::{bandit::Curator, noise::SecureNoise};
 
 /// Reason for stopping a loop of which nothing was seen itself.
 const ANOTHER_SHOWS: &str =
     "another loop shows, or another witness, that this is an older copy of the store";
 
-/// Epsilon of one unit of a loop before a rollback is accepted, and after it, which is for good.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct RollbackCost {
-    /// Epsilon before.
-    pub before: f64,
-    /// Epsilon after.
-    pub after: f64,
-}
-
-/// A rollback that was accepted.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Accepted {
-    /// Replays that are charged by now.
-    pub replays: u64,
-    /// Its price.
-    pub cost: RollbackCost,
-}
-
 /// The name of the note that a generation was rolled back, which is stored.
-pub(super) fn note_name(life: LifeId, replays: u64) -> String {
-    format!("gone back: life {life}, replays {replays}")
+pub(super) fn note_name(generation: GenerationId, replays: u64) -> String {
+    format!("gone back: life {generation}, replays {replays}")
 }
 
 /// Replays that have to be charged before a loop goes on; none if everything is charged that is known.
@@ -82,18 +58,18 @@ fn lacking(known: u64, stored: u64, accepted: Option<u64>) -> Option<u64> {
 }
 
 /// The name of the floor of the replays that are charged, or that a witness knows of.
-pub(super) fn replays_name(life: LifeId) -> String {
-    format!("replays: life {life}")
+pub(super) fn replays_name(generation: GenerationId) -> String {
+    format!("replays: life {generation}")
 }
 
 /// The name of the floor of releases of an ended generation that were shown to be lost, and for which the generation that counts in its ledger was stopped.
-fn shown_name(life: LifeId) -> String {
-    format!("shown: life {life}")
+fn shown_name(generation: GenerationId) -> String {
+    format!("shown: life {generation}")
 }
 
 /// The name of the note that another loop has shown a rollback of the store.
-pub(super) fn doubt_name(life: LifeId, replays: u64) -> String {
-    format!("doubted: life {life}, replays {replays}")
+pub(super) fn doubt_name(generation: GenerationId, replays: u64) -> String {
+    format!("doubted: life {generation}, replays {replays}")
 }
 
 impl Service {
@@ -101,7 +77,7 @@ impl Service {
     pub(super) async fn witness_head(&self, loop_: &Central, head: &Head) -> Result<()> {
         let Some(witness) = &self.witness else { return Ok(()) };
         let mut witness = witness.lock().await;
-        witness.see(loop_.life, head);
+        witness.see(loop_.generation, head);
         witness.write(self.clock.now())
     }
 
@@ -128,18 +104,18 @@ impl Service {
         let record = witness.lock().await.record.clone();
         self.repeat_lost(&record).await?;
         for loop_ in self.central_loops() {
-            for life in &loop_.earlier.lives {
-                let Some(seen) = record.heads.get(life) else { continue };
-                let alone = record.alone(*life, seen);
+            for generation in &loop_.earlier.generations {
+                let Some(seen) = record.heads.get(generation) else { continue };
+                let alone = record.alone(*generation, seen);
                 if alone.check(self.store.as_ref()).await? != Agreement::Agrees {
-                    self.ledger_lacks(loop_, *life, seen.number).await?;
+                    self.ledger_lacks(loop_, *generation, seen.number).await?;
                 }
             }
-            let Some(seen) = record.heads.get(&loop_.life) else { continue };
-            let alone = record.alone(loop_.life, seen);
+            let Some(seen) = record.heads.get(&loop_.generation) else { continue };
+            let alone = record.alone(loop_.generation, seen);
             match alone.check(self.store.as_ref()).await? {
                 Agreement::Agrees => {
-                    let known = record.replays.get(&loop_.life).copied().unwrap_or(0).into();
+                    let known = record.replays.get(&loop_.generation).copied().unwrap_or(0).into();
                     let found = self.record_from(loop_, seen.number).await?;
                     let (head, last) = (self.head(loop_).await?, (known, seen.number));
                     self.compare_charges(loop_, &head, last, found.as_ref()).await?;
@@ -185,7 +161,7 @@ impl Service {
         let mut witness = witness.lock().await;
         // A doubted clock is no reason to leave a head out: it is served all the same.
         for loop_ in self.central_loops().filter(|loop_| loop_.halt_state().is_none()) {
-            witness.see(loop_.life, &self.head(loop_).await?);
+            witness.see(loop_.generation, &self.head(loop_).await?);
         }
         witness.note_others(self.store.as_ref()).await?;
         witness.note_replays(self.store.as_ref()).await?;
@@ -205,21 +181,21 @@ impl Service {
     }
 
     /// Cost of a generation for one person, replays that only a witness knows of included.
-    pub(super) async fn cost_of(&self, life: LifeId) -> Result<Curator<SecureNoise>> {
-        let head = self.store.head(life).await?;
-        Ok(Curator::resume_charged(&head.state, head.number, self.charged(life).await?)?)
+    pub(super) async fn cost_of(&self, generation: GenerationId) -> Result<Curator<SecureNoise>> {
+        let head = self.store.head(generation).await?;
+        Ok(Curator::resume_charged(&head.state, head.number, self.charged(generation).await?)?)
     }
 
     /// Replays of a generation that this witness knows of, or that of any process that has noted it in the store.
-    pub(super) async fn charged(&self, life: LifeId) -> Result<u64> {
-        let noted = floor(self.store.as_ref(), replays_name(life)).await?;
-        Ok(noted.max(self.witnessed_replays(life).await))
+    pub(super) async fn charged(&self, generation: GenerationId) -> Result<u64> {
+        let noted = floor(self.store.as_ref(), replays_name(generation)).await?;
+        Ok(noted.max(self.witnessed_replays(generation).await))
     }
 
     /// Replays of a generation that the witness of this process knows of.
-    pub(super) async fn witnessed_replays(&self, life: LifeId) -> u64 {
+    pub(super) async fn witnessed_replays(&self, generation: GenerationId) -> u64 {
         match &self.witness {
-            Some(witness) => witness.lock().await.replays(life),
+            Some(witness) => witness.lock().await.replays(generation),
             None => 0,
         }
     }
@@ -230,7 +206,7 @@ impl Service {
         loop_: &Central,
         number: u64,
     ) -> Result<Option<ReleaseRecord>> {
-        Ok(self.store.releases(loop_.life, number.max(1), 1).await?.into_iter().next())
+        Ok(self.store.releases(loop_.generation, number.max(1), 1).await?.into_iter().next())
     }
 
     /// Stops a loop whose store was rolled back, if the process that accepted that did not know of as many charges as are known here, and returns true then. `found` is the first record of the store from
@@ -251,7 +227,7 @@ impl Service {
         let accepted =
             link.map(|link| Rollback::read(&link.release).map_or(1, |rollback| rollback.replays));
         let Some(charged) = lacking(known, stored, accepted) else { return Ok(false) };
-        self.store.raise_floor(replays_name(loop_.life), charged).await?;
+        self.store.raise_floor(replays_name(loop_.generation), charged).await?;
         let seen = loop_.note_again();
         let shown = "the process that accepted the rollback did not know of all replays that were charged before";
         self.doubt(loop_, shown).await?;
@@ -259,7 +235,7 @@ impl Service {
             self.halt_rolled_back(loop_, seen).await?;
         }
         // The store knows it now, so that it is charged once.
-        self.witness_replays(loop_.life, charged).await?;
+        self.witness_replays(loop_.generation, charged).await?;
         self.witness_head(loop_, head).await?;
         Ok(true)
     }
@@ -278,10 +254,10 @@ impl Service {
     pub(super) async fn ledger_lacks(
         &self,
         loop_: &Central,
-        life: LifeId,
+        generation: GenerationId,
         seen: u64,
     ) -> Result<()> {
-        let name = shown_name(life);
+        let name = shown_name(generation);
         if seen <= floor(self.store.as_ref(), name.clone()).await? {
             return Ok(());
         }
@@ -296,24 +272,31 @@ impl Service {
     /// A loop that is not in the file now stops when it is there again.
     pub(super) async fn doubt_others(&self, loop_: &Central) -> Result<()> {
         let mut doubted = Ok(());
-        for other in self.central_loops().filter(|other| other.life != loop_.life) {
+        for other in self.central_loops().filter(|other| other.generation != loop_.generation) {
             // The others are doubted all the same.
             doubted = doubted.and(self.doubt(other, ANOTHER_SHOWS).await);
         }
-        for life in self.store.lives().await?.into_iter().filter(|life| life.ended.is_none()) {
-            let params: LoopParams = serde_json::from_slice(&life.params).map_err(Error::store)?;
-            let served = self.central_loops().any(|served| served.life == life.id);
+        for generation in self
+            .store
+            .generations()
+            .await?
+            .into_iter()
+            .filter(|generation| generation.ended.is_none())
+        {
+            let params: LoopParams =
+                serde_json::from_slice(&generation.params).map_err(Error::store)?;
+            let served = self.central_loops().any(|served| served.generation == generation.id);
             if !served && params.trust == Trust::Curator {
-                doubted = doubted.and(self.note_doubt(life.id).await);
+                doubted = doubted.and(self.note_doubt(generation.id).await);
             }
         }
         doubted
     }
 
     /// Notes that later releases of a generation may be lost.
-    async fn note_doubt(&self, life: LifeId) -> Result<()> {
-        let replays = loops::learner(&self.store.head(life).await?)?.replays();
-        self.store.keep_setting(doubt_name(life, replays), Vec::new()).await?;
+    async fn note_doubt(&self, generation: GenerationId) -> Result<()> {
+        let replays = loops::learner(&self.store.head(generation).await?)?.replays();
+        self.store.keep_setting(doubt_name(generation, replays), Vec::new()).await?;
         Ok(())
     }
 
@@ -325,49 +308,6 @@ impl Service {
         );
         loop_.halt(why, Some((number, Note::Doubt)));
         self.note_halt(loop_).await
-    }
-
-    /// The number of the head of the store, and the remedy for an operator. A store that cannot be read at present is taken to be at the served head: the loop is
-    /// stopped all the same.
-    async fn acceptance(&self, loop_: &Central) -> (u64, String) {
-        let head = self.head(loop_).await;
-        let stored = match &head {
-            Ok(head) => HeadName::new(head.number, &head.chain),
-            Err(_) => {
-                let answering = loop_.answering();
-                HeadName::new(answering.served.number, &answering.served.chain)
-            }
-        };
-        let cost = match &head {
-            Ok(head) => self.cost_of_rollback(loop_, head).await.ok(),
-            Err(_) => None,
-        };
-        let cost = cost.map_or_else(
-            || "epsilon rises for good".into(),
-            |RollbackCost { before, after }| {
-                format!(
-                    "epsilon rises from {} to {} for good",
-                    epsilon_text(before),
-                    epsilon_text(after)
-                )
-            },
-        );
-        let (number, name, stored) = (stored.number, &loop_.name, stored.text());
-        let accept = format!(
-            "Nothing is released. Restore the newer copy; if it is lost, accept the rollback ({cost}): \
-             `reticent-server store accept-rollback --data DIR --loop {name} --head {stored}`"
-        );
-        (number, accept)
-    }
-
-    /// Epsilon of one unit before a rollback to this head of the store is accepted, and after.
-    async fn cost_of_rollback(&self, loop_: &Central, head: &Head) -> Result<RollbackCost> {
-        let known = self.charged(loop_.life).await?.max(loop_.answering().served.replays);
-        let epsilon = |number: u64| {
-            let curator = Curator::<SecureNoise>::resume_charged(&head.state, number, known)?;
-            Ok::<_, Error>(loop_.earlier.guarantee(&curator)?.epsilon())
-        };
-        Ok(RollbackCost { before: epsilon(head.number)?, after: epsilon(head.number + 1)? })
     }
 
     /// Stops the releases of a loop of which there is another release of this number.
@@ -391,12 +331,12 @@ impl Service {
         let shown = loop_.halt_state().as_ref().and_then(|halt| halt.seen.zip(halt.unnoted));
         let Some((seen, note)) = shown else { return Ok(()) };
         match note {
-            Note::Doubt => self.note_doubt(loop_.life).await?,
+            Note::Doubt => self.note_doubt(loop_.generation).await?,
             Note::Seen => {
                 // As stored, and not as served: another process may have accepted a rollback since.
                 let replays = loops::learner(&self.head(loop_).await?)?.replays();
                 // The latest that any process has seen.
-                self.store.raise_floor(note_name(loop_.life, replays), seen).await?;
+                self.store.raise_floor(note_name(loop_.generation, replays), seen).await?;
             }
         }
         self.end_epoch(loop_).await?;
@@ -420,9 +360,9 @@ impl Service {
             return Ok(());
         }
         let replays = loop_.answering().served.replays;
-        let note = self.store.setting(note_name(loop_.life, replays)).await?;
+        let note = self.store.setting(note_name(loop_.generation, replays)).await?;
         let Some(seen) = note.and_then(|bytes| bytes.try_into().ok()) else {
-            if self.store.setting(doubt_name(loop_.life, replays)).await?.is_some() {
+            if self.store.setting(doubt_name(loop_.generation, replays)).await?.is_some() {
                 self.doubt(loop_, ANOTHER_SHOWS).await?;
             }
             return Ok(());
@@ -435,90 +375,27 @@ impl Service {
     }
 
     /// Notes replays that another process has charged.
-    pub(super) async fn witness_replays(&self, life: LifeId, replays: u64) -> Result<()> {
+    pub(super) async fn witness_replays(
+        &self,
+        generation: GenerationId,
+        replays: u64,
+    ) -> Result<()> {
         let Some(witness) = &self.witness else { return Ok(()) };
         let mut witness = witness.lock().await;
-        witness.charge(life, replays);
+        witness.charge(generation, replays);
         witness.write(self.clock.now())
     }
 
     /// Shows the charges that only the witness knows of in the served parameters: a copy from before an accepted rollback does not hold them.
     pub(super) async fn show_charges(&self) -> Result<()> {
         for loop_ in self.central_loops() {
-            if self.charged(loop_.life).await? > 0 {
-                let curator = self.cost_of(loop_.life).await?;
+            if self.charged(loop_.generation).await? > 0 {
+                let curator = self.cost_of(loop_.generation).await?;
                 let epsilon = loop_.earlier.guarantee(&curator)?.epsilon();
                 let served = loops::Served { epsilon, ..loop_.answering().served.clone() };
-                loop_.serve(Answering::new(served, &self.tokens, loop_.life));
+                loop_.serve(Answering::new(served, &self.tokens, loop_.generation));
             }
         }
         Ok(())
-    }
-
-    /// The latest release that was seen of a loop that was rolled back, and the head of its store, which must be the one that is `named`: the operator accepts no other one than they looked at.
-    async fn rolled_back(&self, loop_: &Central, named: &str) -> Result<(u64, Head)> {
-        let Some(seen) = loop_.halt_state().as_ref().and_then(|halt| halt.seen) else {
-            let remedy = "nothing shows that this loop was rolled back: nothing has to be accepted";
-            return Err(Error::invalid("head", named, remedy));
-        };
-        let head = self.head(loop_).await?;
-        let stored = HeadName::new(head.number, &head.chain);
-        if HeadName::parse(named) != Some(stored) {
-            let remedy = format!("the head of this store is {}: name that one", stored.text());
-            return Err(Error::invalid("head", named, remedy));
-        }
-        Ok((seen, head))
-    }
-
-    /// Prices going on from a store that was rolled back. Nothing is changed.
-    pub async fn price_rollback(&self, name: &str, named: &str) -> Result<RollbackCost> {
-        let loop_ = self.central(name)?;
-        let (_, head) = self.rolled_back(loop_, named).await?;
-        self.cost_of_rollback(loop_, &head).await
-    }
-
-    /// Goes on from a store that was rolled back, and charges the replay. `named` must be the head of the store; once accepted, the same name does not fit any more.
-    pub async fn accept_rollback(&self, name: &str, named: &str) -> Result<Accepted> {
-        let loop_ = self.central(name)?;
-        let _one_at_a_time = loop_.ticking.lock().await;
-        let from = self.store.head(loop_.life).await?.key();
-        let (seen, head) = self.rolled_back(loop_, named).await?;
-        let before = self.cost_of_rollback(loop_, &head).await?.before;
-        // Another process may have seen a later one.
-        let note = note_name(loop_.life, loops::learner(&head)?.replays());
-        let seen = seen.max(floor(self.store.as_ref(), note).await?);
-        // Numbers up to `seen` have been used. One more is left out, because its release may have been committed in the lost copy and not noted.
-        let number = seen.max(head.number) + 1;
-        let known = self.witnessed_replays(loop_.life).await.max(loop_.answering().served.replays);
-        let charged = self.store.raise_floor(replays_name(loop_.life), known).await?;
-        let curator = Curator::<SecureNoise>::resume_charged(&head.state, number, charged)?;
-        let rollback = Rollback { after: head.number, replays: curator.replays() };
-        let link = rollback.link(&head.chain, number, self.clock.now())?;
-        let accepted = Head { number, chain: link.chain, state: curator.save(), ..head };
-        if let Some(witness) = &self.witness {
-            // First, so that a second accident is charged too; with the head, so that it is known which head is charged with it.
-            let mut witness = witness.lock().await;
-            witness.charge(loop_.life, curator.replays());
-            witness.see(loop_.life, &accepted);
-            witness.write(self.clock.now())?;
-        }
-        let charge = Raise { name: replays_name(loop_.life), from: charged, to: curator.replays() };
-        let replacement =
-            Replacement { from, head: accepted.clone(), link: Some(link), charge: Some(charge) };
-        self.store.replace_state(loop_.life, replacement).await?;
-        let served = loops::served(&accepted, Some(self.clock.now()), &loop_.earlier)?;
-        let cost = RollbackCost { before, after: served.epsilon };
-        let (epsilon, was) = (epsilon_text(cost.after), epsilon_text(cost.before));
-        let replays = curator.replays();
-        tracing::warn!(r#loop = %name, head = %named, replays, "an operator accepted a rollback: epsilon is now {epsilon} (was {was}), for good");
-        loop_.serve(Answering::new(served, &self.tokens, loop_.life));
-        let mut halt = loop_.halt_state();
-        // A client may have shown a later release since: that is another rollback.
-        if halt.as_ref().is_some_and(|halt| halt.seen >= Some(number)) {
-            let remedy = "a later release has been seen since: accept that rollback too";
-            return Err(Error::invalid("head", named, remedy));
-        }
-        *halt = None;
-        Ok(Accepted { replays, cost })
     }
 }

@@ -13,12 +13,12 @@ use crate::{
     Result,
     clock::Clock,
     config::{LoopParams, REMEMBERED, Trust},
-    store::{Collect, LAST_SLOT, Life, LifeId, Store, collect_all},
+    store::{Collect, Generation, GenerationId, LAST_SLOT, Store, collect_all},
 };
 
 /// A generation that no process serves.
 pub(super) struct Ended {
-    life: LifeId,
+    generation: GenerationId,
     slots: Slots,
 }
 
@@ -34,25 +34,28 @@ enum Slots {
 /// with them.
 pub(super) async fn ended(
     store: &dyn Store,
-    served: &[LifeId],
+    served: &[GenerationId],
     retained: impl Fn(&str) -> Option<u64>,
 ) -> Result<Vec<Ended>> {
     let mut ended = Vec::new();
     // Another process of the same database may serve a loop that is not in the file of this one.
-    let is_over =
-        |life: &Life| !served.contains(&life.id) && (life.ended.is_some() || !store.is_shared());
-    for life in store.lives().await?.into_iter().filter(is_over) {
+    let is_over = |generation: &Generation| {
+        !served.contains(&generation.id) && (generation.ended.is_some() || !store.is_shared())
+    };
+    for generation in store.generations().await?.into_iter().filter(is_over) {
         let params: LoopParams =
-            serde_json::from_slice(&life.params).map_err(crate::Error::store)?;
+            serde_json::from_slice(&generation.params).map_err(crate::Error::store)?;
         let slots = match params.trust {
             Trust::Curator => Slots::Clock {
                 tick: params.tick_milliseconds(),
-                retain: params.retain_milliseconds().min(retained(&life.name).unwrap_or(u64::MAX)),
+                retain: params
+                    .retain_milliseconds()
+                    .min(retained(&generation.name).unwrap_or(u64::MAX)),
             },
-            Trust::Device | Trust::Shuffler if life.ended.is_some() => Slots::Models,
+            Trust::Device | Trust::Shuffler if generation.ended.is_some() => Slots::Models,
             Trust::Device | Trust::Shuffler => continue,
         };
-        ended.push(Ended { life: life.id, slots });
+        ended.push(Ended { generation: generation.id, slots });
     }
     Ok(ended)
 }
@@ -67,7 +70,7 @@ impl Service {
         swept
     }
 
-    async fn sweep_one(&self, Ended { life, slots }: &Ended) -> Result<()> {
+    async fn sweep_one(&self, Ended { generation, slots }: &Ended) -> Result<()> {
         let now = self.clock.now();
         let last = |time: u64, tick: &u64| (time / tick).saturating_sub(1);
         let (slot, before, forget_ids) = match slots {
@@ -77,12 +80,12 @@ impl Service {
             }
             Slots::Models => (LAST_SLOT, u64::MAX, LAST_SLOT),
         };
-        self.store.close(*life, slot).await?;
+        self.store.close(*generation, slot).await?;
         // Of a generation that has ended only the last model may still be begun with.
-        let first_release = self.store.head(*life).await?.number;
+        let first_release = self.store.head(*generation).await?.number;
         let what =
             Collect { slot, unreleased: true, before, forget_ids, first_release, limit: ROWS };
-        collect_all(self.store.as_ref(), *life, what).await
+        collect_all(self.store.as_ref(), *generation, what).await
     }
 
     /// Sweeps every ten minutes until the service stops.

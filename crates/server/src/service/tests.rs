@@ -145,6 +145,7 @@ async fn open(
         events: Secret::from_bytes([5; 32]),
         witness: None,
         limits: Limits::default(),
+        seal_key: None,
     })
     .await
 }
@@ -165,6 +166,7 @@ fn witnessed_options(
         events: Secret::from_bytes([5; 32]),
         witness: Some(Witness::open(path).unwrap()),
         limits: Limits::default(),
+        seal_key: None,
     }
 }
 
@@ -464,6 +466,7 @@ async fn limits_on_open_events_depend_on_visits_only() {
         events: Secret::from_bytes([5; 32]),
         witness: None,
         limits,
+        seal_key: None,
     })
     .await
     .unwrap();
@@ -492,8 +495,8 @@ async fn files_that_cannot_be_served_are_refused_by_field() {
         (EXACT, "retain = \"0 days\"", "retain"),
         (EXACT, "surprise = 1", "surprise"),
     ] {
-        let refused = ServiceFile::parse(&file(privacy, more))
-            .and_then(|file| file.check().and(file.check_devices().map(drop)));
+        let refused =
+            ServiceFile::parse(&file(privacy, more)).and_then(|file| file.check().map(drop));
         let message = refused.err().map(|error| error.to_string()).unwrap_or_default();
         assert!(message.contains(field), "{privacy} {more}: {message}");
     }

@@ -13,7 +13,7 @@ use super::{Central, LifeCycle, Loop, Service, life_cycle::stored_head};
 use crate::{
     Result,
     clock::{Clock, Time},
-    config::{LoopPlan, REMEMBERED},
+    config::{CentralPlan, REMEMBERED},
     failpoint,
     loops::Stepped,
     store::{Collect, Committed, Head, Place, Step, collect_all},
@@ -29,7 +29,7 @@ const AWAY: u64 = 10_000;
 const ON_THE_WAY: u64 = 60_000;
 
 /// The last slot that no rank request asks for any more: those on their way came a little earlier.
-pub(super) fn settled(plan: &LoopPlan, now: Time) -> u64 {
+pub(super) fn settled(plan: &CentralPlan, now: Time) -> u64 {
     plan.due(now.saturating_sub(ON_THE_WAY)).saturating_sub(1)
 }
 
@@ -96,7 +96,8 @@ impl Service {
         let began = self.clock.steady();
         // First, so that what others note from now on ends this epoch.
         let store = self.store.as_ref();
-        let leased = loop_.halted().is_none() && loop_.lease.keep(store, loop_.life).await? > 0;
+        let leased =
+            loop_.halted().is_none() && loop_.lease.keep(store, loop_.generation).await? > 0;
         if leased {
             failpoint::pass("tick: leased");
         }
@@ -117,7 +118,7 @@ impl Service {
         self.recount(loop_, &head, progress, now).await?;
         if loop_.halted().is_some() {
             self.note_halt(loop_).await?;
-            loop_.lease.give_up(store, loop_.life).await;
+            loop_.lease.give_up(store, loop_.generation).await;
             return Ok(Ticked::Halted);
         }
         if !leased || self.clock.steady() < progress.not_before {
@@ -126,7 +127,7 @@ impl Service {
         let Some(due) = loop_.due(&head, now)? else { return Ok(Ticked::Nothing) };
         let closing = async {
             match head.closed < due {
-                true => self.store.close(loop_.life, due).await,
+                true => self.store.close(loop_.generation, due).await,
                 false => Ok(()),
             }
         };
@@ -147,7 +148,7 @@ impl Service {
 
     /// The stored head of a loop.
     pub(super) async fn head(&self, loop_: &LifeCycle) -> Result<Head> {
-        stored_head(self.store.as_ref(), loop_.life, loop_.generation).await
+        stored_head(self.store.as_ref(), loop_.generation, loop_.params_hash).await
     }
 
     /// Makes one release of everything that is closed, and serves it when it is committed.
@@ -157,12 +158,12 @@ impl Service {
         let mut unusable = 0;
         let mut after = Place { slot: head.folded, number: u64::MAX };
         loop {
-            let events = self.store.closed_events(loop_.life, after, due, ROWS).await?;
+            let events = self.store.closed_events(loop_.generation, after, due, ROWS).await?;
             let Some((last, _)) = events.last() else { break };
             after = *last;
             unusable += step.fold(&events);
             // Summing may take longer than a lease lasts.
-            loop_.lease.keep(self.store.as_ref(), loop_.life).await?;
+            loop_.lease.keep(self.store.as_ref(), loop_.generation).await?;
             tokio::task::yield_now().await;
         }
         loop_.count_unusable(unusable);
@@ -178,7 +179,8 @@ impl Service {
             state: state.clone(),
             ..head
         };
-        let step = Step { life: loop_.life, epoch, state, folded: due, release: record };
+        let step =
+            Step { generation: loop_.generation, epoch, state, folded: due, release: record };
         match self.store.release(step).await? {
             Committed::Yes => {
                 failpoint::pass("tick: committed");
@@ -215,7 +217,7 @@ impl Service {
         let time = match time {
             Some(time) => Some(time),
             None => {
-                let records = self.store.releases(loop_.life, head.number, 1).await?;
+                let records = self.store.releases(loop_.generation, head.number, 1).await?;
                 records.first().map(|record| record.time)
             }
         };
@@ -228,7 +230,7 @@ impl Service {
             Loop::Central(central) => collectable(central, folded, now),
             Loop::Reports(reports) => self.collectable_reports(reports, folded).await?,
         };
-        collect_all(self.store.as_ref(), loop_.life, what).await
+        collect_all(self.store.as_ref(), loop_.generation, what).await
     }
 
     /// Ticks a loop until the service stops.
@@ -237,7 +239,7 @@ impl Service {
         let tick = |all: Arc<Self>, name: String| async move { all.tick(&name).await };
         let tick = || tick(Arc::clone(&self), name.clone());
         loop_.ticker.run(self.clock.as_ref(), self.store.as_ref(), &self.stopping, tick).await;
-        loop_.lease.give_up(self.store.as_ref(), loop_.life).await;
+        loop_.lease.give_up(self.store.as_ref(), loop_.generation).await;
     }
 }
 

@@ -21,7 +21,7 @@ use super::{Central, Service};
 use crate::{
     Error, Result,
     clock::{Clock, Time, date_time},
-    config::{LoopParams, LoopPlan, Trust},
+    config::{CentralPlan, LoopParams, Trust},
     store::Store,
 };
 
@@ -166,9 +166,10 @@ impl Clock for BelievedClock {
 /// The latest time that a store knows; none before its first generation.
 pub(super) async fn latest(store: &dyn Store) -> Result<Option<Time>> {
     let mut latest = None;
-    for life in store.lives().await? {
-        let params: LoopParams = serde_json::from_slice(&life.params).map_err(Error::store)?;
-        let head = store.head(life.id).await?;
+    for generation in store.generations().await? {
+        let params: LoopParams =
+            serde_json::from_slice(&generation.params).map_err(Error::store)?;
+        let head = store.head(generation.id).await?;
         let closed = match params.trust {
             // A slot is closed when it has ended.
             Trust::Curator => {
@@ -176,17 +177,17 @@ pub(super) async fn latest(store: &dyn Store) -> Result<Option<Time>> {
             }
             // Slots are numbers of models.
             Trust::Device | Trust::Shuffler => {
-                let last = store.releases(life.id, head.number.max(1), 1).await?;
+                let last = store.releases(generation.id, head.number.max(1), 1).await?;
                 last.first().map_or(0, |model| model.time)
             }
         };
-        latest = latest.max(Some(closed.max(life.began))).max(life.ended);
+        latest = latest.max(Some(closed.max(generation.began))).max(generation.ended);
     }
     Ok(latest)
 }
 
 /// Time at which a slot of this number ends.
-pub(super) fn end_of_slot(plan: &LoopPlan, slot: u64) -> Time {
+pub(super) fn end_of_slot(plan: &CentralPlan, slot: u64) -> Time {
     slot.saturating_add(1).saturating_mul(plan.tick)
 }
 

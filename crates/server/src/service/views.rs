@@ -1,6 +1,6 @@
 //! Certificates, summaries, exports.
 
-use reticent::{bandit::Curator, noise::SecureNoise, privacy::TrustModel, release::Generation};
+use reticent::{bandit::Curator, noise::SecureNoise, release::GenerationCost};
 use serde::{Deserialize, Serialize};
 
 use std::collections::BTreeMap;
@@ -11,11 +11,11 @@ use crate::{
     clock::Clock,
     config::{Ledger, LoopParams, Origin, Trust, UnitName},
     loops::{
-        self, Certificate, ChainHeader, Decision, Part, RankRequest, Summary, Together, Watch,
-        first_chain,
+        self, Certificate, ChainHeader, Decision, Part, RankRequest, Subject, Summary, Together,
+        Watch, first_chain,
     },
     secret::hex,
-    store::{Digest, LedgerCount, Life, LifeId, Place, ReleaseRecord, floor},
+    store::{Digest, Generation, GenerationId, LedgerCount, Place, ReleaseRecord, floor},
 };
 use reticent::features::Value;
 
@@ -138,26 +138,22 @@ fn json(value: &Value) -> serde_json::Value {
 impl Service {
     /// The certificate of one loop.
     pub async fn certificate(&self, name: &str) -> Result<Certificate> {
-        let loop_ = match self.find(name)? {
-            Loop::Central(loop_) => loop_,
+        let now = self.clock.now();
+        match self.find(name)? {
+            Loop::Central(loop_) => {
+                let Central { plan, earlier, .. } = loop_.as_ref();
+                let (curator, watch) = (self.cost_of(loop_.generation).await?, self.watch().await?);
+                let subject = Subject::Central { plan, curator: &curator, earlier, watch };
+                let answering = loop_.answering();
+                let head = (answering.served.number, &answering.served.chain);
+                Certificate::new(subject, Some(head), now)
+            }
             Loop::Reports(loop_) => {
                 let served = loop_.served();
-                let head = Some((served.number, &served.chain));
-                return Certificate::of_devices(&loop_.plan, head, self.clock.now());
+                let head = (served.number, &served.chain);
+                Certificate::new(Subject::Reports(&loop_.plan), Some(head), now)
             }
-        };
-        let curator = self.cost_of(loop_.life).await?;
-        let watch = self.watch().await?;
-        let served = loop_.answering();
-        let served = (served.served.number, &served.served.chain);
-        Certificate::new(
-            &loop_.plan,
-            &curator,
-            &loop_.earlier,
-            Some(served),
-            watch,
-            self.clock.now(),
-        )
+        }
     }
 
     /// Evidence by which a rollback of the store would be noticed. Another process may have noted something since this one began.
@@ -172,55 +168,61 @@ impl Service {
     pub async fn together(&self) -> Result<Together> {
         let mut parts = Vec::new();
         let mut delta: f64 = 0.0;
-        let lives = self.store.lives().await?;
+        let generations = self.store.generations().await?;
         // Generations that share a ledger cost together what one of them does.
-        let mut ledgers: BTreeMap<LifeId, Vec<Generation>> = BTreeMap::new();
-        for life in &lives {
-            let params: LoopParams = serde_json::from_slice(&life.params).map_err(Error::store)?;
+        let mut ledgers: BTreeMap<GenerationId, Vec<GenerationCost>> = BTreeMap::new();
+        for generation in &generations {
+            let params: LoopParams =
+                serde_json::from_slice(&generation.params).map_err(Error::store)?;
             let (event, most) = match params.trust {
                 Trust::Curator => {
-                    let curator = self.cost_of(life.id).await?;
+                    let curator = self.cost_of(generation.id).await?;
                     let (counted, units) = match &params.warm_start_origin {
                         None => (false, &[][..]),
                         Some(origin) => {
-                            let counted =
-                                self.is_counted(&lives, origin, life.id, &curator).await?;
+                            let counted = self
+                                .is_counted(&generations, origin, generation.id, &curator)
+                                .await?;
                             (counted, &origin.units[..])
                         }
                     };
                     if !counted {
-                        parts.extend(Part::earlier(&life.name, curator.earlier_events(), units));
+                        parts.extend(Part::earlier(
+                            &generation.name,
+                            curator.earlier_events(),
+                            units,
+                        ));
                     }
-                    let ledger = ledgers.entry(life.ledger).or_default();
-                    ledger.push(loops::generation(&curator)?);
-                    let last = lives.iter().rfind(|later| later.ledger == life.ledger);
-                    if last.is_some_and(|last| last.id != life.id) {
+                    let ledger = ledgers.entry(generation.ledger).or_default();
+                    ledger.push(loops::generation_cost(&curator)?);
+                    let last = generations.iter().rfind(|later| later.ledger == generation.ledger);
+                    if last.is_some_and(|last| last.id != generation.id) {
                         continue;
                     }
                     loops::together(ledger)
                 }
                 // Devices release by themselves, so that a copy of the store that is restored adds nothing.
-                _ => (serde_json::from_slice(&life.event).map_err(Error::store)?, 0),
+                _ => (serde_json::from_slice(&generation.event).map_err(Error::store)?, 0),
             };
             let counted = params.privacy.unit != Some(UnitName::Decision);
             // An earlier generation with the same ledger may have learnt from more.
             let visits = params.privacy.visits.filter(|_| counted).map(u64::from);
             let visits = visits.map(|visits| visits.max(most));
             delta = delta.max(params.privacy.delta);
-            let counted = ledgers.get(&life.ledger).map_or(1, Vec::len);
-            let name = match (life.ended, counted) {
-                (None, 0 | 1) => life.name.clone(),
-                (None, counted) => format!("{} ({counted} generations with one ledger)", life.name),
+            let counted = ledgers.get(&generation.ledger).map_or(1, Vec::len);
+            let name = match (generation.ended, counted) {
+                (None, 0 | 1) => generation.name.clone(),
+                (None, counted) => {
+                    format!("{} ({counted} generations with one ledger)", generation.name)
+                }
                 (Some(_), _) => {
-                    format!("{} (generation {:016x}, ended)", life.name, life.generation)
+                    format!(
+                        "{} (generation {:016x}, ended)",
+                        generation.name, generation.params_hash
+                    )
                 }
             };
-            let model = match params.trust {
-                Trust::Curator => TrustModel::Joint,
-                Trust::Device => TrustModel::Local,
-                Trust::Shuffler => TrustModel::Shuffle,
-            };
-            parts.push(Part { name, event, visits, model });
+            parts.push(Part { name, event, visits, model: params.trust.model() });
         }
         let conditions = self.watch().await?.conditions();
         Ok(Together { conditions, ..Together::new(parts, delta)? })
@@ -230,23 +232,25 @@ impl Service {
     /// began with itself. The file's word is not enough: it may have been edited, or come from a copy of the store that went another way.
     pub(super) async fn is_counted(
         &self,
-        lives: &[Life],
+        generations: &[Generation],
         origin: &Origin,
-        later: LifeId,
+        later: GenerationId,
         curator: &Curator<SecureNoise>,
     ) -> Result<bool> {
-        let same = |life: &&Life| {
-            life.id == origin.life
-                && life.id < later
-                && format!("{:016x}", life.generation) == origin.generation
+        let same = |generation: &&Generation| {
+            generation.id == origin.generation
+                && generation.id < later
+                && format!("{:016x}", generation.params_hash) == origin.params_hash
         };
-        let life = lives.iter().find(same).filter(|_| origin.store == hex(&self.store.id()));
-        let Some(life) = life else { return Ok(false) };
-        let records = self.store.releases(life.id, origin.release, 1).await?;
+        let generation =
+            generations.iter().find(same).filter(|_| origin.store == hex(&self.store.id()));
+        let Some(generation) = generation else { return Ok(false) };
+        let records = self.store.releases(generation.id, origin.release, 1).await?;
         let made = |record: &ReleaseRecord| {
             record.number == origin.release && hex(&record.chain) == origin.chain
         };
-        Ok(records.first().is_some_and(made) && curator.began_with(&self.cost_of(life.id).await?))
+        Ok(records.first().is_some_and(made)
+            && curator.began_with(&self.cost_of(generation.id).await?))
     }
 
     /// A loop as holders of a key see it, with counts of rank requests for admin keys.
@@ -288,7 +292,7 @@ impl Service {
     ) -> Result<Vec<ReleaseRecord>> {
         // A release that is committed and not served yet is not shown: the witness does not know it.
         let last = loop_.answering().served.number;
-        let mut records = self.store.release_page(loop_.life, from, limit, bytes).await?;
+        let mut records = self.store.release_page(loop_.generation, from, limit, bytes).await?;
         records.retain(|record| record.number <= last);
         Ok(records)
     }
@@ -297,7 +301,7 @@ impl Service {
     pub async fn chain_before(&self, loop_: &Central, number: u64) -> Result<Digest> {
         let before = number.saturating_sub(1);
         if before == 0 {
-            return Ok(first_chain(self.store.id(), loop_.life, loop_.generation));
+            return Ok(first_chain(self.store.id(), loop_.generation, loop_.params_hash));
         }
         let last = loop_.answering().served.number;
         if before > last {
@@ -307,7 +311,7 @@ impl Service {
                 format!("the last release has number {last}"),
             ));
         }
-        let records = self.store.releases(loop_.life, before, 1).await?;
+        let records = self.store.releases(loop_.generation, before, 1).await?;
         if let [ReleaseRecord { number, chain, .. }] = &records[..]
             && *number == before
         {
@@ -317,14 +321,15 @@ impl Service {
         let mut until = before;
         while until > 0 {
             let from = until.saturating_sub(LOOKED_AT - 1).max(1);
-            let mut records = self.store.releases(loop_.life, from, LOOKED_AT as usize).await?;
+            let mut records =
+                self.store.releases(loop_.generation, from, LOOKED_AT as usize).await?;
             records.retain(|record| record.number <= before);
             if let Some(record) = records.last() {
                 return Ok(record.chain);
             }
             until = from - 1;
         }
-        Ok(first_chain(self.store.id(), loop_.life, loop_.generation))
+        Ok(first_chain(self.store.id(), loop_.generation, loop_.params_hash))
     }
 
     /// Decisions of a loop that retains them, with their probabilities, after a place, and the place to go on after if there may be more. Internal:
@@ -340,10 +345,10 @@ impl Service {
             let remedy = "the loop keeps no raw rows: give it `retain`, such as \"30 days\"";
             return Err(Error::invalid(format!("loop.{name}.retain"), "none", remedy));
         }
-        let head = self.store.head(loop_.life).await?;
+        let head = self.store.head(loop_.generation).await?;
         let (low, high) = loop_.plan.params.reward.range;
         let default = loop_.plan.learner_params.default_reward;
-        let rows = self.store.kept_events(loop_.life, after, limit).await?;
+        let rows = self.store.kept_events(loop_.generation, after, limit).await?;
         let last = rows.last().map(|(place, _)| *place).filter(|_| rows.len() >= limit);
         // A row without a decision is of a time when the loop did not retain them.
         let export = rows
@@ -362,18 +367,18 @@ impl Service {
     }
 
     /// The generation of a loop, in hexadecimal digits.
-    pub fn generation(&self, loop_: &Central) -> String {
-        hex(&loop_.generation.to_be_bytes())
+    pub fn params_hash(&self, loop_: &Central) -> String {
+        hex(&loop_.params_hash.to_be_bytes())
     }
     /// The first line of a listing of a loop's releases: what the chain begins with.
     pub fn chain_header(&self, loop_: &Central) -> ChainHeader {
-        ChainHeader::new(&loop_.name, self.store.id(), loop_.life, loop_.generation)
+        ChainHeader::new(&loop_.name, self.store.id(), loop_.generation, loop_.params_hash)
     }
 
     /// People who have come in the present period, and those of them who have no visits left, where visits are counted. Internal: do not publish.
     pub async fn ledger_count(&self, loop_: &Central) -> Result<Option<LedgerCount>> {
         let Ledger::Person { most, .. } = loop_.plan.ledger else { return Ok(None) };
         let period = loop_.plan.ledger.period(self.clock.now());
-        Ok(Some(self.store.ledger(loop_.life, period, most).await?))
+        Ok(Some(self.store.ledger(loop_.generation, period, most).await?))
     }
 }

@@ -1,12 +1,15 @@
 //! The witness of a service: what its file holds, and generations that only it knows.
 
-use super::rollback::replays_name;
+use super::{mechanism::new_generation, rollback::replays_name};
 use crate::{
     Error, Result,
     clock::Time,
     config::{LoopParams, Trust},
     loops,
-    store::{Head, Life, LifeId, NewLife, Store, Witness, WitnessHead, WitnessRecord, floor},
+    store::{
+        Generation, GenerationId, Head, NewGeneration, Store, Witness, WitnessHead, WitnessRecord,
+        floor,
+    },
 };
 
 /// The witness file with what it holds.
@@ -29,9 +32,9 @@ impl Witnessing {
             let remedy = "it was made beside another store: give that store, or another file";
             return Err(Error::invalid("witness", "another store's", remedy));
         }
-        restore_lives(store, &record).await?;
-        for (&life, &replays) in record.replays.iter().filter(|(_, replays)| **replays > 0) {
-            store.raise_floor(replays_name(life), replays.into()).await?;
+        restore_generations(store, &record).await?;
+        for (&generation, &replays) in record.replays.iter().filter(|(_, replays)| **replays > 0) {
+            store.raise_floor(replays_name(generation), replays.into()).await?;
         }
         Ok(Witnessing { file, record })
     }
@@ -47,39 +50,42 @@ impl Witnessing {
         let keys = store.keys().await?;
         let revoked = keys.into_iter().filter(|key| key.revoked.is_some());
         self.record.revoked_keys.extend(revoked.map(|key| key.id));
-        let lives = store.lives().await?;
-        self.record.lives.extend(lives.into_iter().map(|life| (life.id, life)));
+        let generations = store.generations().await?;
+        self.record
+            .generations
+            .extend(generations.into_iter().map(|generation| (generation.id, generation)));
         Ok(())
     }
 
     /// Notes replays that are charged in the store: a new witness knows of none, and an older copy that is restored later lacks them.
     pub(super) async fn note_replays(&mut self, store: &dyn Store) -> Result<()> {
-        for life in store.lives().await? {
-            let params: LoopParams = serde_json::from_slice(&life.params).map_err(Error::store)?;
+        for generation in store.generations().await? {
+            let params: LoopParams =
+                serde_json::from_slice(&generation.params).map_err(Error::store)?;
             if params.trust == Trust::Curator {
-                let charged = loops::learner(&store.head(life.id).await?)?.replays();
-                let charged = charged.max(floor(store, replays_name(life.id)).await?);
-                self.charge(life.id, charged);
+                let charged = loops::learner(&store.head(generation.id).await?)?.replays();
+                let charged = charged.max(floor(store, replays_name(generation.id)).await?);
+                self.charge(generation.id, charged);
             }
         }
         Ok(())
     }
 
     /// Notes a head.
-    pub(super) fn see(&mut self, life: LifeId, head: &Head) {
+    pub(super) fn see(&mut self, generation: GenerationId, head: &Head) {
         let Head { epoch, number, chain, .. } = *head;
-        self.record.heads.insert(life, WitnessHead { epoch, number, chain });
+        self.record.heads.insert(generation, WitnessHead { epoch, number, chain });
     }
 
     /// Replays that it knows of.
-    pub(super) fn replays(&self, life: LifeId) -> u64 {
-        self.record.replays.get(&life).copied().unwrap_or(0).into()
+    pub(super) fn replays(&self, generation: GenerationId) -> u64 {
+        self.record.replays.get(&generation).copied().unwrap_or(0).into()
     }
 
     /// Notes replays that are charged.
-    pub(super) fn charge(&mut self, life: LifeId, replays: u64) {
-        if replays > self.replays(life) {
-            self.record.replays.insert(life, u32::try_from(replays).unwrap_or(u32::MAX));
+    pub(super) fn charge(&mut self, generation: GenerationId, replays: u64) {
+        if replays > self.replays(generation) {
+            self.record.replays.insert(generation, u32::try_from(replays).unwrap_or(u32::MAX));
         }
     }
 
@@ -90,21 +96,24 @@ impl Witnessing {
 }
 
 /// Begins what the store has lost. Generations have numbers in the order in which they began, so that an older copy lacks the last ones.
-async fn restore_lives(store: &dyn Store, record: &WitnessRecord) -> Result<()> {
-    let known: Vec<Life> = store.lives().await?;
-    for life in record.lives.values() {
-        let begun = match known.iter().find(|known| known.id == life.id) {
+async fn restore_generations(store: &dyn Store, record: &WitnessRecord) -> Result<()> {
+    let known: Vec<Generation> = store.generations().await?;
+    for generation in record.generations.values() {
+        let begun = match known.iter().find(|known| known.id == generation.id) {
             Some(known) => known.clone(),
             None => {
                 // In a ledger of its own: the visits counted in it are lost with the store.
-                let begun = store.begin_life(begin_again(life)?).await?;
-                let (name, generation) = (&life.name, format_args!("{:016x}", life.generation));
-                tracing::warn!(r#loop = %name, life = life.id, %generation, "the store has lost a generation that the witness knows: it begins again");
+                let begun = store.begin_generation(begin_again(generation)?).await?;
+                let (name, params_hash) =
+                    (&generation.name, format_args!("{:016x}", generation.params_hash));
+                tracing::warn!(r#loop = %name, life = generation.id, generation = %params_hash, "the store has lost a generation that the witness knows: it begins again");
                 begun
             }
         };
-        if (begun.id, begun.generation, &begun.name) != (life.id, life.generation, &life.name) {
-            let value = format!("generation {} of loop {:?}", life.id, life.name);
+        if (begun.id, begun.params_hash, &begun.name)
+            != (generation.id, generation.params_hash, &generation.name)
+        {
+            let value = format!("generation {} of loop {:?}", generation.id, generation.name);
             let remedy = "the store has another one under this number: it was rolled back and served without its witness; restore the copy that the witness knows";
             return Err(Error::invalid("witness", value, remedy));
         }
@@ -113,16 +122,13 @@ async fn restore_lives(store: &dyn Store, record: &WitnessRecord) -> Result<()> 
 }
 
 /// A generation as it was when it began.
-fn begin_again(life: &Life) -> Result<NewLife> {
-    let params: LoopParams = serde_json::from_slice(&life.params).map_err(Error::store)?;
-    if params.trust != Trust::Curator {
-        let plan = params.check_device(&life.name)?;
-        return expect_same(life, super::reports::new_life(&plan, life.began)?);
-    }
-    let plan = params.check(&life.name)?;
-    if plan.generation() != life.generation {
+fn begin_again(generation: &Generation) -> Result<NewGeneration> {
+    let params: LoopParams = serde_json::from_slice(&generation.params).map_err(Error::store)?;
+    let plan = params.check(&generation.name)?;
+    if plan.params_hash() != generation.params_hash {
         // The hash covers the bytes of the file that it began with, which is read as it is now.
-        let value = format!("generation {:016x} of loop {:?}", life.generation, life.name);
+        let value =
+            format!("generation {:016x} of loop {:?}", generation.params_hash, generation.name);
         let remedy = match &params.warm_start {
             Some(file) => format!(
                 "it began with another file than {file:?} is now: restore the one that it began with, or the copy of the store that the witness knows"
@@ -131,15 +137,15 @@ fn begin_again(life: &Life) -> Result<NewLife> {
         };
         return Err(Error::invalid("witness", value, remedy));
     }
-    expect_same(life, super::central::new_life(&plan, life.began)?)
+    expect_same(generation, new_generation(&plan, generation.began)?)
 }
 
 /// The generation to begin, if it has the hash and the cost of the one that is lost.
-fn expect_same(life: &Life, begun: NewLife) -> Result<NewLife> {
-    if begun.generation == life.generation && begun.event == life.event {
-        return Ok(NewLife { params: life.params.clone(), ..begun });
+fn expect_same(generation: &Generation, begun: NewGeneration) -> Result<NewGeneration> {
+    if begun.params_hash == generation.params_hash && begun.event == generation.event {
+        return Ok(NewGeneration { params: generation.params.clone(), ..begun });
     }
-    let value = format!("generation {:016x} of loop {:?}", life.generation, life.name);
+    let value = format!("generation {:016x} of loop {:?}", generation.params_hash, generation.name);
     let remedy = "this program would calibrate it in another way: use the one that began it";
     Err(Error::invalid("witness", value, remedy))
 }

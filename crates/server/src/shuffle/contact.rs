@@ -2,14 +2,14 @@
 //!
 //! **Agreement.** A server of another protocol changes nothing here: no generation begins or ends, and reports are refused until both have the same file of loops.
 //!
-//! **Birth.** When a generation of a loop begins here, the server's last model, its next batch and the time are written down once. Batches are numbered from there on. If
+//! **Beginning.** When a generation of a loop begins here, the server's last model, its next batch and the time are written down once. Batches are numbered from there on. If
 //! the server has batches already, an earlier store of this shuffler has sent them, and nothing is known of the ids in it: reports on models up to the one
-//! at the birth are then refused.
+//! at the beginning are then refused.
 //!
 //! **The floor.** Reports on models below it are refused, in the transaction that would store them. It is durable and never goes down: it is raised before ids
 //! are forgotten, so that reports with a forgotten id are refused for their model, however `late` has changed and however reports and ticks race.
 //!
-//! **A bound.** Models come by the clock. A number beyond what can have been published since the birth is not believed: it would raise the floor for ever.
+//! **A bound.** Models come by the clock. A number beyond what can have been published since the beginning is not believed: it would raise the floor for ever.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +19,7 @@ use crate::{
     clock::Time,
     sealed::{ProtocolHash, PublicKey},
     secret::hex,
-    store::{Collect, Head, LifeId, collect_all},
+    store::{Collect, GenerationId, Head, collect_all},
 };
 
 /// Models beyond those of the clock that are believed: a clock that is set back lets a server publish one more.
@@ -53,7 +53,7 @@ pub(super) struct Heard {
 
 /// Progress of the server when a generation began here.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub(super) struct Birth {
+pub(super) struct Beginning {
     version: u8,
     model: u64,
     /// The number of this generation's first batch.
@@ -61,12 +61,12 @@ pub(super) struct Birth {
     time: Time,
 }
 
-const BIRTH_VERSION: u8 = 1;
+const BEGINNING_VERSION: u8 = 1;
 
-impl Birth {
+impl Beginning {
     fn read(bytes: &[u8]) -> Result<Self> {
-        match postcard::from_bytes::<Birth>(bytes) {
-            Ok(birth) if birth.version == BIRTH_VERSION => Ok(birth),
+        match postcard::from_bytes::<Beginning>(bytes) {
+            Ok(beginning) if beginning.version == BEGINNING_VERSION => Ok(beginning),
             _ => Err(Error::store(
                 "the beginning of a shuffler's loop is damaged: restore another copy",
             )),
@@ -86,8 +86,8 @@ impl Birth {
 }
 
 /// The name of a generation's floor in the store.
-pub(super) fn floor_name(life: LifeId) -> String {
-    format!("shuffler floor {life}")
+pub(super) fn floor_name(generation: GenerationId) -> String {
+    format!("shuffler floor {generation}")
 }
 
 impl Shuffler {
@@ -100,14 +100,14 @@ impl Shuffler {
 
     /// Asks the server, closes slots up to its last model, raises the floor, and forgets ids below it.
     pub(super) async fn hear(&self, loop_: &ShuffleLoop) -> Result<Heard> {
-        // Before the answer: models that are published while it is on its way count as later than the birth.
+        // Before the answer: models that are published while it is on its way count as later than the beginning.
         let asked = self.clock.now();
         let news = self.upstream.news(&loop_.plan.name).await?;
         let key = self.check(loop_, &news)?;
         loop_.begin(self.store.as_ref()).await?;
-        let life = loop_.life()?;
-        let birth = self.birth(loop_, life, &news, asked).await?;
-        let most = birth.most(self.clock.now(), loop_.plan.tick);
+        let generation = loop_.generation()?;
+        let beginning = self.beginning(loop_, generation, &news, asked).await?;
+        let most = beginning.most(self.clock.now(), loop_.plan.tick);
         if news.model > most {
             return Err(Error::Unavailable(format!(
                 "the server says that model {} is the last, and {most} at most can have been published: it is not believed; compare the clocks of both machines",
@@ -119,20 +119,20 @@ impl Shuffler {
         if loop_.state().arrived.is_none() || news.next_batch > made {
             self.compare(loop_, news.next_batch).await?;
         }
-        let head = self.store.head(life).await?;
+        let head = self.store.head(generation).await?;
         let model = news.model.max(head.closed);
         if model > head.closed {
             // First, so that no report of an older model comes into a later slot than its id is kept for.
-            self.store.close(life, model).await?;
+            self.store.close(generation, model).await?;
         }
-        let floor = birth.floor().max(model.saturating_sub(loop_.plan.late_models));
-        let floor = self.store.raise_floor(floor_name(life), floor).await?;
+        let floor = beginning.floor().max(model.saturating_sub(loop_.plan.late_models));
+        let floor = self.store.raise_floor(floor_name(generation), floor).await?;
         let heard = Heard { stated: news.model, model, floor, key };
         loop_.expect_key(key);
         // Before reports are taken, or a sender could have more than the cap.
         self.recount(loop_, key).await?;
         loop_.note(heard);
-        self.collect(life, &head, floor).await?;
+        self.collect(generation, &head, floor).await?;
         Ok(heard)
     }
 
@@ -156,15 +156,15 @@ impl Shuffler {
     }
 
     /// Progress of the server when this generation began; now, if it begins now.
-    async fn birth(
+    async fn beginning(
         &self,
         loop_: &ShuffleLoop,
-        life: LifeId,
+        generation: GenerationId,
         news: &News,
         time: Time,
-    ) -> Result<Birth> {
-        if let Some(birth) = loop_.state().birth {
-            return Ok(birth);
+    ) -> Result<Beginning> {
+        if let Some(beginning) = loop_.state().beginning {
+            return Ok(beginning);
         }
         let (model, first_batch) = (news.model, news.next_batch);
         if model > (time / loop_.plan.tick.max(1)).saturating_add(MORE_MODELS)
@@ -174,16 +174,16 @@ impl Shuffler {
                 "the server says that model {model} is the last and batch {first_batch} the next: no server has published that many since 1970"
             )));
         }
-        let birth = Birth { version: BIRTH_VERSION, model, first_batch, time };
-        let bytes = postcard::to_stdvec(&birth).map_err(Error::store)?;
-        let name = format!("shuffler birth {life}");
-        let birth = Birth::read(&self.store.keep_setting(name, bytes).await?)?;
-        loop_.state().birth = Some(birth);
-        Ok(birth)
+        let beginning = Beginning { version: BEGINNING_VERSION, model, first_batch, time };
+        let bytes = postcard::to_stdvec(&beginning).map_err(Error::store)?;
+        let name = format!("shuffler birth {generation}");
+        let beginning = Beginning::read(&self.store.keep_setting(name, bytes).await?)?;
+        loop_.state().beginning = Some(beginning);
+        Ok(beginning)
     }
 
     /// Removes reports in batches that have arrived, and ids of reports whose models are no longer taken.
-    async fn collect(&self, life: LifeId, head: &Head, floor: u64) -> Result<()> {
+    async fn collect(&self, generation: GenerationId, head: &Head, floor: u64) -> Result<()> {
         let what = Collect {
             slot: head.folded,
             unreleased: false,
@@ -194,7 +194,7 @@ impl Shuffler {
             first_release: head.number,
             limit: ROWS,
         };
-        collect_all(self.store.as_ref(), life, what).await
+        collect_all(self.store.as_ref(), generation, what).await
     }
 }
 
@@ -221,10 +221,11 @@ mod tests {
     use crate::store::row::golden;
 
     #[test]
-    fn the_birth_of_a_loop_has_golden_bytes() {
-        let birth = Birth { version: BIRTH_VERSION, model: 300, first_batch: 7, time: 1 << 40 };
-        let bytes = postcard::to_stdvec(&birth).unwrap();
-        let read = Birth::read(&golden::file("birth", BIRTH_VERSION, &bytes)).unwrap();
+    fn the_beginning_of_a_generation_has_golden_bytes() {
+        let beginning =
+            Beginning { version: BEGINNING_VERSION, model: 300, first_batch: 7, time: 1 << 40 };
+        let bytes = postcard::to_stdvec(&beginning).unwrap();
+        let read = Beginning::read(&golden::file("birth", BEGINNING_VERSION, &bytes)).unwrap();
         assert_eq!((read.model, read.first_batch, read.time), (300, 7, 1 << 40));
         assert_eq!(read.floor(), 301);
     }

@@ -86,7 +86,7 @@ impl Shuffler {
     /// True if the last batch has arrived, as the server says. One that has later batches shows that this store is an older copy: its reports may have left
     /// already, and would leave again among others.
     pub(super) async fn compare(&self, loop_: &ShuffleLoop, next: u64) -> Result<()> {
-        let head = self.store.head(loop_.life()?).await?;
+        let head = self.store.head(loop_.generation()?).await?;
         let consumed = Saved::read(&head.state)?;
         let own = loop_.next_number(head.number)?;
         if head.number != loop_.batches() {
@@ -116,7 +116,7 @@ impl Shuffler {
     async fn send(&self, loop_: &ShuffleLoop) -> Result<Forwarded> {
         let made = loop_.batches();
         let number = loop_.next_number(made)?.saturating_sub(1);
-        let records = self.store.releases(loop_.life()?, made, 1).await?;
+        let records = self.store.releases(loop_.generation()?, made, 1).await?;
         let Some(record) = records.first().filter(|record| !record.release.is_empty()) else {
             return Err(Error::store("the last batch is missing: restore another copy"));
         };
@@ -143,7 +143,8 @@ impl Shuffler {
         let consumed = loop_.state().consumed;
         let key = (!loop_.plan.sums()).then_some(key_id);
         let store = self.store.as_ref();
-        let Some(picked) = waiting::pick(store, loop_.life()?, consumed, key, size).await? else {
+        let Some(picked) = waiting::pick(store, loop_.generation()?, consumed, key, size).await?
+        else {
             loop_.state().uncertain = true;
             return Ok(false);
         };
@@ -186,8 +187,8 @@ impl Shuffler {
         let folded = last.slot.saturating_sub(1).min(head.closed).max(head.folded);
         let release = ReleaseRecord { number, time: 0, hash, chain, release: bytes };
         let state = Saved::write(last)?;
-        let Begun { life, epoch } = loop_.begun()?;
-        Ok(Step { life, epoch, state, folded, release })
+        let Begun { generation, epoch } = loop_.begun()?;
+        Ok(Step { generation, epoch, state, folded, release })
     }
 
     /// Reads again how many reports wait, after a failure that leaves it open and under another key.
@@ -197,7 +198,8 @@ impl Shuffler {
         }
         let _no_report_is_stored = loop_.storing.write().await;
         let (consumed, key) = (loop_.state().consumed, (!loop_.plan.sums()).then(|| key.id()));
-        let counted = waiting::count(self.store.as_ref(), loop_.life()?, consumed, key).await?;
+        let counted =
+            waiting::count(self.store.as_ref(), loop_.generation()?, consumed, key).await?;
         if counted.others > 0 {
             tracing::error!(r#loop = %loop_.plan.name, "{} reports wait that were sealed to an earlier key of the server, or whose rows are damaged: give the server its key back, or they are given up with the next batch", counted.others);
         }

@@ -53,13 +53,13 @@ pub use upstream::{HttpUpstream, Upstream};
 use crate::{
     Error, Result,
     clock::Clock,
-    config::DevicePlan,
+    config::{Plan, ReportsPlan},
     loops::first_chain,
     sealed::{SealKey, Subject},
     secret::Secret,
-    store::{Collect, Head, LAST_SLOT, LifeId, NewLife, Place, Store, collect_all},
+    store::{Collect, GenerationId, Head, LAST_SLOT, NewGeneration, Place, Store, collect_all},
 };
-use contact::{Birth, Heard};
+use contact::{Beginning, Heard};
 use waiting::{Counted, ROWS, Saved};
 
 /// All loops of a shuffler.
@@ -78,7 +78,7 @@ pub struct Shuffler {
 /// One loop as the shuffler knows it.
 pub struct ShuffleLoop {
     /// Its plan, from the shuffler's own file: the size of batches is not the server's to choose.
-    pub plan: DevicePlan,
+    pub plan: Arc<ReportsPlan>,
     /// Begun when the server has the same protocol.
     begun: OnceLock<Begun>,
     subject: Subject,
@@ -91,7 +91,7 @@ pub struct ShuffleLoop {
 /// The generation that a loop is in, and the right to release in it.
 #[derive(Debug, Clone, Copy)]
 struct Begun {
-    life: LifeId,
+    generation: GenerationId,
     epoch: u64,
 }
 
@@ -101,7 +101,7 @@ struct State {
     /// Last answer of the server; none before it was asked.
     heard: Option<Heard>,
     /// Progress of the server when this generation began.
-    birth: Option<Birth>,
+    beginning: Option<Beginning>,
     /// Reports up to this place are in batches.
     consumed: Place,
     /// Batches that were made.
@@ -125,15 +125,16 @@ struct State {
 impl Shuffler {
     /// Opens every loop, which goes on where the store left it when the server has answered. Loops without a shuffler are not its own.
     pub async fn open(
-        plans: Vec<DevicePlan>,
+        plans: Vec<Plan>,
         store: Arc<dyn Store>,
         upstream: Arc<dyn Upstream>,
         clock: Arc<dyn Clock>,
         (key, senders): (SealKey, Secret),
     ) -> Result<Arc<Self>> {
         let mut loops = BTreeMap::new();
-        for plan in plans.into_iter().filter(|plan| plan.shuffled().is_some()) {
-            let opened = ShuffleLoop::new(plan)?;
+        let of_devices = plans.iter().filter_map(Plan::reports);
+        for plan in of_devices.filter(|plan| plan.shuffled().is_some()) {
+            let opened = ShuffleLoop::new(Arc::clone(plan))?;
             loops.insert(opened.plan.name.clone(), Arc::new(opened));
         }
         if loops.is_empty() {
@@ -184,7 +185,7 @@ fn exhausted() -> Error {
 }
 
 impl ShuffleLoop {
-    fn new(plan: DevicePlan) -> Result<Self> {
+    fn new(plan: Arc<ReportsPlan>) -> Result<Self> {
         let Some(subject) = plan.subject() else {
             return Err(Error::invalid("trust", "device", "give trust = \"shuffler\""));
         };
@@ -198,9 +199,9 @@ impl ShuffleLoop {
             return Ok(());
         }
         let plan = &self.plan;
-        let life = NewLife {
+        let generation = NewGeneration {
             name: plan.name.clone(),
-            generation: plan.generation(),
+            params_hash: plan.params_hash(),
             params: serde_json::to_vec(&plan.params).map_err(Error::store)?,
             state: Saved::write(Place::default())?,
             event: Vec::new(),
@@ -208,10 +209,10 @@ impl ShuffleLoop {
             time: 0,
             counts_with: None,
         };
-        let life = store.begin_life(life).await?.id;
-        let halted = end_earlier(store, plan, life).await?;
-        let epoch = store.take_epoch(life).await?;
-        let head = store.head(life).await?;
+        let generation = store.begin_generation(generation).await?.id;
+        let halted = end_earlier(store, plan, generation).await?;
+        let epoch = store.take_epoch(generation).await?;
+        let head = store.head(generation).await?;
         let consumed = Saved::read(&head.state)?;
         {
             let mut state = self.state();
@@ -222,7 +223,7 @@ impl ShuffleLoop {
         if let Some(why) = halted {
             self.halt(why);
         }
-        self.begun.get_or_init(|| Begun { life, epoch });
+        self.begun.get_or_init(|| Begun { generation, epoch });
         Ok(())
     }
 
@@ -230,8 +231,8 @@ impl ShuffleLoop {
         self.begun.get().copied().ok_or_else(not_asked)
     }
 
-    fn life(&self) -> Result<LifeId> {
-        Ok(self.begun()?.life)
+    fn generation(&self) -> Result<GenerationId> {
+        Ok(self.begun()?.generation)
     }
 
     /// The form of all sealed reports of the loop.
@@ -256,11 +257,11 @@ impl ShuffleLoop {
 
     /// The number of the batch after `batches` of this generation.
     fn next_number(&self, made: u64) -> Result<u64> {
-        let Some(birth) = self.state().birth else {
+        let Some(beginning) = self.state().beginning else {
             return Err(not_asked());
         };
         // The last number is never used: there would be none after it.
-        let next = birth.first_batch.checked_add(made).filter(|next| *next < u64::MAX);
+        let next = beginning.first_batch.checked_add(made).filter(|next| *next < u64::MAX);
         next.ok_or_else(exhausted)
     }
 
@@ -299,10 +300,10 @@ impl ShuffleLoop {
     }
 
     async fn head(&self, store: &dyn Store) -> Result<Head> {
-        let life = self.life()?;
-        let mut head = store.head(life).await?;
+        let generation = self.generation()?;
+        let mut head = store.head(generation).await?;
         if head.number == 0 {
-            head.chain = first_chain(store.id(), life, self.plan.generation());
+            head.chain = first_chain(store.id(), generation, self.plan.params_hash());
         }
         Ok(head)
     }
@@ -312,20 +313,22 @@ impl ShuffleLoop {
 /// would be taken again.
 async fn end_earlier(
     store: &dyn Store,
-    plan: &DevicePlan,
-    present: LifeId,
+    plan: &ReportsPlan,
+    present: GenerationId,
 ) -> Result<Option<String>> {
     let mut again = false;
-    let lives = store.lives().await?.into_iter();
-    for life in lives.filter(|life| life.name == plan.name && life.id != present) {
-        again |= life.generation == plan.generation();
-        let consumed = Saved::read(&store.head(life.id).await?.state)?;
-        let left = waiting::count(store, life.id, consumed, None).await?;
+    let generations = store.generations().await?.into_iter();
+    for generation in
+        generations.filter(|generation| generation.name == plan.name && generation.id != present)
+    {
+        again |= generation.params_hash == plan.params_hash();
+        let consumed = Saved::read(&store.head(generation.id).await?.state)?;
+        let left = waiting::count(store, generation.id, consumed, None).await?;
         if !left.ids.is_empty() {
             tracing::error!(r#loop = %plan.name, "{} reports of an earlier generation are given up: its last batch was not full when the file of loops changed", left.ids.len());
         }
         let all = LAST_SLOT;
-        store.close(life.id, all).await?;
+        store.close(generation.id, all).await?;
         let what = Collect {
             slot: all,
             unreleased: true,
@@ -334,7 +337,7 @@ async fn end_earlier(
             first_release: u64::MAX,
             limit: ROWS,
         };
-        collect_all(store, life.id, what).await?;
+        collect_all(store, generation.id, what).await?;
     }
     let why = "the loop had the same parameters before, and others since: reports of that time have left, and would be taken again. Give it another name";
     Ok(again.then(|| why.into()))

@@ -25,7 +25,7 @@ use crate::{
     Error, Result,
     client::Endpoint,
     clock::SystemClock,
-    config::DevicePlan,
+    config::Plan,
     data::open_living_store,
     http::{HttpLimits, Peer, Problem, message_problem, read_bytes, serve_routes},
     run::Listen,
@@ -35,7 +35,7 @@ use crate::{
 /// Options of `reticent-server shuffle`.
 pub struct ShuffleOptions {
     /// Checked loops; those without a shuffler are passed over.
-    pub plans: Vec<DevicePlan>,
+    pub plans: Vec<Plan>,
     /// The folder of the shuffler's own data.
     pub data: PathBuf,
     /// The server.

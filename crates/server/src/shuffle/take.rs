@@ -18,7 +18,7 @@ use crate::{
     sealed::PublicKey,
     secret::{digest, hex},
     service::Taken,
-    store::{Digest, EventHash, LifeId, NewEvent, Payer, Ranked},
+    store::{Digest, EventHash, GenerationId, NewEvent, Payer, Ranked},
 };
 
 /// Reports of one loop that wait, at most.
@@ -32,7 +32,7 @@ impl Shuffler {
     /// wait; not on its sealed contents, which are not read here unless the shuffler sums.
     pub async fn take(&self, name: &str, bytes: &[u8], address: &str) -> Result<Taken> {
         let loop_ = self.find(name)?;
-        let (heard, life) = (loop_.expect_heard()?, loop_.life()?);
+        let (heard, generation) = (loop_.expect_heard()?, loop_.generation()?);
         let envelope = loop_.subject.read(bytes)?;
         if envelope.model > heard.model {
             return Err(Error::Unavailable(format!(
@@ -66,8 +66,8 @@ impl Shuffler {
         let waiting = Waiting::new(sender, envelope.id, key_id, contents);
         let slot = heard.model.saturating_add(1);
         let binding = digest(&[b"outer id", &envelope.id]);
-        let mark = row(life, slot, sealed_id, binding, Vec::new());
-        let report = row(life, slot, envelope.id, Digest::default(), waiting.write()?);
+        let mark = row(generation, slot, sealed_id, binding, Vec::new());
+        let report = row(generation, slot, envelope.id, Digest::default(), waiting.write()?);
         let _storing = loop_.storing.read().await;
         if loop_.state().ids.contains(&envelope.id) {
             return Ok(Taken::Duplicate);
@@ -76,7 +76,7 @@ impl Shuffler {
         let store = async |row| {
             let rows = vec![(envelope.model, row)];
             Ok::<_, Error>(
-                self.store.insert_events_above(floor_name(life), rows).await?.pop().flatten(),
+                self.store.insert_events_above(floor_name(generation), rows).await?.pop().flatten(),
             )
         };
         // First the sealed bytes, so that whatever becomes of the report it is under one outer id only.
@@ -134,9 +134,15 @@ fn sealed_id(sealed: &[u8]) -> EventHash {
 }
 
 /// A row as the store has it: a report that waits, or the mark of sealed bytes.
-fn row(life: LifeId, slot: u64, event: EventHash, request: Digest, raw: Vec<u8>) -> NewEvent {
+fn row(
+    generation: GenerationId,
+    slot: u64,
+    event: EventHash,
+    request: Digest,
+    raw: Vec<u8>,
+) -> NewEvent {
     NewEvent {
-        life,
+        generation,
         event,
         request,
         answer: Vec::new(),

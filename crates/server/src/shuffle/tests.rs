@@ -206,7 +206,7 @@ async fn an_older_copy_of_the_store_sends_nothing() {
     assert_eq!(
         world
             .store
-            .kept_events(world.loop_().life().unwrap(), Place::default(), 9)
+            .kept_events(world.loop_().generation().unwrap(), Place::default(), 9)
             .await
             .unwrap()
             .len(),

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Error, Result,
     sealed::KeyId,
-    store::{LifeId, Place, Store, StoredEvent},
+    store::{GenerationId, Place, Store, StoredEvent},
 };
 
 /// Rows that are read at once.
@@ -86,12 +86,12 @@ pub(super) struct Counted {
 /// Reports that wait after this place, under this key; none stands for every key.
 pub(super) async fn count(
     store: &dyn Store,
-    life: LifeId,
+    generation: GenerationId,
     after: Place,
     key_id: Option<KeyId>,
 ) -> Result<Counted> {
     let mut counted = Counted::default();
-    let mut rows = Rows { store, life, after };
+    let mut rows = Rows { store, generation, after };
     while let Some(page) = rows.next().await? {
         for (_, row) in page.iter().filter(|(_, row)| !Waiting::is_mark(row)) {
             match Waiting::read(row).filter(|report| key_id.is_none_or(|id| id == report.key_id)) {
@@ -118,13 +118,13 @@ pub(super) struct Picked {
 /// The first reports after this place that are sealed to this key; none if they are fewer than a batch has. Without a key all are taken.
 pub(super) async fn pick(
     store: &dyn Store,
-    life: LifeId,
+    generation: GenerationId,
     after: Place,
     key_id: Option<KeyId>,
     size: u64,
 ) -> Result<Option<Picked>> {
     let mut picked = Picked { reports: Vec::new(), last: after, passed_over: 0 };
-    let mut rows = Rows { store, life, after };
+    let mut rows = Rows { store, generation, after };
     while let Some(page) = rows.next().await? {
         for (place, row) in page.iter().filter(|(_, row)| !Waiting::is_mark(row)) {
             match Waiting::read(row).filter(|report| key_id.is_none_or(|id| id == report.key_id)) {
@@ -143,13 +143,13 @@ pub(super) async fn pick(
 /// Rows in pages.
 struct Rows<'a> {
     store: &'a dyn Store,
-    life: LifeId,
+    generation: GenerationId,
     after: Place,
 }
 
 impl Rows<'_> {
     async fn next(&mut self) -> Result<Option<Vec<(Place, StoredEvent)>>> {
-        let page = self.store.kept_events(self.life, self.after, ROWS).await?;
+        let page = self.store.kept_events(self.generation, self.after, ROWS).await?;
         let Some((last, _)) = page.last() else { return Ok(None) };
         self.after = *last;
         Ok(Some(page))

@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{LifeId, Store};
+use super::{GenerationId, Store};
 use crate::Result;
 
 /// Milliseconds for which the right lasts without being renewed: a few looks of a ticker. Tests let it end themselves, however slow their machine is.
@@ -20,9 +20,9 @@ pub(crate) struct Lease {
 
 impl Lease {
     /// Keeps the right or takes it, and returns its epoch; 0 while another process has it.
-    pub(crate) async fn keep(&self, store: &dyn Store, life: LifeId) -> Result<u64> {
+    pub(crate) async fn keep(&self, store: &dyn Store, generation: GenerationId) -> Result<u64> {
         let epoch = self.epoch();
-        let held = store.lease(life, (epoch > 0).then_some(epoch), LASTS).await?.unwrap_or(0);
+        let held = store.lease(generation, (epoch > 0).then_some(epoch), LASTS).await?.unwrap_or(0);
         self.epoch.store(held, Ordering::SeqCst);
         Ok(held)
     }
@@ -33,13 +33,13 @@ impl Lease {
     }
 
     /// Lets another process release at once, where there may be one.
-    pub(crate) async fn give_up(&self, store: &dyn Store, life: LifeId) {
+    pub(crate) async fn give_up(&self, store: &dyn Store, generation: GenerationId) {
         if !store.is_shared() {
             return;
         }
         let epoch = self.epoch.swap(0, Ordering::SeqCst);
         if epoch > 0
-            && let Err(error) = store.lease(life, Some(epoch), 0).await
+            && let Err(error) = store.lease(generation, Some(epoch), 0).await
         {
             tracing::warn!("the right to release was not given up: {error}");
         }

@@ -97,7 +97,7 @@ impl Store for MemoryStore {
 
     fn insert_events(&self, events: Vec<NewEvent>) -> Pending<Vec<Ranked>> {
         self.write(move |state| {
-            events.iter().try_for_each(|event| state.head(event.life).map(drop))?;
+            events.iter().try_for_each(|event| state.head(event.generation).map(drop))?;
             events.into_iter().map(|event| state.insert_event(event)).collect()
         })
     }
@@ -109,7 +109,7 @@ impl Store for MemoryStore {
     ) -> Pending<Vec<Option<Ranked>>> {
         self.write(move |state| {
             let floor = floor_of(state.settings.get(&floor).map(Vec::as_slice))?;
-            events.iter().try_for_each(|(_, event)| state.head(event.life).map(drop))?;
+            events.iter().try_for_each(|(_, event)| state.head(event.generation).map(drop))?;
             let add =
                 |(number, event)| (number >= floor).then(|| state.insert_event(event)).transpose();
             events.into_iter().map(add).collect()
@@ -128,9 +128,9 @@ impl Store for MemoryStore {
 
     fn reward(&self, rewards: Vec<NewReward>) -> Pending<Vec<Outcome>> {
         self.write(move |state| {
-            rewards.iter().try_for_each(|reward| state.head(reward.life).map(drop))?;
+            rewards.iter().try_for_each(|reward| state.head(reward.generation).map(drop))?;
             let take = |reward: NewReward| {
-                state.change(reward.life, reward.event, |event| {
+                state.change(reward.generation, reward.event, |event| {
                     let full = event.reward_keys.len() >= MOST_REWARD_KEYS;
                     let known = |key| full || event.reward_keys.contains(&key);
                     if reward.key.is_some_and(known) || (!reward.sum && event.reward.is_some()) {
@@ -145,18 +145,18 @@ impl Store for MemoryStore {
         })
     }
 
-    fn activate(&self, life: LifeId, event: EventHash) -> Pending<Outcome> {
+    fn activate(&self, generation: GenerationId, event: EventHash) -> Pending<Outcome> {
         self.write(move |state| {
-            state.change(life, event, |event| !std::mem::replace(&mut event.active, true))
+            state.change(generation, event, |event| !std::mem::replace(&mut event.active, true))
         })
     }
 
-    fn close(&self, life: LifeId, slot: u64) -> Pending<()> {
+    fn close(&self, generation: GenerationId, slot: u64) -> Pending<()> {
         self.write(move |state| {
             if slot == u64::MAX {
                 return Err(last_slot(slot));
             }
-            let head = state.head_mut(life)?;
+            let head = state.head_mut(generation)?;
             head.closed = head.closed.max(slot);
             Ok(())
         })
@@ -164,19 +164,24 @@ impl Store for MemoryStore {
 
     fn closed_events(
         &self,
-        life: LifeId,
+        generation: GenerationId,
         after: Place,
         until: u64,
         limit: usize,
     ) -> Pending<Vec<(Place, StoredEvent)>> {
         self.read(move |state| {
-            Ok(state.events_between(life, after, until.min(state.head(life)?.closed), limit))
+            Ok(state.events_between(
+                generation,
+                after,
+                until.min(state.head(generation)?.closed),
+                limit,
+            ))
         })
     }
 
     fn release(&self, step: Step) -> Pending<Committed> {
         self.write(move |state| {
-            let head = state.head_mut(step.life)?;
+            let head = state.head_mut(step.generation)?;
             if head.epoch != step.epoch || head.number.checked_add(1) != Some(step.release.number) {
                 return Ok(Committed::No(head.clone()));
             }
@@ -185,33 +190,33 @@ impl Store for MemoryStore {
             head.chain = step.release.chain;
             head.folded = step.folded;
             head.state = step.state;
-            state.releases.insert((step.life, step.release.number), step.release);
+            state.releases.insert((step.generation, step.release.number), step.release);
             Ok(Committed::Yes)
         })
     }
 
-    fn head(&self, life: LifeId) -> Pending<Head> {
-        self.read(move |state| state.head(life).cloned())
+    fn head(&self, generation: GenerationId) -> Pending<Head> {
+        self.read(move |state| state.head(generation).cloned())
     }
 
-    fn take_epoch(&self, life: LifeId) -> Pending<u64> {
+    fn take_epoch(&self, generation: GenerationId) -> Pending<u64> {
         self.write(move |state| {
-            let head = state.head_mut(life)?;
+            let head = state.head_mut(generation)?;
             head.epoch = head.epoch.checked_add(1).ok_or_else(|| exhausted("epoch"))?;
             Ok(head.epoch)
         })
     }
 
-    fn replace_state(&self, life: LifeId, replacement: Replacement) -> Pending<()> {
+    fn replace_state(&self, generation: GenerationId, replacement: Replacement) -> Pending<()> {
         self.write(move |state| {
             let charge = replacement.charge.as_ref();
             let charged = charge.and_then(|charge| state.settings.get(&charge.name));
             let charged = floor_of(charged.map(Vec::as_slice))?;
-            let old = state.head_mut(life)?;
+            let old = state.head_mut(generation)?;
             check_replacement(&replacement, old, charged)?;
             let Replacement { head, link, charge, .. } = replacement;
             *old = head;
-            state.releases.extend(link.map(|link| ((life, link.number), link)));
+            state.releases.extend(link.map(|link| ((generation, link.number), link)));
             if let Some(Raise { name, to, .. }) = charge {
                 state.settings.insert(name, to.max(charged).to_le_bytes().to_vec());
             }
@@ -221,7 +226,7 @@ impl Store for MemoryStore {
 
     fn release_page(
         &self,
-        life: LifeId,
+        generation: GenerationId,
         from: u64,
         limit: usize,
         bytes: usize,
@@ -229,7 +234,9 @@ impl Store for MemoryStore {
         self.read(move |state| {
             let mut page: Vec<ReleaseRecord> = Vec::new();
             let mut sum = 0;
-            for (_, record) in state.releases.range((life, from)..=(life, u64::MAX)).take(limit) {
+            for (_, record) in
+                state.releases.range((generation, from)..=(generation, u64::MAX)).take(limit)
+            {
                 sum += record.release.len();
                 if sum > bytes && !page.is_empty() {
                     break;
@@ -240,17 +247,17 @@ impl Store for MemoryStore {
         })
     }
 
-    fn collect(&self, life: LifeId, what: Collect) -> Pending<u64> {
-        self.write(move |state| state.collect(life, what))
+    fn collect(&self, generation: GenerationId, what: Collect) -> Pending<u64> {
+        self.write(move |state| state.collect(generation, what))
     }
 
     fn kept_events(
         &self,
-        life: LifeId,
+        generation: GenerationId,
         after: Place,
         limit: usize,
     ) -> Pending<Vec<(Place, StoredEvent)>> {
-        self.read(move |state| Ok(state.events_between(life, after, u64::MAX, limit)))
+        self.read(move |state| Ok(state.events_between(generation, after, u64::MAX, limit)))
     }
 
     fn erase(&self, persons: Vec<PersonHash>, time: Time) -> Pending<Erased> {
@@ -274,23 +281,23 @@ impl Store for MemoryStore {
         self.read(|state| Ok(state.erased.keys().copied().collect()))
     }
 
-    fn ledger(&self, life: LifeId, period: u64, most: u32) -> Pending<LedgerCount> {
+    fn ledger(&self, generation: GenerationId, period: u64, most: u32) -> Pending<LedgerCount> {
         self.read(move |state| {
-            let life = state.ledger_of(life);
+            let generation = state.ledger_of(generation);
             let of_period =
-                state.ledger.iter().filter(|((of, at, _), _)| *of == life && *at == period);
+                state.ledger.iter().filter(|((of, at, _), _)| *of == generation && *at == period);
             let counts: Vec<u32> = of_period.map(|(_, count)| *count).collect();
             let used_up = counts.iter().filter(|count| **count >= most).count() as u64;
             Ok(LedgerCount { people: counts.len() as u64, used_up })
         })
     }
 
-    fn begin_life(&self, life: NewLife) -> Pending<Life> {
-        self.write(move |state| state.begin_life(life))
+    fn begin_generation(&self, generation: NewGeneration) -> Pending<Generation> {
+        self.write(move |state| state.begin_generation(generation))
     }
 
-    fn lives(&self) -> Pending<Vec<Life>> {
-        self.read(|state| Ok(state.lives.values().cloned().collect()))
+    fn generations(&self) -> Pending<Vec<Generation>> {
+        self.read(|state| Ok(state.generations.values().cloned().collect()))
     }
 
     fn add_key(&self, key: KeyRecord) -> Pending<()> {
@@ -327,10 +334,10 @@ impl Store for MemoryStore {
         Box::pin(async move { Err(Error::Unavailable(why.into())) })
     }
 
-    fn open_events(&self, life: LifeId) -> Pending<Vec<(u64, u64)>> {
+    fn open_events(&self, generation: GenerationId) -> Pending<Vec<(u64, u64)>> {
         self.read(move |state| {
-            let first = (life, state.head(life)?.closed + 1);
-            let open = state.added.range(first..=(life, u64::MAX));
+            let first = (generation, state.head(generation)?.closed + 1);
+            let open = state.added.range(first..=(generation, u64::MAX));
             Ok(open.map(|((_, slot), count)| (*slot, *count)).collect())
         })
     }

@@ -100,16 +100,16 @@ pub trait Store: Send + Sync + 'static {
     fn reward(&self, rewards: Vec<NewReward>) -> Pending<Vec<Outcome>>;
 
     /// Marks a deferred event as shown. The outcome tells the first time from repetitions.
-    fn activate(&self, life: LifeId, event: EventHash) -> Pending<Outcome>;
+    fn activate(&self, generation: GenerationId, event: EventHash) -> Pending<Outcome>;
 
     /// Closes all slots up to this one. Earlier closed ones stay closed.
-    fn close(&self, life: LifeId, slot: u64) -> Pending<()>;
+    fn close(&self, generation: GenerationId, slot: u64) -> Pending<()>;
 
     /// Events of closed slots after `after` and up to slot `until`, in the order of (slot, number), at most `limit` of them. A row that cannot be
     /// read is given as one without features: one damaged row must not stop a loop.
     fn closed_events(
         &self,
-        life: LifeId,
+        generation: GenerationId,
         after: Place,
         until: u64,
         limit: usize,
@@ -120,21 +120,26 @@ pub trait Store: Send + Sync + 'static {
     fn release(&self, step: Step) -> Pending<Committed>;
 
     /// The head of a generation with the state to go on from.
-    fn head(&self, life: LifeId) -> Pending<Head>;
+    fn head(&self, generation: GenerationId) -> Pending<Head>;
 
     /// Moves the right to release to a new epoch, and returns it.
-    fn take_epoch(&self, life: LifeId) -> Pending<u64>;
+    fn take_epoch(&self, generation: GenerationId) -> Pending<u64>;
 
     /// Keeps the right to release under this epoch for a time in milliseconds by the store's clock, or takes it under a new one if no other process
     /// keeps it. Returns the epoch, or none while another process has the right. It only says who should try: `release` checks the epoch.
     ///
     /// In a store of one process, no other keeps it.
-    fn lease(&self, life: LifeId, epoch: Option<u64>, milliseconds: u64) -> Pending<Option<u64>> {
+    fn lease(
+        &self,
+        generation: GenerationId,
+        epoch: Option<u64>,
+        milliseconds: u64,
+    ) -> Pending<Option<u64>> {
         let _ = milliseconds;
         match epoch {
             Some(_) => Box::pin(std::future::ready(Ok(epoch))),
             None => {
-                let taken = self.take_epoch(life);
+                let taken = self.take_epoch(generation);
                 Box::pin(async move { taken.await.map(Some) })
             }
         }
@@ -147,31 +152,36 @@ pub trait Store: Send + Sync + 'static {
 
     /// Replaces a head after a rollback that an operator accepted, with the replay charged in its state, if nothing has changed since it was made. Its number, epoch, closed and
     /// folded slots may only grow, and a number that stays keeps its chain: no second release of one number, no slot that opens again.
-    fn replace_state(&self, life: LifeId, replacement: Replacement) -> Pending<()>;
+    fn replace_state(&self, generation: GenerationId, replacement: Replacement) -> Pending<()>;
 
     /// Records of releases with numbers of `from` on, at most `limit`, and as many as have `bytes` of releases together; one at least if there is one.
     fn release_page(
         &self,
-        life: LifeId,
+        generation: GenerationId,
         from: u64,
         limit: usize,
         bytes: usize,
     ) -> Pending<Vec<ReleaseRecord>>;
 
     /// Records of releases with numbers of `from` on, at most `limit`, however large they are.
-    fn releases(&self, life: LifeId, from: u64, limit: usize) -> Pending<Vec<ReleaseRecord>> {
-        self.release_page(life, from, limit, usize::MAX)
+    fn releases(
+        &self,
+        generation: GenerationId,
+        from: u64,
+        limit: usize,
+    ) -> Pending<Vec<ReleaseRecord>> {
+        self.release_page(generation, from, limit, usize::MAX)
     }
 
     /// Removes raw rows of slots up to `slot`, those of events whose time is before `before` only, and forgets event ids of slots up to
     /// `forget_ids`; at most `limit` of each. Whole releases below `first_release` are compacted: they lose their models and keep number, time and hashes. Returns how many
     /// rows, ids and releases went: 0 when there is nothing left to do.
-    fn collect(&self, life: LifeId, what: Collect) -> Pending<u64>;
+    fn collect(&self, generation: GenerationId, what: Collect) -> Pending<u64>;
 
     /// All events that are still kept after `after`, in order, at most `limit`: for export.
     fn kept_events(
         &self,
-        life: LifeId,
+        generation: GenerationId,
         after: Place,
         limit: usize,
     ) -> Pending<Vec<(Place, StoredEvent)>>;
@@ -184,14 +194,14 @@ pub trait Store: Send + Sync + 'static {
     fn erased(&self) -> Pending<Vec<PersonHash>>;
 
     /// People of a period in the ledger of a generation: the number of all, and of those who have used up `most` visits.
-    fn ledger(&self, life: LifeId, period: u64, most: u32) -> Pending<LedgerCount>;
+    fn ledger(&self, generation: GenerationId, period: u64, most: u32) -> Pending<LedgerCount>;
 
     /// Begins a generation of a loop, or returns the present one if it has the same hash. The ledger of the present one goes on if the new one counts with it. The present one
     /// takes the new parameters: some of them, such as how long rows are retained, belong to no generation.
-    fn begin_life(&self, life: NewLife) -> Pending<Life>;
+    fn begin_generation(&self, generation: NewGeneration) -> Pending<Generation>;
 
     /// All generations of all loops, ended ones included, in order.
-    fn lives(&self) -> Pending<Vec<Life>>;
+    fn generations(&self) -> Pending<Vec<Generation>>;
 
     /// From now on no person is charged through this store, and nothing is learnt from persons, as soon as there is a setting of this name: another process
     /// has taken up something that this one does not know. A store of one process has no others.
@@ -218,11 +228,11 @@ pub trait Store: Send + Sync + 'static {
     fn backup(&self, path: PathBuf) -> Pending<()>;
 
     /// Number of open events in each slot. Erased ones count until it closes, so that a limit on open events does not show an erasure.
-    fn open_events(&self, life: LifeId) -> Pending<Vec<(u64, u64)>>;
+    fn open_events(&self, generation: GenerationId) -> Pending<Vec<(u64, u64)>>;
 
     /// The same for slots after this one.
-    fn open_events_after(&self, life: LifeId, after: u64) -> Pending<Vec<(u64, u64)>> {
-        let open = self.open_events(life);
+    fn open_events_after(&self, generation: GenerationId, after: u64) -> Pending<Vec<(u64, u64)>> {
+        let open = self.open_events(generation);
         Box::pin(
             async move { Ok(open.await?.into_iter().filter(|(slot, _)| *slot > after).collect()) },
         )
@@ -235,8 +245,12 @@ pub(crate) async fn floor(store: &dyn Store, name: String) -> Result<u64> {
 }
 
 /// Removes everything that [`Store::collect`] would, a part at a time, so that others are answered in between.
-pub(crate) async fn collect_all(store: &dyn Store, life: LifeId, what: Collect) -> Result<()> {
-    while store.collect(life, what).await? >= what.limit as u64 {
+pub(crate) async fn collect_all(
+    store: &dyn Store,
+    generation: GenerationId,
+    what: Collect,
+) -> Result<()> {
+    while store.collect(generation, what).await? >= what.limit as u64 {
         tokio::task::yield_now().await;
     }
     Ok(())

@@ -86,8 +86,8 @@ impl Planted {
     }
 
     /// Changes the head of a generation behind the model's back.
-    fn spoil(&self, life: LifeId, change: impl FnOnce(&mut Head)) {
-        self.model.with(|state| state.heads.get_mut(&life).map(change));
+    fn spoil(&self, generation: GenerationId, change: impl FnOnce(&mut Head)) {
+        self.model.with(|state| state.heads.get_mut(&generation).map(change));
     }
 
     fn has(&self, mistake: Mistake) -> bool {
@@ -158,15 +158,15 @@ impl Store for Planted {
         Box::pin(async move { Ok(outcomes.await?.into_iter().map(as_new).collect()) })
     }
 
-    fn close(&self, life: LifeId, slot: u64) -> Pending<()> {
+    fn close(&self, generation: GenerationId, slot: u64) -> Pending<()> {
         if self.has(Mistake::CloseReopens) {
-            self.spoil(life, |head| head.closed = slot.min(head.closed));
+            self.spoil(generation, |head| head.closed = slot.min(head.closed));
         }
-        self.model.close(life, slot)
+        self.model.close(generation, slot)
     }
 
     fn release(&self, mut step: Step) -> Pending<Committed> {
-        self.spoil(step.life, |head| {
+        self.spoil(step.generation, |head| {
             if self.has(Mistake::EpochIgnored) {
                 step.epoch = head.epoch;
             }
@@ -177,11 +177,11 @@ impl Store for Planted {
         self.model.release(step)
     }
 
-    fn collect(&self, life: LifeId, what: Collect) -> Pending<u64> {
+    fn collect(&self, generation: GenerationId, what: Collect) -> Pending<u64> {
         if self.has(Mistake::CollectsUnreleased) {
-            self.spoil(life, |head| head.folded = head.closed);
+            self.spoil(generation, |head| head.folded = head.closed);
         }
-        self.model.collect(life, what)
+        self.model.collect(generation, what)
     }
 
     fn erase(&self, persons: Vec<PersonHash>, time: Time) -> Pending<Erased> {
@@ -191,8 +191,8 @@ impl Store for Planted {
         }
         self.model.with(|state| {
             let rows = &state.events;
-            for ((life, _), known) in &mut state.ids {
-                let kept = !rows.contains_key(&(*life, known.place));
+            for ((generation, _), known) in &mut state.ids {
+                let kept = !rows.contains_key(&(*generation, known.place));
                 if self.has(Mistake::ErasureKeepsRequests)
                     || (self.has(Mistake::ErasureForgetsRowsOnly) && kept)
                 {
@@ -203,76 +203,78 @@ impl Store for Planted {
         self.model.erase(persons, time)
     }
 
-    fn begin_life(&self, mut life: NewLife) -> Pending<Life> {
-        let present = |life: &Life, name: &str| life.name == name && life.ended.is_none();
+    fn begin_generation(&self, mut generation: NewGeneration) -> Pending<Generation> {
+        let present = |generation: &Generation, name: &str| {
+            generation.name == name && generation.ended.is_none()
+        };
         self.model.with(|state| {
-            let lives = &state.lives;
+            let generations = &state.generations;
             if self.has(Mistake::LedgerBeginsAgain) {
-                life.counts_with = None;
+                generation.counts_with = None;
             }
             if self.has(Mistake::LedgerOfItsOwnGeneration)
-                && lives.values().any(|ended| ended.generation == life.generation)
+                && generations.values().any(|ended| ended.params_hash == generation.params_hash)
             {
-                life.counts_with = None;
+                generation.counts_with = None;
             }
             if self.has(Mistake::LedgerOfAnother) {
-                let found = lives.values().find(|one| present(one, &life.name));
-                life.counts_with = life.counts_with.and(found.map(|found| found.id));
+                let found = generations.values().find(|one| present(one, &generation.name));
+                generation.counts_with = generation.counts_with.and(found.map(|found| found.id));
             }
         });
-        self.model.begin_life(life)
+        self.model.begin_generation(generation)
     }
 
     fn id(&self) -> StoreId {
         self.model.id()
     }
-    fn activate(&self, life: LifeId, event: EventHash) -> Pending<Outcome> {
-        self.model.activate(life, event)
+    fn activate(&self, generation: GenerationId, event: EventHash) -> Pending<Outcome> {
+        self.model.activate(generation, event)
     }
     fn closed_events(
         &self,
-        life: LifeId,
+        generation: GenerationId,
         after: Place,
         until: u64,
         limit: usize,
     ) -> Pending<Vec<(Place, StoredEvent)>> {
-        self.model.closed_events(life, after, until, limit)
+        self.model.closed_events(generation, after, until, limit)
     }
-    fn head(&self, life: LifeId) -> Pending<Head> {
-        self.model.head(life)
+    fn head(&self, generation: GenerationId) -> Pending<Head> {
+        self.model.head(generation)
     }
-    fn take_epoch(&self, life: LifeId) -> Pending<u64> {
-        self.model.take_epoch(life)
+    fn take_epoch(&self, generation: GenerationId) -> Pending<u64> {
+        self.model.take_epoch(generation)
     }
-    fn replace_state(&self, life: LifeId, replacement: Replacement) -> Pending<()> {
-        self.model.replace_state(life, replacement)
+    fn replace_state(&self, generation: GenerationId, replacement: Replacement) -> Pending<()> {
+        self.model.replace_state(generation, replacement)
     }
     fn release_page(
         &self,
-        life: LifeId,
+        generation: GenerationId,
         from: u64,
         limit: usize,
         bytes: usize,
     ) -> Pending<Vec<ReleaseRecord>> {
         let bytes = if self.mistake == Mistake::PagesUnbounded { usize::MAX } else { bytes };
-        self.model.release_page(life, from, limit, bytes)
+        self.model.release_page(generation, from, limit, bytes)
     }
     fn kept_events(
         &self,
-        life: LifeId,
+        generation: GenerationId,
         after: Place,
         limit: usize,
     ) -> Pending<Vec<(Place, StoredEvent)>> {
-        self.model.kept_events(life, after, limit)
+        self.model.kept_events(generation, after, limit)
     }
     fn erased(&self) -> Pending<Vec<PersonHash>> {
         self.model.erased()
     }
-    fn ledger(&self, life: LifeId, period: u64, most: u32) -> Pending<LedgerCount> {
-        self.model.ledger(life, period, most)
+    fn ledger(&self, generation: GenerationId, period: u64, most: u32) -> Pending<LedgerCount> {
+        self.model.ledger(generation, period, most)
     }
-    fn lives(&self) -> Pending<Vec<Life>> {
-        self.model.lives()
+    fn generations(&self) -> Pending<Vec<Generation>> {
+        self.model.generations()
     }
     fn backup(&self, path: std::path::PathBuf) -> Pending<()> {
         self.model.backup(path)
@@ -292,7 +294,7 @@ impl Store for Planted {
     fn keep_setting(&self, name: String, value: Vec<u8>) -> Pending<Vec<u8>> {
         self.model.keep_setting(name, value)
     }
-    fn open_events(&self, life: LifeId) -> Pending<Vec<(u64, u64)>> {
-        self.model.open_events(life)
+    fn open_events(&self, generation: GenerationId) -> Pending<Vec<(u64, u64)>> {
+        self.model.open_events(generation)
     }
 }

@@ -16,8 +16,8 @@ use sha2::{Digest as _, Sha256};
 use tokio::sync::mpsc;
 
 use super::{
-    Digest, EventHash, Head, KeyRecord, Life, LifeId, Pending, PersonHash, Place, PostgresStore,
-    RedbStore, ReleaseRecord, Store, StoredEvent,
+    Digest, EventHash, Generation, GenerationId, Head, KeyRecord, Pending, PersonHash, Place,
+    PostgresStore, RedbStore, ReleaseRecord, Store, StoredEvent,
 };
 use crate::{Error, Result, clock::Time};
 
@@ -48,17 +48,17 @@ pub(crate) fn retired_remedy(place: &str) -> String {
 #[derive(Serialize)]
 pub enum Entry {
     /// A generation.
-    Life(Life),
+    Generation(Generation),
     /// The head of a generation.
-    Head(LifeId, Head),
+    Head(GenerationId, Head),
     /// A release.
-    Release(LifeId, ReleaseRecord),
+    Release(GenerationId, ReleaseRecord),
     /// The visits of a person in a period.
-    Visits(LifeId, u64, PersonHash, u32),
+    Visits(GenerationId, u64, PersonHash, u32),
     /// An event id with its person, its request and its answer.
-    Remembered(LifeId, Place, EventHash, Option<PersonHash>, Digest, Vec<u8>),
+    Remembered(GenerationId, Place, EventHash, Option<PersonHash>, Digest, Vec<u8>),
     /// An event.
-    Event(LifeId, Place, StoredEvent),
+    Event(GenerationId, Place, StoredEvent),
     /// A key.
     Key(KeyRecord),
     /// A named value.

@@ -1,11 +1,11 @@
 //! Errors that every store gives in the same words, and checks that every store makes.
 
-use super::{Head, LifeId, Replacement, Step};
+use super::{GenerationId, Head, Replacement, Step};
 use crate::{Error, Result};
 
 /// Error for an unknown generation.
-pub(super) fn unknown_life(life: LifeId) -> Error {
-    Error::unknown(format_args!("generation {life}"), "begin it first")
+pub(super) fn unknown_generation(generation: GenerationId) -> Error {
+    Error::unknown(format_args!("generation {generation}"), "begin it first")
 }
 
 /// The last slot cannot be closed, because events need an open one.

@@ -14,9 +14,9 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Digest, Life, LifeId, PersonHash, Store, StoreId,
+    Digest, Generation, GenerationId, PersonHash, Store, StoreId,
     disk::{make_folder, private, rename, unusable},
-    records::{FirstLife, WitnessPlace},
+    records::{FirstGeneration, WitnessPlace},
     row::{self, Reader, Record},
 };
 use crate::{Error, Result, clock::Time, failpoint};
@@ -38,15 +38,15 @@ pub struct WitnessRecord {
     /// The store.
     pub store: StoreId,
     /// The heads of its generations.
-    pub heads: BTreeMap<LifeId, WitnessHead>,
+    pub heads: BTreeMap<GenerationId, WitnessHead>,
     /// Replays of each generation after accepted rollbacks.
-    pub replays: BTreeMap<LifeId, u32>,
+    pub replays: BTreeMap<GenerationId, u32>,
     /// The public parts of keys that were revoked.
     pub revoked_keys: BTreeSet<String>,
     /// People who were erased.
     pub erased: BTreeSet<PersonHash>,
     /// Everything that has begun, with what it costs one unit.
-    pub lives: BTreeMap<LifeId, Life>,
+    pub generations: BTreeMap<GenerationId, Generation>,
     /// Time at which this was written.
     pub time: Time,
 }
@@ -65,19 +65,21 @@ impl Record for WitnessRecord {
 #[derive(Serialize, Deserialize)]
 struct SecondRecord {
     store: StoreId,
-    heads: BTreeMap<LifeId, WitnessHead>,
-    replays: BTreeMap<LifeId, u32>,
+    heads: BTreeMap<GenerationId, WitnessHead>,
+    replays: BTreeMap<GenerationId, u32>,
     revoked_keys: BTreeSet<String>,
     erased: BTreeSet<PersonHash>,
-    lives: BTreeMap<LifeId, FirstLife>,
+    generations: BTreeMap<GenerationId, FirstGeneration>,
     time: Time,
 }
 
 impl From<SecondRecord> for WitnessRecord {
     fn from(second: SecondRecord) -> Self {
-        let SecondRecord { store, heads, replays, revoked_keys, erased, lives, time } = second;
-        let lives = lives.into_iter().map(|(id, life)| (id, life.into())).collect();
-        WitnessRecord { store, heads, replays, revoked_keys, erased, lives, time }
+        let SecondRecord { store, heads, replays, revoked_keys, erased, generations, time } =
+            second;
+        let generations =
+            generations.into_iter().map(|(id, generation)| (id, generation.into())).collect();
+        WitnessRecord { store, heads, replays, revoked_keys, erased, generations, time }
     }
 }
 
@@ -85,8 +87,8 @@ impl From<SecondRecord> for WitnessRecord {
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 struct FirstRecord {
     store: StoreId,
-    heads: BTreeMap<LifeId, WitnessHead>,
-    replays: BTreeMap<LifeId, u32>,
+    heads: BTreeMap<GenerationId, WitnessHead>,
+    replays: BTreeMap<GenerationId, u32>,
     revoked_keys: BTreeSet<String>,
     erased: BTreeSet<PersonHash>,
 }
@@ -108,8 +110,8 @@ fn read(bytes: &[u8]) -> Result<WitnessRecord> {
         Some(&FirstRecord::VERSION) => {
             let FirstRecord { store, heads, replays, revoked_keys, erased } =
                 row::decode(bytes).map_err(damaged)?;
-            let (lives, time) = (BTreeMap::new(), 0);
-            Ok(WitnessRecord { store, heads, replays, revoked_keys, erased, lives, time })
+            let (generations, time) = (BTreeMap::new(), 0);
+            Ok(WitnessRecord { store, heads, replays, revoked_keys, erased, generations, time })
         }
         Some(first) => {
             let newest = WitnessRecord::VERSION;
@@ -208,7 +210,7 @@ pub enum Agreement {
     /// It misses releases or changes of the right to release: an older copy was restored.
     Behind {
         /// The generation.
-        life: LifeId,
+        generation: GenerationId,
         /// Release that the witness saw.
         witness: WitnessHead,
         /// Release that the store has; none if the generation is missing.
@@ -217,7 +219,7 @@ pub enum Agreement {
     /// It has another release under a number that the witness saw.
     Forked {
         /// The generation.
-        life: LifeId,
+        generation: GenerationId,
         /// The number.
         number: u64,
         /// The hash of the chain that the witness saw.
@@ -233,10 +235,10 @@ pub enum Agreement {
 }
 
 /// Compares heads with the witness: a fork first, since it is worse. A store that is ahead agrees, as far as heads can tell.
-pub fn compare(record: &WitnessRecord, heads: &BTreeMap<LifeId, WitnessHead>) -> Agreement {
+pub fn compare(record: &WitnessRecord, heads: &BTreeMap<GenerationId, WitnessHead>) -> Agreement {
     let mut agreement = Agreement::Agrees;
-    for (&life, &witness) in &record.heads {
-        let store = heads.get(&life).copied();
+    for (&generation, &witness) in &record.heads {
+        let store = heads.get(&generation).copied();
         match store {
             // Before the first release nothing was released that could differ, and the store names no chain yet.
             Some(store)
@@ -245,7 +247,7 @@ pub fn compare(record: &WitnessRecord, heads: &BTreeMap<LifeId, WitnessHead>) ->
                     && store.chain != witness.chain =>
             {
                 return Agreement::Forked {
-                    life,
+                    generation,
                     number: witness.number,
                     witness: witness.chain,
                     store: store.chain,
@@ -253,7 +255,7 @@ pub fn compare(record: &WitnessRecord, heads: &BTreeMap<LifeId, WitnessHead>) ->
             }
             Some(store) if store.number >= witness.number && store.epoch >= witness.epoch => {}
             _ if agreement == Agreement::Agrees => {
-                agreement = Agreement::Behind { life, witness, store }
+                agreement = Agreement::Behind { generation, witness, store }
             }
             _ => {}
         }
@@ -263,8 +265,8 @@ pub fn compare(record: &WitnessRecord, heads: &BTreeMap<LifeId, WitnessHead>) ->
 
 impl WitnessRecord {
     /// The record of one generation alone.
-    pub(crate) fn alone(&self, life: LifeId, seen: &WitnessHead) -> Self {
-        WitnessRecord { store: self.store, heads: [(life, *seen)].into(), ..Self::default() }
+    pub(crate) fn alone(&self, generation: GenerationId, seen: &WitnessHead) -> Self {
+        WitnessRecord { store: self.store, heads: [(generation, *seen)].into(), ..Self::default() }
     }
 
     /// Compares a store with the witness. Where it is ahead, the release of the number that the witness saw must have the same chain.
@@ -273,25 +275,25 @@ impl WitnessRecord {
             return Ok(Agreement::OtherStore { witness: self.store });
         }
         let mut heads = BTreeMap::new();
-        for life in store.lives().await? {
-            let head = store.head(life.id).await?;
+        for generation in store.generations().await? {
+            let head = store.head(generation.id).await?;
             heads.insert(
-                life.id,
+                generation.id,
                 WitnessHead { epoch: head.epoch, number: head.number, chain: head.chain },
             );
         }
-        for (&life, witness) in &self.heads {
-            if heads.get(&life).is_none_or(|head| head.number <= witness.number) {
+        for (&generation, witness) in &self.heads {
+            if heads.get(&generation).is_none_or(|head| head.number <= witness.number) {
                 continue;
             }
             // The first release that is kept from there on; a replaced head may have skipped numbers.
-            let kept = store.releases(life, witness.number, 1).await?;
+            let kept = store.releases(generation, witness.number, 1).await?;
             if let Some(release) = kept.first().filter(|release| {
                 release.number == witness.number && release.chain != witness.chain
             }) {
                 let number = witness.number;
                 return Ok(Agreement::Forked {
-                    life,
+                    generation,
                     number,
                     witness: witness.chain,
                     store: release.chain,
@@ -311,7 +313,7 @@ mod tests {
         WitnessHead { epoch, number, chain: [chain; 32] }
     }
 
-    fn record(heads: &[(LifeId, WitnessHead)]) -> WitnessRecord {
+    fn record(heads: &[(GenerationId, WitnessHead)]) -> WitnessRecord {
         WitnessRecord { heads: heads.iter().copied().collect(), ..WitnessRecord::default() }
     }
 
@@ -331,14 +333,15 @@ mod tests {
         assert_eq!(with(head(2, 5, 7), second), Agreement::Agrees);
         assert_eq!(with(head(2, 6, 8), second), Agreement::Agrees);
         let behind =
-            |store| Agreement::Behind { life: 1, witness: head(2, 5, 7), store: Some(store) };
+            |store| Agreement::Behind { generation: 1, witness: head(2, 5, 7), store: Some(store) };
         assert_eq!(with(head(2, 4, 6), second), behind(head(2, 4, 6)));
         assert_eq!(with(head(1, 5, 7), second), behind(head(1, 5, 7)));
         assert_eq!(
             with(head(2, 5, 7), None),
-            Agreement::Behind { life: 2, witness: head(1, 3, 9), store: None }
+            Agreement::Behind { generation: 2, witness: head(1, 3, 9), store: None }
         );
-        let forked = Agreement::Forked { life: 2, number: 3, witness: [9; 32], store: [8; 32] };
+        let forked =
+            Agreement::Forked { generation: 2, number: 3, witness: [9; 32], store: [8; 32] };
         assert_eq!(with(head(2, 4, 6), Some(head(1, 3, 8))), forked);
         // A start before the first release: nothing was released that could differ.
         let (began, stored) = (record(&[(1, head(0, 0, 7))]), [(1, head(0, 0, 0))].into());
@@ -348,17 +351,23 @@ mod tests {
     #[tokio::test]
     async fn a_fork_below_the_head_is_found() {
         let store = MemoryStore::new([1; 16]);
-        let life = store.begin_life(sample::life("home", 1)).await.unwrap().id;
+        let generation = store.begin_generation(sample::generation("home", 1)).await.unwrap().id;
         for number in 1..=3 {
-            store.release(sample::step(life, 0, number)).await.unwrap();
+            store.release(sample::step(generation, 0, number)).await.unwrap();
         }
-        let releases = store.releases(life, 1, 9).await.unwrap();
+        let releases = store.releases(generation, 1, 9).await.unwrap();
         let mut witness = WitnessRecord { store: [1; 16], ..WitnessRecord::default() };
-        witness.heads.insert(life, WitnessHead { epoch: 0, number: 2, chain: releases[1].chain });
+        witness
+            .heads
+            .insert(generation, WitnessHead { epoch: 0, number: 2, chain: releases[1].chain });
         assert_eq!(witness.check(&store).await.unwrap(), Agreement::Agrees);
-        witness.heads.insert(life, head(0, 2, 99));
-        let forked =
-            Agreement::Forked { life, number: 2, witness: [99; 32], store: releases[1].chain };
+        witness.heads.insert(generation, head(0, 2, 99));
+        let forked = Agreement::Forked {
+            generation,
+            number: 2,
+            witness: [99; 32],
+            store: releases[1].chain,
+        };
         assert_eq!(witness.check(&store).await.unwrap(), forked);
         witness.store = [2; 16];
         assert_eq!(
@@ -416,7 +425,7 @@ mod tests {
         let record = read(&bytes).unwrap();
         assert_eq!((record.store, record.heads[&2]), ([6; 16], head(2, 5, 4)));
         assert!(record.replays[&2] == 1 && record.erased.contains(&[2; 16]));
-        assert!(record.revoked_keys.contains("key") && record.lives.is_empty());
+        assert!(record.revoked_keys.contains("key") && record.generations.is_empty());
         for length in 0..bytes.len() {
             assert!(read(&bytes[..length]).is_err());
         }

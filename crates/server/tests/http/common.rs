@@ -137,6 +137,7 @@ impl Server {
             events: Secret::from_bytes([5; 32]),
             witness: None,
             limits: requests,
+            seal_key: None,
         })
         .await
         .unwrap();

@@ -51,9 +51,8 @@ const LOOPS: &str = r#"
 async fn start() -> Server {
     let clock = Arc::new(ManualClock::at(START));
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new([7; 16]));
-    let file = ServiceFile::parse(LOOPS).unwrap();
     let options = Options {
-        plans: file.check().unwrap(),
+        plans: ServiceFile::parse(LOOPS).unwrap().check().unwrap(),
         store: Arc::clone(&store),
         clock: clock.clone(),
         people: Secret::from_bytes([3; 32]),
@@ -61,10 +60,9 @@ async fn start() -> Server {
         events: Secret::from_bytes([5; 32]),
         witness: None,
         limits: Limits::default(),
+        seal_key: Some(Secret::from_bytes([6; 32]).seal_key()),
     };
-    let seal_key = Secret::from_bytes([6; 32]).seal_key();
-    let devices = file.check_devices().unwrap();
-    let service = Service::open_with_devices(options, devices, Some(seal_key)).await.unwrap();
+    let service = Service::open(options).await.unwrap();
     let admin_key = make_key(store.as_ref(), None, vec![Role::Admin], START).await.unwrap();
     let keys = Arc::new(KeyRing::open(store.as_ref()).await.unwrap());
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -250,7 +248,7 @@ async fn sealed_reports_pass_a_shuffler_and_are_learnt_from() {
     let (stop, stopped) = oneshot::channel::<()>();
     let (sender, receiver) = oneshot::channel();
     let options = ShuffleOptions {
-        plans: ServiceFile::parse(LOOPS).unwrap().check_devices().unwrap(),
+        plans: ServiceFile::parse(LOOPS).unwrap().check().unwrap(),
         data: folder.path().join("data"),
         server: endpoint(&server, &key),
         listen: Listen { address: "127.0.0.1:0".parse().unwrap(), tls: None, behind_proxy: false },

@@ -1,12 +1,11 @@
-//! Exports, read by the laboratory.
+//! Exports of decisions.
 
-use reticent_lab::Experiment;
 use reticent_server::store::{NewEvent, Payer};
 
 use crate::common::{START, Server};
 
 #[tokio::test]
-async fn an_export_as_csv_is_read_by_kind_logged_with_arms_in_file() {
+async fn an_export_as_csv_has_a_line_for_each_closed_event() {
     let server = Server::start().await;
     for person in 0..60 {
         server.rank(&format!("e{person}"), &format!("p{person}")).await.expect(200);
@@ -21,17 +20,6 @@ async fn an_export_as_csv_is_read_by_kind_logged_with_arms_in_file() {
     let csv = answer.body;
     assert_eq!(csv.lines().count(), 61);
     assert!(csv.starts_with("action,propensity,reward,arm0_0,"), "{:.80}", csv);
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("log.csv");
-    std::fs::write(&file, &csv).unwrap();
-    let text = format!(
-        "name = \"t\"\nrounds = 30\n[environment]\nkind = \"logged\"\nfile = {file:?}\narms_in_file = true\n[[algorithm]]\nkind = \"linucb\""
-    );
-    let experiment = Experiment::parse(&text).unwrap_or_else(|error| panic!("{error}"));
-    experiment.simulate(|_, _| ()).unwrap();
-    // A line that was tampered with is noticed, so that the reader does read the features.
-    std::fs::write(&file, csv.replacen(",0,", ",2,", 50)).unwrap();
-    assert!(Experiment::parse(&text).is_err());
 }
 
 #[tokio::test]
@@ -143,7 +131,7 @@ async fn a_damaged_decision_is_left_out_by_name() {
 fn damaged(server: &Server, id: u8, raw: Vec<u8>) -> NewEvent {
     let each = server.service.central("home").unwrap();
     NewEvent {
-        life: each.life,
+        generation: each.generation,
         event: [id; 16],
         request: [id; 32],
         answer: Vec::new(),

@@ -19,7 +19,7 @@ use reticent_server::{
     loops::{Limits, verify_chain},
     secret::{Secret, hex},
     service::{Options, Service, Ticked},
-    store::{Life, RedbStore, Store, Witness},
+    store::{Generation, RedbStore, Store, Witness},
 };
 use serde_json::json;
 use tokio::{net::TcpListener, sync::oneshot};
@@ -76,9 +76,8 @@ fn unpack(packed: &[u8]) -> Vec<u8> {
 /// Serves a store in a folder, with its witness there.
 async fn start(folder: &Path, loops: &str, clock: Arc<ManualClock>) -> Server {
     let store: Arc<dyn Store> = Arc::new(RedbStore::open(folder.join("store.redb")).unwrap());
-    let file = ServiceFile::parse(loops).unwrap();
     let options = Options {
-        plans: file.check().unwrap(),
+        plans: ServiceFile::parse(loops).unwrap().check().unwrap(),
         store: Arc::clone(&store),
         clock: clock.clone(),
         people: Secret::from_bytes([3; 32]),
@@ -86,10 +85,9 @@ async fn start(folder: &Path, loops: &str, clock: Arc<ManualClock>) -> Server {
         events: Secret::from_bytes([5; 32]),
         witness: Some(Witness::open(folder.join("witness")).unwrap()),
         limits: Limits::default(),
+        seal_key: Some(Secret::from_bytes([6; 32]).seal_key()),
     };
-    let devices = file.check_devices().unwrap();
-    let seal_key = Secret::from_bytes([6; 32]).seal_key();
-    let service = Service::open_with_devices(options, devices, Some(seal_key)).await.unwrap();
+    let service = Service::open(options).await.unwrap();
     let keys = Arc::new(KeyRing::open(store.as_ref()).await.unwrap());
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -118,8 +116,10 @@ async fn said(server: &Server, key: &str) -> serde_json::Value {
     let home = server.service.central("home").unwrap();
     let visits = server.service.ledger_count(home).await.unwrap().unwrap();
     let news = server.service.reports("news").unwrap().served();
-    let lives = server.store.lives().await.unwrap().into_iter();
-    let generation = |life: Life| (life.id, format!("{:016x}", life.generation), life.ended);
+    let generations = server.store.generations().await.unwrap().into_iter();
+    let generation = |generation: Generation| {
+        (generation.id, format!("{:016x}", generation.params_hash), generation.ended)
+    };
     json!({
         "epsilon": certificate["guarantee"]["epsilon"],
         "delta": certificate["guarantee"]["delta"],
@@ -129,7 +129,7 @@ async fn said(server: &Server, key: &str) -> serde_json::Value {
         "lives": together["lives"],
         "epsilon_of_all_loops": together["guarantee"]["epsilon"],
         "releases": get("/v1/loops/home/releases").await.body,
-        "generations": lives.map(generation).collect::<Vec<_>>(),
+        "generations": generations.map(generation).collect::<Vec<_>>(),
         "open_events": home.open_events(),
         "people": visits.people,
         "without_visits": visits.used_up,

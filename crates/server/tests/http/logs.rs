@@ -121,7 +121,7 @@ async fn polls_of_a_service_that_is_not_ready_are_not_logged() {
     let each = server.service.central("home").unwrap();
     let key = server.store.setting("token key".into()).await.unwrap().unwrap();
     let ahead = HeadName { number: 9, hash: [5; 16] };
-    let token = Token::write(&Secret::from_bytes(key.try_into().unwrap()), each.life, &ahead);
+    let token = Token::write(&Secret::from_bytes(key.try_into().unwrap()), each.generation, &ahead);
     let head = format!("Reticent-Head: {token}");
     let key = format!("Authorization: Bearer {}", server.read_key);
     server.send("GET", "/v1/loops/home/model", &[&key, &head], "").await.expect(200);

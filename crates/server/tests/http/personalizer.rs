@@ -66,7 +66,7 @@ async fn the_person_in_the_context_is_taken_out_of_native_calls_and_batches() {
     server.post(&server.app_key, "/v1/loops/home/rank/batch", &batch).await.expect(200);
     let each = server.service.central("home").unwrap();
     let period = each.plan.ledger.period(crate::common::START);
-    let ledger = server.store.ledger(each.life, period, 2).await.unwrap();
+    let ledger = server.store.ledger(each.generation, period, 2).await.unwrap();
     assert_eq!((ledger.people, ledger.used_up), (1, 1));
     server.pass(120_000).await;
     let path = "/v1/loops/home/events/export";
@@ -85,7 +85,7 @@ async fn the_person_is_counted_and_not_exported() {
     }
     let each = server.service.central("home").unwrap();
     let period = each.plan.ledger.period(crate::common::START);
-    let ledger = server.store.ledger(each.life, period, 2).await.unwrap();
+    let ledger = server.store.ledger(each.generation, period, 2).await.unwrap();
     assert_eq!((ledger.people, ledger.used_up), (1, 1));
     server.pass(120_000).await;
     let export = server.get(&server.admin_key, "/v1/loops/home/events/export").await.expect(200);

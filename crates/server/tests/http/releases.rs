@@ -85,13 +85,13 @@ async fn the_chain_of_releases_can_be_computed_again() {
         list.body.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines.len(), 6);
     let bytes = |value: &serde_json::Value| from_hex(value.as_str().unwrap()).unwrap();
-    let life = lines[0]["life"].as_u64().unwrap() as u32;
-    let generation = u64::from_str_radix(lines[0]["generation"].as_str().unwrap(), 16).unwrap();
+    let generation = lines[0]["life"].as_u64().unwrap() as u32;
+    let params_hash = u64::from_str_radix(lines[0]["generation"].as_str().unwrap(), 16).unwrap();
     let mut chain = digest(&[
         b"reticent chain 1",
         &bytes(&lines[0]["store"]),
-        &life.to_le_bytes(),
         &generation.to_le_bytes(),
+        &params_hash.to_le_bytes(),
     ]);
     assert_eq!(hex(&chain), lines[0]["chain"]);
     for (number, line) in (1_u64..).zip(&lines[1..]) {
@@ -134,8 +134,8 @@ async fn a_token_ahead_of_the_store_stops_releases_and_a_foreign_one_does_not() 
     let each = server.service.central("home").unwrap();
     let ahead = HeadName { number: 9, hash: [5; 16] };
     let key = server.store.setting("token key".into()).await.unwrap().unwrap();
-    let own = Token::write(&Secret::from_bytes(key.try_into().unwrap()), each.life, &ahead);
-    let foreign = Token::write(&Secret::from_bytes([1; 32]), each.life, &ahead);
+    let own = Token::write(&Secret::from_bytes(key.try_into().unwrap()), each.generation, &ahead);
+    let foreign = Token::write(&Secret::from_bytes([1; 32]), each.generation, &ahead);
     let send = |token: String| {
         let server = &server;
         async move {

@@ -110,8 +110,8 @@ async fn after_an_erasure_no_repetition_depends_on_its_body() {
     for _ in 0..9 {
         server.pass(10_000).await;
     }
-    let life = server.service.central("home").unwrap().life;
-    let rows = server.store.kept_events(life, Place::default(), 9).await.unwrap();
+    let generation = server.service.central("home").unwrap().generation;
+    let rows = server.store.kept_events(generation, Place::default(), 9).await.unwrap();
     assert!(rows.is_empty(), "{} rows", rows.len());
     server.rank("open", "anna").await.expect(200);
     let berta = server.rank("berta", "berta").await.expect(200).json();

@@ -4,13 +4,13 @@ use std::net::SocketAddr;
 
 use axum::{Router, body::Bytes, http::header, routing::post};
 
-use super::question::question;
+use super::request::rank_request;
 use reticent_server::{Error, Result, run::bind};
 
 /// Serves on a port of its own for as long as the runtime lasts.
 pub(super) async fn handler() -> Result<SocketAddr> {
     // A decision has an id and a probability of each action, which is about as long as the rank request.
-    let answer: &'static str = question(1).leak();
+    let answer: &'static str = rank_request(1).leak();
     let handler = move |body: Bytes| async move {
         std::hint::black_box(body);
         ([(header::CONTENT_TYPE, "application/json")], answer)

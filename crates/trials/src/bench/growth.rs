@@ -8,7 +8,7 @@ use super::{
     Place, REPEATS,
     figure::{Figure, Spread},
     inside::Inside,
-    question,
+    request,
 };
 use reticent_server::{Error, Result, data::STORE};
 
@@ -125,11 +125,11 @@ fn figures(place: &Place, what: &str, release: &str, found: &[Costs]) -> Vec<Fig
 }
 
 async fn open(place: &Place, name: &str, window: &str, tick: &str) -> Result<Inside> {
-    let text = question::LOOP
+    let text = request::LOOP
         .replace("loop.bench", &format!("loop.{name}"))
         .replace("window = \"1 day\"", &format!("window = \"{window}\""))
         .replace("tick = \"10 minutes\"", &format!("tick = \"{tick}\""));
-    let asked = question::question(0);
+    let asked = request::rank_request(0);
     Inside::open(&place.data(name)?, &place.clock, &text, &asked).await
 }
 

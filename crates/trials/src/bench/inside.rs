@@ -8,7 +8,7 @@ use std::{
     time::Instant,
 };
 
-use super::{load::in_time, question::event_id};
+use super::{load::in_time, request::event_id};
 use reticent_server::{
     Error, Result,
     clock::{Clock, ManualClock},
@@ -54,7 +54,7 @@ impl Inside {
         let [plan] = plans.as_slice() else {
             return Err(Error::invalid("loop", plans.len(), "one at a time is measured"));
         };
-        let (name, tick) = (plan.name.clone(), plan.tick);
+        let (name, tick) = (plan.name().to_string(), plan.tick());
         let (store, _) = data.open().await?;
         let events = open_events_key(&data.folder, store.as_ref()).await?;
         let people = people_key_in(&data.folder);
@@ -69,6 +69,7 @@ impl Inside {
             events,
             witness: None,
             limits: Limits { open_events: u64::MAX, ..Limits::default() },
+            seal_key: None,
         };
         let service = Service::open(options).await?;
         let request = serde_json::from_str(request).map_err(Error::store)?;

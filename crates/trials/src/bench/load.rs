@@ -16,8 +16,8 @@ use tokio::{
 };
 
 use super::{
-    question::{event_id, question},
     report::Reports,
+    request::{event_id, rank_request},
 };
 use reticent_server::{Error, Result};
 
@@ -93,7 +93,7 @@ impl Load {
     /// Sends `count` rank requests, as fast as they are answered.
     pub(super) async fn ranks(&self, count: u64, key: &str) -> Result<Measured> {
         let first = self.events.fetch_add(count, Ordering::Relaxed);
-        let rank = move |number: u64| ("rank".to_string(), question(first + number));
+        let rank = move |number: u64| ("rank".to_string(), rank_request(first + number));
         self.run(count, None, key, rank).await
     }
 
@@ -101,7 +101,7 @@ impl Load {
     pub(super) async fn paced(&self, rate: u64, time: Duration, key: &str) -> Result<Measured> {
         let count = rate * time.as_secs();
         let first = self.events.fetch_add(count, Ordering::Relaxed);
-        let rank = move |number: u64| ("rank".to_string(), question(first + number));
+        let rank = move |number: u64| ("rank".to_string(), rank_request(first + number));
         self.run(count, Some(rate), key, rank).await
     }
 
@@ -145,7 +145,7 @@ impl Load {
         let first = self.events.fetch_add(batches * BATCH, Ordering::Relaxed);
         let batch = move |number: u64| {
             let first = first + number * BATCH;
-            let requests: Vec<String> = (first..first + BATCH).map(question).collect();
+            let requests: Vec<String> = (first..first + BATCH).map(rank_request).collect();
             ("rank/batch".to_string(), format!("{{\"requests\":[{}]}}", requests.join(",")))
         };
         Load { connections: 4, ..self.clone() }.run(batches, None, key, batch).await

@@ -5,7 +5,7 @@
 //! | --- | --- |
 //! | `command` | arguments of `cargo xtask bench`, and its table |
 //! | `figure` | a figure, and repeated measurements |
-//! | `question` | the loop and the requests: d = 16, K = 20, 64 members |
+//! | `request` | the loop and the requests: d = 16, K = 20, 64 members |
 //! | `report` | the reports of devices: d = 16 |
 //! | `load` | requests over HTTP: as many as possible, and at a fixed rate |
 //! | `bare` | a handler of axum that does nothing |
@@ -31,10 +31,10 @@ mod growth;
 mod inside;
 mod load;
 mod process;
-mod question;
 mod release;
 mod replicas;
 mod report;
+mod request;
 mod store;
 #[cfg(test)]
 mod tests;

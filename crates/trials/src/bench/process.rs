@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{BenchOptions, question::LOOP, report};
+use super::{BenchOptions, report, request::LOOP};
 use reticent_server::{
     Error, Result,
     clock::{Clock, SystemClock},

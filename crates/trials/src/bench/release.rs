@@ -75,7 +75,7 @@ async fn open(place: &Place, dimension: usize, purpose: &str) -> Result<Inside> 
         {ranges}
         "#
     );
-    match ServiceFile::parse(&text)?.check()?.remove(0).features.dimension() {
+    match ServiceFile::parse(&text)?.check()?.remove(0).features().dimension() {
         found if found == dimension => {}
         other => {
             return Err(Error::invalid("dimension", other, format!("it should be {dimension}")));

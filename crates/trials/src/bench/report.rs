@@ -1,10 +1,12 @@
 //! The reports of devices that are measured: d = 16, as a device makes them.
 
+use std::sync::Arc;
+
 use reticent::{features::Value, noise::SecureNoise, wire};
 
 use reticent_server::{
     Error, Result,
-    config::{DeviceLearner, DevicePlan, ServiceFile},
+    config::{DeviceLearner, ReportsPlan, ServiceFile},
 };
 
 /// Different reports; each has a name of its own when it is sent.
@@ -78,10 +80,10 @@ impl Reports {
 }
 
 /// The loop, checked to be the one that the figures are for.
-fn plan() -> Result<DevicePlan> {
-    let plan = ServiceFile::parse(LOOP)?.check_devices()?.remove(0);
-    match plan.features.dimension() {
-        16 => Ok(plan),
-        other => Err(Error::invalid("dimension", other, "figures are for 16")),
+fn plan() -> Result<Arc<ReportsPlan>> {
+    let plan = ServiceFile::parse(LOOP)?.check()?.remove(0);
+    match (plan.reports(), plan.features().dimension()) {
+        (Some(reports), 16) => Ok(Arc::clone(reports)),
+        (_, other) => Err(Error::invalid("dimension", other, "figures are for 16")),
     }
 }

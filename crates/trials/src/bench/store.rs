@@ -15,7 +15,7 @@ use reticent::hash::mix;
 
 use reticent_server::{
     Error, Result,
-    store::{Charge, NewEvent, NewLife, NewReward, Payer, RedbStore, Store},
+    store::{Charge, NewEvent, NewGeneration, NewReward, Payer, RedbStore, Store},
 };
 
 const ROWS: TableDefinition<u64, &[u8]> = TableDefinition::new("rows");
@@ -29,9 +29,9 @@ pub(super) struct Rates {
 
 pub(super) async fn measure(folder: &Path, events: u64, callers: u64) -> Result<Rates> {
     let store = Arc::new(RedbStore::open(folder.join("alone.redb"))?);
-    let life = NewLife {
+    let generation = NewGeneration {
         name: "bench".into(),
-        generation: 1,
+        params_hash: 1,
         params: Vec::new(),
         state: Vec::new(),
         event: Vec::new(),
@@ -39,16 +39,16 @@ pub(super) async fn measure(folder: &Path, events: u64, callers: u64) -> Result<
         time: 0,
         counts_with: None,
     };
-    let life = store.begin_life(life).await?.id;
+    let generation = store.begin_generation(generation).await?.id;
     let commits = store.commits();
     let ranks = rate(&store, events, callers, move |store, number| async move {
-        store.insert_events(vec![event(life, number)]).await.map(drop)
+        store.insert_events(vec![event(generation, number)]).await.map(drop)
     })
     .await?;
     let commits = store.commits() - commits;
     let rewards = rate(&store, events, callers, move |store, number| async move {
         let event = hash(mix(number, 3) % events, 1);
-        let reward = NewReward { life, event, units: 1 << 32, key: Some(number), sum: true };
+        let reward = NewReward { generation, event, units: 1 << 32, key: Some(number), sum: true };
         store.reward(vec![reward]).await.map(drop)
     })
     .await?;
@@ -85,11 +85,11 @@ where
     Ok(total as f64 / start.elapsed().as_secs_f64())
 }
 
-fn event(life: u32, number: u64) -> NewEvent {
+fn event(generation: u32, number: u64) -> NewEvent {
     let person = hash(mix(number, 1) % 1_000_000, 2);
     let charge = Charge { person, earlier: Default::default(), period: 1, most: 10 };
     NewEvent {
-        life,
+        generation,
         event: hash(number, 1),
         request: [3; 32],
         answer: vec![4; 1000],

@@ -4,7 +4,7 @@ use std::{hint::black_box, time::Instant};
 
 use reticent::{features::Report, noise::SecureNoise};
 
-use super::question::{plan, question};
+use super::request::{plan, rank_request};
 use reticent_server::{
     Error, Result,
     loops::{Coins, RankRequest, decide},
@@ -19,7 +19,7 @@ pub(super) struct Work {
 
 pub(super) fn measure() -> Result<Work> {
     let plan = plan()?;
-    let text = question(1);
+    let text = rank_request(1);
     let request: RankRequest = serde_json::from_str(&text).map_err(Error::store)?;
     let policy = plan.learner.clone().curator(SecureNoise::from_system()?).policy().clone();
     let mut row = vec![0.0; plan.features.dimension()];

@@ -6,14 +6,14 @@ use reticent::{features::Report, hash};
 
 use super::{Attempt, Contents, EventHistory, History, Keys, Promise, Reply, Violation, totals};
 use reticent_server::{
-    config::{Combine, LoopPlan},
+    config::{CentralPlan, Combine},
     loops::{RankRequest, RewardRequest, StoredAnswer, request_digest},
     store::{Digest, EventHash, StoredEvent},
 };
 
 /// Everything in which the store of a loop differs from the answers that its clients got; empty if nothing does.
 pub fn check(
-    plan: &LoopPlan,
+    plan: &CentralPlan,
     keys: &Keys,
     history: &History,
     contents: &Contents,
@@ -49,7 +49,7 @@ type Found = Vec<(Promise, String)>;
 
 /// One event.
 struct Checks<'a> {
-    plan: &'a LoopPlan,
+    plan: &'a CentralPlan,
     keys: &'a Keys,
     event: &'a EventHistory,
 }
@@ -239,7 +239,7 @@ impl Checks<'_> {
 }
 
 /// Vectors that an event may contribute: where a baseline is compared, its constant stands at the place of its group.
-fn groups(plan: &LoopPlan, vector: Vec<f64>) -> Vec<Vec<f64>> {
+fn groups(plan: &CentralPlan, vector: Vec<f64>) -> Vec<Vec<f64>> {
     if !plan.params.compares() {
         return vec![vector];
     }

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use reticent_server::{
     Error, Result,
     clock::Time,
-    config::{Ledger, LoopPlan},
+    config::{CentralPlan, Ledger},
     loops::StoredAnswer,
     store::{
-        Digest, EventHash, Head, Life, LifeId, NewEvent, Payer, Place, Ranked, ReleaseRecord,
-        Store, StoreId, StoredEvent, read_answer,
+        Digest, EventHash, Generation, GenerationId, Head, NewEvent, Payer, Place, Ranked,
+        ReleaseRecord, Store, StoreId, StoredEvent, read_answer,
     },
 };
 
@@ -22,7 +22,7 @@ pub struct Contents {
     /// The identity of the store.
     pub store: StoreId,
     /// The loop's generation in the store.
-    pub life: Life,
+    pub generation: Generation,
     /// Its head, with the learner's state.
     pub head: Head,
     /// All releases.
@@ -39,10 +39,10 @@ pub struct Contents {
 
 impl Contents {
     /// Reads what belongs to this loop. The store is left as it is, unless it has forgotten an event id whose row it holds.
-    pub async fn read(store: &dyn Store, plan: &LoopPlan) -> Result<Self> {
-        let life = life_of(store, &plan.name).await?;
-        let rows = all_rows(store, life.id).await?;
-        let releases = all_releases(store, life.id).await?;
+    pub async fn read(store: &dyn Store, plan: &CentralPlan) -> Result<Self> {
+        let generation = generation_of(store, &plan.name).await?;
+        let rows = all_rows(store, generation.id).await?;
+        let releases = all_releases(store, generation.id).await?;
         let mut visits = BTreeMap::new();
         if let Ledger::Person { most, .. } = plan.ledger {
             let periods: BTreeSet<u64> =
@@ -50,17 +50,17 @@ impl Contents {
             for period in periods {
                 let mut people = Vec::new();
                 for visits in 1..=most {
-                    people.push(store.ledger(life.id, period, visits).await?.used_up);
+                    people.push(store.ledger(generation.id, period, visits).await?.used_up);
                 }
                 visits.insert(period, people);
             }
         }
-        let head = store.head(life.id).await?;
-        let remembered = remembered(store, life.id, &rows).await?;
+        let head = store.head(generation.id).await?;
+        let remembered = remembered(store, generation.id, &rows).await?;
         let is_shared = store.is_shared();
         Ok(Contents {
             store: store.id(),
-            life,
+            generation,
             head,
             releases,
             rows,
@@ -72,21 +72,25 @@ impl Contents {
 }
 
 /// The one generation of a loop.
-pub(super) async fn life_of(store: &dyn Store, name: &str) -> Result<Life> {
-    let mut lives = store.lives().await?.into_iter().filter(|life| life.name == name);
-    let (Some(life), None) = (lives.next(), lives.next()) else {
+pub(super) async fn generation_of(store: &dyn Store, name: &str) -> Result<Generation> {
+    let mut generations =
+        store.generations().await?.into_iter().filter(|generation| generation.name == name);
+    let (Some(generation), None) = (generations.next(), generations.next()) else {
         let remedy = "the history of a loop is that of one generation";
         return Err(Error::invalid("loop", name, remedy));
     };
-    Ok(life)
+    Ok(generation)
 }
 
 /// All rows of a generation, in their order.
-pub(super) async fn all_rows(store: &dyn Store, life: LifeId) -> Result<Vec<(Place, StoredEvent)>> {
+pub(super) async fn all_rows(
+    store: &dyn Store,
+    generation: GenerationId,
+) -> Result<Vec<(Place, StoredEvent)>> {
     let mut rows: Vec<(Place, StoredEvent)> = Vec::new();
     loop {
         let after = rows.last().map_or(Place::default(), |(place, _)| *place);
-        let more = store.kept_events(life, after, ROWS).await?;
+        let more = store.kept_events(generation, after, ROWS).await?;
         if more.is_empty() {
             return Ok(rows);
         }
@@ -95,11 +99,14 @@ pub(super) async fn all_rows(store: &dyn Store, life: LifeId) -> Result<Vec<(Pla
 }
 
 /// All releases of a generation, in their order.
-pub(super) async fn all_releases(store: &dyn Store, life: LifeId) -> Result<Vec<ReleaseRecord>> {
+pub(super) async fn all_releases(
+    store: &dyn Store,
+    generation: GenerationId,
+) -> Result<Vec<ReleaseRecord>> {
     let mut releases: Vec<ReleaseRecord> = Vec::new();
     loop {
         let from = releases.last().map_or(1, |last| last.number + 1);
-        let more = store.releases(life, from, ROWS).await?;
+        let more = store.releases(generation, from, ROWS).await?;
         if more.is_empty() {
             return Ok(releases);
         }
@@ -110,11 +117,11 @@ pub(super) async fn all_releases(store: &dyn Store, life: LifeId) -> Result<Vec<
 /// Inserts every event that has a row again: the store returns its record, and adds nothing.
 async fn remembered(
     store: &dyn Store,
-    life: LifeId,
+    generation: GenerationId,
     rows: &[(Place, StoredEvent)],
 ) -> Result<BTreeMap<EventHash, (Digest, StoredAnswer)>> {
     let again =
-        |(place, row): &(Place, StoredEvent)| question(life, row.event, place.slot, row.time);
+        |(place, row): &(Place, StoredEvent)| lookup(generation, row.event, place.slot, row.time);
     let mut remembered = BTreeMap::new();
     for rows in rows.chunks(ROWS) {
         let answers = store.insert_events(rows.iter().map(again).collect()).await?;
@@ -130,9 +137,14 @@ async fn remembered(
 }
 
 /// An event that is only looked up: a store that remembers its id returns its record, and adds nothing.
-pub(super) fn question(life: LifeId, event: EventHash, slot: u64, time: Time) -> NewEvent {
+pub(super) fn lookup(
+    generation: GenerationId,
+    event: EventHash,
+    slot: u64,
+    time: Time,
+) -> NewEvent {
     NewEvent {
-        life,
+        generation,
         event,
         request: Digest::default(),
         answer: Vec::new(),

@@ -12,16 +12,17 @@ use reticent::{bandit::Model, randomize::Report, wire};
 
 use super::{
     Attempt, Promise, Reply, Violation,
-    contents::{ROWS, all_releases, all_rows, life_of, question},
+    contents::{ROWS, all_releases, all_rows, generation_of, lookup},
     totals::broken_chain,
 };
 use reticent_server::{
     Error, Result,
-    config::DevicePlan,
+    config::ReportsPlan,
     secret::digest,
     service::reports::{ReportServer, Row, Taken, name_of},
     store::{
-        Digest, EventHash, Head, Life, Place, Ranked, ReleaseRecord, Store, StoreId, StoredEvent,
+        Digest, EventHash, Generation, Head, Place, Ranked, ReleaseRecord, Store, StoreId,
+        StoredEvent,
     },
 };
 
@@ -84,7 +85,7 @@ pub struct DeviceContents {
     /// The identity of the store.
     pub store: StoreId,
     /// The loop's generation in the store.
-    pub life: Life,
+    pub generation: Generation,
     /// Its head, with the sums.
     pub head: Head,
     /// All models; of earlier ones the hashes.
@@ -99,17 +100,17 @@ impl DeviceContents {
     /// Reads what belongs to this loop. A report of the history that the store does not know is inserted by the lookup: read once.
     pub async fn read(
         store: &dyn Store,
-        plan: &DevicePlan,
+        plan: &ReportsPlan,
         history: &DeviceHistory,
     ) -> Result<Self> {
-        let life = life_of(store, &plan.name).await?;
-        let rows = all_rows(store, life.id).await?;
-        let models = all_releases(store, life.id).await?;
-        let head = store.head(life.id).await?;
+        let generation = generation_of(store, &plan.name).await?;
+        let rows = all_rows(store, generation.id).await?;
+        let models = all_releases(store, generation.id).await?;
+        let head = store.head(generation.id).await?;
         let names: Vec<EventHash> = history.reports.keys().copied().collect();
         let mut remembered = BTreeSet::new();
         for names in names.chunks(ROWS) {
-            let ask = |name: &EventHash| question(life.id, *name, head.closed + 1, 0);
+            let ask = |name: &EventHash| lookup(generation.id, *name, head.closed + 1, 0);
             let answers = store.insert_events(names.iter().map(ask).collect()).await?;
             let known = |(name, answer): (&EventHash, Ranked)| match answer {
                 Ranked::Repeated { .. } => Some(*name),
@@ -117,13 +118,13 @@ impl DeviceContents {
             };
             remembered.extend(names.iter().zip(answers).filter_map(known));
         }
-        Ok(DeviceContents { store: store.id(), life, head, models, rows, remembered })
+        Ok(DeviceContents { store: store.id(), generation, head, models, rows, remembered })
     }
 }
 
 /// Everything in which the store of a loop of devices differs from the answers that its devices got; empty if nothing does.
 pub fn check_devices(
-    plan: &DevicePlan,
+    plan: &ReportsPlan,
     history: &DeviceHistory,
     contents: &DeviceContents,
 ) -> Vec<Violation> {
@@ -180,7 +181,7 @@ fn answers(report: &ReportHistory, is_known: bool) -> Option<String> {
 
 /// Reports that wait are those that were sent, and all others that are remembered are in the sums.
 fn sums(
-    plan: &DevicePlan,
+    plan: &ReportsPlan,
     history: &DeviceHistory,
     contents: &DeviceContents,
 ) -> Result<Vec<String>> {
@@ -214,13 +215,13 @@ fn sums(
 
 /// There is one chain of models, which leads to the head and to what the head serves, and all that were fetched lie on it.
 fn models(
-    plan: &DevicePlan,
+    plan: &ReportsPlan,
     history: &DeviceHistory,
     contents: &DeviceContents,
 ) -> Result<Vec<String>> {
-    let DeviceContents { store, life, head, models, .. } = contents;
+    let DeviceContents { store, generation, head, models, .. } = contents;
     let mut found: Vec<String> =
-        broken_chain(&plan.name, *store, life, head, models).into_iter().collect();
+        broken_chain(&plan.name, *store, generation, head, models).into_iter().collect();
     let served =
         digest(&[wire::to_json(&ReportServer::load(plan, &head.state)?.publish()?).as_bytes()]);
     let mut hashes: BTreeMap<u64, Digest> = BTreeMap::new();

@@ -7,7 +7,7 @@ use super::*;
 use reticent_server::{
     Error, Result,
     clock::ManualClock,
-    config::{LoopPlan, ServiceFile},
+    config::{CentralPlan, Plan, ServiceFile},
     loops::Limits,
     service::{Options, Service},
     store::{
@@ -32,8 +32,8 @@ fn keys() -> Keys {
     Keys { events, people, callers: BTreeMap::new() }
 }
 
-fn plan() -> LoopPlan {
-    ServiceFile::parse(LOOP).unwrap().check().unwrap().remove(0)
+fn plan() -> Arc<CentralPlan> {
+    ServiceFile::parse(LOOP).unwrap().check().unwrap()[0].central().unwrap().clone()
 }
 
 /// A service with one client, who writes everything down.
@@ -106,7 +106,7 @@ impl World {
 async fn open(store: Arc<dyn Store>, clock: &Arc<ManualClock>) -> Arc<Service> {
     let Keys { events, people, .. } = keys();
     let options = Options {
-        plans: vec![plan()],
+        plans: vec![Plan::Central(plan())],
         store,
         clock: clock.clone(),
         people,
@@ -114,6 +114,7 @@ async fn open(store: Arc<dyn Store>, clock: &Arc<ManualClock>) -> Arc<Service> {
         events,
         witness: None,
         limits: Limits::default(),
+        seal_key: None,
     };
     Service::open(options).await.unwrap()
 }

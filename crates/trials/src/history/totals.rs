@@ -7,12 +7,12 @@ use reticent::{bandit::Curator, noise::SecureNoise};
 use super::{Contents, History, Promise, Violation};
 use reticent_server::{
     Error, Result,
-    config::{Ledger, LoopPlan},
+    config::{CentralPlan, Ledger},
     loops::{
         ChainHeader, ChainLine, Folded, HeadName, Rollback, contribute, first_chain, learner,
         verify_chain,
     },
-    store::{Head, Life, Place, ReleaseRecord, StoreId, StoredEvent},
+    store::{Generation, Head, Place, ReleaseRecord, StoreId, StoredEvent},
 };
 
 /// Of a person's events in a period as many are learnt from as k allows, and the ledger counts them.
@@ -20,7 +20,7 @@ use reticent_server::{
 /// One process commits events one after the other in the order of their numbers, so that it learns from the first k. Where several processes add events, or groups of one, a number is drawn
 /// from a sequence before the person's row in the ledger is locked: of two that come at the same time the one with the higher number may be charged first. Both orders are ones in
 /// which the person may have come, and the guarantee is about how many count: min(k, n) of n exactly, whichever they are. Fewer would be a visit lost, more would break it.
-pub(super) fn ledger(plan: &LoopPlan, contents: &Contents, violations: &mut Vec<Violation>) {
+pub(super) fn ledger(plan: &CentralPlan, contents: &Contents, violations: &mut Vec<Violation>) {
     let mut report = |found: String| violations.push(Violation::new(Promise::Ledger, found));
     let Ledger::Person { most, .. } = plan.ledger else {
         if contents.rows.iter().any(|(_, row)| !row.learnt) {
@@ -73,18 +73,18 @@ pub(super) fn ledger(plan: &LoopPlan, contents: &Contents, violations: &mut Vec<
 
 /// The chain holds, has every number once up to the head, and every head that a client saw lies on it.
 pub(super) fn releases(
-    plan: &LoopPlan,
+    plan: &CentralPlan,
     history: &History,
     contents: &Contents,
     violations: &mut Vec<Violation>,
 ) {
     let mut report = |found: String| violations.push(Violation::new(Promise::OneChain, found));
-    let Contents { store, life, head, releases, .. } = contents;
-    if let Some(broken) = broken_chain(&plan.name, *store, life, head, releases) {
+    let Contents { store, generation, head, releases, .. } = contents;
+    if let Some(broken) = broken_chain(&plan.name, *store, generation, head, releases) {
         report(broken);
     }
-    let generation = contents.life.generation;
-    let first = first_chain(contents.store, contents.life.id, generation);
+    let params_hash = contents.generation.params_hash;
+    let first = first_chain(contents.store, contents.generation.id, params_hash);
     let mut heads: BTreeMap<u64, HeadName> = BTreeMap::from([(0, HeadName::new(0, &first))]);
     for record in &contents.releases {
         heads.insert(record.number, HeadName::new(record.number, &record.chain));
@@ -103,12 +103,12 @@ pub(super) fn releases(
 pub(super) fn broken_chain(
     name: &str,
     store: StoreId,
-    life: &Life,
+    generation: &Generation,
     head: &Head,
     releases: &[ReleaseRecord],
 ) -> Option<String> {
     let listed = || -> Result<String> {
-        let header = ChainHeader::new(name, store, life.id, life.generation);
+        let header = ChainHeader::new(name, store, generation.id, generation.params_hash);
         let mut lines = vec![serde_json::to_string(&header).map_err(Error::store)?];
         for record in releases {
             lines.push(serde_json::to_string(&ChainLine::new(record)?).map_err(Error::store)?);
@@ -126,14 +126,14 @@ pub(super) fn broken_chain(
 }
 
 /// Folds the rows again, tick by tick, into a learner that begins anew: its exact sums must be those of the store.
-pub(super) fn sums(plan: &LoopPlan, contents: &Contents, violations: &mut Vec<Violation>) {
+pub(super) fn sums(plan: &CentralPlan, contents: &Contents, violations: &mut Vec<Violation>) {
     match folded_again(plan, contents) {
         Ok(found) => violations.extend(found),
         Err(error) => violations.push(Violation::new(Promise::ExactSums, error.to_string())),
     }
 }
 
-fn folded_again(plan: &LoopPlan, contents: &Contents) -> Result<Vec<Violation>> {
+fn folded_again(plan: &CentralPlan, contents: &Contents) -> Result<Vec<Violation>> {
     let mut violations = Vec::new();
     let mut wrong = |promise, found: &str| violations.push(Violation::new(promise, found));
     let stored = learner(&contents.head)?;
@@ -141,7 +141,7 @@ fn folded_again(plan: &LoopPlan, contents: &Contents) -> Result<Vec<Violation>> 
     let mut rows = contents.rows.iter().peekable();
     let mut folded = Folded::default();
     // A release sums the slots that have passed at its time.
-    let mut last = plan.slot(contents.life.began).saturating_sub(1);
+    let mut last = plan.slot(contents.generation.began).saturating_sub(1);
     let mut replays = 0;
     for record in &contents.releases {
         // A link of the chain that stands for no release.

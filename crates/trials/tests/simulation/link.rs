@@ -38,7 +38,7 @@ struct State {
     /// The store after a crash, where a crash would lose something.
     durable: Option<(Time, Arc<MemoryStore>)>,
     /// End of the lease of the right to release, in milliseconds.
-    leased: BTreeMap<LifeId, u64>,
+    leased: BTreeMap<GenerationId, u64>,
     down: bool,
     /// Number of crashes.
     crashes: u64,
@@ -149,22 +149,22 @@ impl Database {
     /// Keeps the right to release, or takes it: as the PostgreSQL store does, in one step.
     async fn lease(
         &self,
-        life: LifeId,
+        generation: GenerationId,
         mine: Option<u64>,
         milliseconds: u64,
     ) -> Result<Option<u64>> {
         let (store, now) = (self.store(), self.timeline.milliseconds());
-        let epoch = store.head(life).await?.epoch;
+        let epoch = store.head(generation).await?.epoch;
         if mine == Some(epoch) {
-            self.state().leased.insert(life, now + milliseconds);
+            self.state().leased.insert(generation, now + milliseconds);
             return Ok(mine);
         }
-        let is_leased = self.state().leased.get(&life).is_some_and(|until| *until > now);
+        let is_leased = self.state().leased.get(&generation).is_some_and(|until| *until > now);
         if is_leased || milliseconds == 0 {
             return Ok(None);
         }
-        let taken = store.take_epoch(life).await?;
-        self.state().leased.insert(life, now + milliseconds);
+        let taken = store.take_epoch(generation).await?;
+        self.state().leased.insert(generation, now + milliseconds);
         Ok(Some(taken))
     }
 }
@@ -176,7 +176,7 @@ pub struct Link(Arc<Ends>);
 struct Ends {
     number: u64,
     database: Arc<Database>,
-    life: Mutex<ProcessLife>,
+    process: Mutex<ProcessState>,
     /// The accident that is planned for the process, with its transaction.
     fate: Mutex<Option<Fate>>,
 }
@@ -196,7 +196,7 @@ pub const STEPS: [&str; 8] =
     ["lease", "head", "close", "closed_events", "release", "rank", "reward", "keep_setting"];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum ProcessLife {
+enum ProcessState {
     Runs,
     Stopped,
     Dead,
@@ -204,9 +204,9 @@ enum ProcessLife {
 
 impl Link {
     pub fn new(number: u64, database: &Arc<Database>) -> Self {
-        let life = Mutex::new(ProcessLife::Runs);
+        let process = Mutex::new(ProcessState::Runs);
         let (database, fate) = (Arc::clone(database), Mutex::default());
-        Link(Arc::new(Ends { number, database, life, fate }))
+        Link(Arc::new(Ends { number, database, process, fate }))
     }
 
     /// Lets something happen to the process when it comes to a transaction.
@@ -224,17 +224,17 @@ impl Link {
         }
     }
 
-    fn life(&self) -> MutexGuard<'_, ProcessLife> {
-        self.0.life.lock().unwrap_or_else(PoisonError::into_inner)
+    fn process(&self) -> MutexGuard<'_, ProcessState> {
+        self.0.process.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// SIGKILL: nothing reaches this process any more, and nothing leaves it.
     pub fn kill(&self) {
-        *self.life() = ProcessLife::Dead;
+        *self.process() = ProcessState::Dead;
     }
 
     pub fn is_dead(&self) -> bool {
-        *self.life() == ProcessLife::Dead
+        *self.process() == ProcessState::Dead
     }
 
     /// Ready when the process is dead.
@@ -246,7 +246,7 @@ impl Link {
 
     /// SIGSTOP, and SIGCONT after this number of microseconds.
     pub fn stop_for(&self, microseconds: u64) {
-        *self.life() = ProcessLife::Stopped;
+        *self.process() = ProcessState::Stopped;
         let (link, timeline) = (self.clone(), self.0.database.timeline.clone());
         tokio::spawn(async move {
             timeline.sleep(microseconds).await;
@@ -256,20 +256,20 @@ impl Link {
 
     /// SIGCONT.
     pub fn go_on(&self) {
-        let mut life = self.life();
-        if *life == ProcessLife::Stopped {
-            *life = ProcessLife::Runs;
+        let mut process = self.process();
+        if *process == ProcessState::Stopped {
+            *process = ProcessState::Runs;
         }
     }
 
     /// Ready when the process runs: never, if it is dead.
     pub async fn runs(&self) {
         loop {
-            let life = *self.life();
-            match life {
-                ProcessLife::Runs => return,
-                ProcessLife::Stopped => self.0.database.timeline.sleep(5_000).await,
-                ProcessLife::Dead => std::future::pending().await,
+            let process = *self.process();
+            match process {
+                ProcessState::Runs => return,
+                ProcessState::Stopped => self.0.database.timeline.sleep(5_000).await,
+                ProcessState::Dead => std::future::pending().await,
             }
         }
     }
@@ -336,26 +336,26 @@ impl Store for Link {
     transactions! {
         insert_events_above(floor: String, events: Vec<(u64, NewEvent)>) -> Vec<Option<Ranked>>;
         raise_floor(name: String, floor: u64) -> u64;
-        activate(life: LifeId, event: EventHash) -> Outcome;
-        close(life: LifeId, slot: u64) -> ();
-        closed_events(life: LifeId, after: Place, until: u64, limit: usize) -> Vec<(Place, StoredEvent)>;
-        head(life: LifeId) -> Head;
-        replace_state(life: LifeId, replacement: Replacement) -> ();
-        release_page(life: LifeId, from: u64, limit: usize, bytes: usize) -> Vec<ReleaseRecord>;
-        collect(life: LifeId, what: Collect) -> u64;
-        kept_events(life: LifeId, after: Place, limit: usize) -> Vec<(Place, StoredEvent)>;
+        activate(generation: GenerationId, event: EventHash) -> Outcome;
+        close(generation: GenerationId, slot: u64) -> ();
+        closed_events(generation: GenerationId, after: Place, until: u64, limit: usize) -> Vec<(Place, StoredEvent)>;
+        head(generation: GenerationId) -> Head;
+        replace_state(generation: GenerationId, replacement: Replacement) -> ();
+        release_page(generation: GenerationId, from: u64, limit: usize, bytes: usize) -> Vec<ReleaseRecord>;
+        collect(generation: GenerationId, what: Collect) -> u64;
+        kept_events(generation: GenerationId, after: Place, limit: usize) -> Vec<(Place, StoredEvent)>;
         erase(persons: Vec<PersonHash>, time: Time) -> Erased;
         erased() -> Vec<PersonHash>;
-        ledger(life: LifeId, period: u64, most: u32) -> LedgerCount;
-        begin_life(life: NewLife) -> Life;
-        lives() -> Vec<Life>;
+        ledger(generation: GenerationId, period: u64, most: u32) -> LedgerCount;
+        begin_generation(generation: NewGeneration) -> Generation;
+        generations() -> Vec<Generation>;
         add_key(key: KeyRecord) -> ();
         keys() -> Vec<KeyRecord>;
         revoke_key(id: String, time: Time) -> bool;
         setting(name: String) -> Option<Vec<u8>>;
         keep_setting(name: String, value: Vec<u8>) -> Vec<u8>;
         backup(path: PathBuf) -> ();
-        open_events(life: LifeId) -> Vec<(u64, u64)>;
+        open_events(generation: GenerationId) -> Vec<(u64, u64)>;
     }
 
     fn insert_events(&self, mut events: Vec<NewEvent>) -> Pending<Vec<Ranked>> {
@@ -399,11 +399,11 @@ impl Store for Link {
             let release = async move |store: Arc<MemoryStore>| {
                 let mut step = step;
                 if is_careless {
-                    let head = store.head(step.life).await?;
+                    let head = store.head(step.generation).await?;
                     step.epoch = head.epoch;
                     step.release.number = head.number + 1;
                     step.folded = step.folded.max(head.folded + 1);
-                    store.close(step.life, step.folded).await?;
+                    store.close(step.generation, step.folded).await?;
                 }
                 store.release(step).await
             };
@@ -411,29 +411,34 @@ impl Store for Link {
         })
     }
 
-    fn take_epoch(&self, life: LifeId) -> Pending<u64> {
+    fn take_epoch(&self, generation: GenerationId) -> Pending<u64> {
         let link = self.clone();
         Box::pin(async move {
             let database = Arc::clone(&link.0.database);
             let take = move |store: Arc<MemoryStore>| {
-                database.state().leased.remove(&life);
-                store.take_epoch(life)
+                database.state().leased.remove(&generation);
+                store.take_epoch(generation)
             };
             link.call("take_epoch", take).await
         })
     }
 
-    fn lease(&self, life: LifeId, mine: Option<u64>, milliseconds: u64) -> Pending<Option<u64>> {
+    fn lease(
+        &self,
+        generation: GenerationId,
+        mine: Option<u64>,
+        milliseconds: u64,
+    ) -> Pending<Option<u64>> {
         let link = self.clone();
         Box::pin(async move {
             let database = Arc::clone(&link.0.database);
             let keep = move |store: Arc<MemoryStore>| -> Pending<Option<u64>> {
                 Box::pin(async move {
                     match (database.is_shared, mine) {
-                        (true, _) => database.lease(life, mine, milliseconds).await,
+                        (true, _) => database.lease(generation, mine, milliseconds).await,
                         // In a store of one process no other process keeps it.
                         (false, Some(_)) => Ok(mine),
-                        (false, None) => store.take_epoch(life).await.map(Some),
+                        (false, None) => store.take_epoch(generation).await.map(Some),
                     }
                 })
             };

@@ -9,7 +9,7 @@ use std::{
 };
 
 use reticent_server::{
-    config::LoopPlan,
+    config::Plan,
     loops::Limits,
     secret::Secret,
     service::{Options, Service},
@@ -28,7 +28,7 @@ const LOOK: u64 = 400_000;
 pub struct Setup {
     pub timeline: Timeline,
     pub database: Arc<Database>,
-    pub plans: Vec<LoopPlan>,
+    pub plans: Vec<Plan>,
     /// Folder of the witnesses of the processes, if they have some.
     pub witnesses: Option<PathBuf>,
     /// The processes by their numbers.
@@ -118,6 +118,7 @@ impl Setup {
             events: events_key(),
             witness: witness.map(|path| Witness::open(path).unwrap()),
             limits: Limits::default(),
+            seal_key: None,
         }
     }
 }

@@ -9,7 +9,7 @@ use std::{
 };
 
 use reticent_server::{
-    config::{LoopPlan, ServiceFile},
+    config::{CentralPlan, ServiceFile},
     loops::{HeadName, Rollback},
     store::{ReleaseRecord, Store},
 };
@@ -232,8 +232,8 @@ impl Simulation {
         };
         for each in process.service.loops() {
             let (name, store) = (&each.name, setup.database.store());
-            let head = store.head(each.life).await.unwrap();
-            if head.number != copy.head(each.life).await.unwrap().number {
+            let head = store.head(each.generation).await.unwrap();
+            if head.number != copy.head(each.generation).await.unwrap().number {
                 self.found(Promise::Certificate, format!("loop {name}: released before accepted"));
             }
             let named = HeadName::new(head.number, &head.chain).text();
@@ -253,7 +253,7 @@ impl Simulation {
         let (events, people, setup) = (events_key(), people_key(), self.setup.clone());
         let keys = Keys { events, people, callers: BTreeMap::new() };
         let store = setup.database.store();
-        for plan in &setup.plans {
+        for plan in setup.plans.iter().filter_map(reticent_server::config::Plan::central) {
             let history = &histories[plan.name.as_str()];
             let contents = Contents::read(store.as_ref(), plan).await.unwrap();
             self.violations.extend(check(plan, &keys, history, &contents));
@@ -273,7 +273,7 @@ impl Simulation {
     }
 
     /// No number has had two releases, in whichever copy of the store.
-    fn released(&mut self, plan: &LoopPlan, contents: &Contents) {
+    fn released(&mut self, plan: &CentralPlan, contents: &Contents) {
         // The link of an accepted rollback may have the number of a release that was committed and never seen.
         let is_release = |record: &&ReleaseRecord| Rollback::read(&record.release).is_none();
         for record in contents.releases.iter().filter(is_release) {

@@ -1,9 +1,9 @@
 //! Findings of the checker, and the counts of a run.
 
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 
 use reticent_server::{
-    config::{DevicePlan, LoopPlan, ServiceFile},
+    config::{CentralPlan, Plan, ReportsPlan, ServiceFile},
     secret::secret_in_file,
     service::Taken,
     store::Store,
@@ -17,7 +17,7 @@ use super::Histories;
 
 /// Findings of the checker in one loop.
 pub struct Found {
-    pub plan: LoopPlan,
+    pub plan: Arc<CentralPlan>,
     pub contents: Contents,
     pub happened: Happened,
     pub violations: Vec<Violation>,
@@ -53,9 +53,9 @@ pub async fn examine(
     let callers = keys.filter(|key| key.roles.iter().any(|role| role == "decide"));
     let callers = callers.filter_map(|key| Some((key.loop_name?, key.id))).collect();
     let keys = Keys { events: secret("events.key"), people: secret("people.key"), callers };
-    let file = ServiceFile::parse(file).unwrap();
+    let plans = ServiceFile::parse(file).unwrap().check().unwrap();
     let mut loops = Vec::new();
-    for plan in file.check().unwrap() {
+    for plan in plans.iter().filter_map(Plan::central).cloned() {
         let Some(history) = histories.loops.get(plan.name.as_str()) else { continue };
         let mut contents = Contents::read(store, &plan).await.unwrap();
         contents.is_shared = is_shared;
@@ -67,9 +67,9 @@ pub async fn examine(
         }
         loops.push(Found { plan, contents, happened, violations });
     }
-    let plan = file.check_devices().unwrap().pop();
+    let plan = plans.iter().filter_map(Plan::reports).next_back();
     let devices = match (plan, &histories.devices) {
-        (Some(plan), Some(history)) => Some(FoundDevices::of(store, &plan, history).await),
+        (Some(plan), Some(history)) => Some(FoundDevices::of(store, plan, history).await),
         _ => None,
     };
     Examined { loops, devices }
@@ -92,7 +92,7 @@ impl Examined {
 }
 
 impl FoundDevices {
-    async fn of(store: &dyn Store, plan: &DevicePlan, history: &DeviceHistory) -> Self {
+    async fn of(store: &dyn Store, plan: &ReportsPlan, history: &DeviceHistory) -> Self {
         let contents = DeviceContents::read(store, plan, history).await.unwrap();
         let violations = check_devices(plan, history, &contents);
         let count = |is: &dyn Fn(&Reply<Taken>) -> bool| {

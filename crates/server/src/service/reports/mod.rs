@@ -40,7 +40,6 @@ use reticent::{
 use serde::Serialize;
 
 pub(super) use server::ReportStep;
-pub use server::storage;
 pub use take::Taken;
 
 pub use row::Row;
@@ -51,14 +50,13 @@ use super::{
     Service,
     life_cycle::{Begun, LifeCycle, stored_head},
     tick::ROWS,
-    time::BelievedClock,
 };
 use crate::{
     Error, Result,
-    clock::{Clock, Time},
-    config::DevicePlan,
+    clock::Time,
+    config::ReportsPlan,
     sealed::{SealKey, Subject},
-    store::{Collect, Digest, Head, NewLife, Place, Store},
+    store::{Collect, Digest, Head, NewGeneration, Place, Store},
 };
 
 /// Reports that wait to be counted in one loop, at most.
@@ -94,7 +92,7 @@ impl Batches {
 /// A loop to which devices report, as it is served.
 pub struct Reports {
     /// Its checked file.
-    pub plan: DevicePlan,
+    pub plan: Arc<ReportsPlan>,
     cycle: LifeCycle,
     /// A report server that checks incoming reports and counts none.
     checker: Server,
@@ -167,20 +165,6 @@ pub struct DeviceView {
     pub halted: Option<String>,
 }
 
-/// The generation of a loop before any report.
-pub(super) fn new_life(plan: &DevicePlan, began: Time) -> Result<NewLife> {
-    Ok(NewLife {
-        name: plan.name.clone(),
-        generation: plan.generation(),
-        params: serde_json::to_vec(&plan.params).map_err(Error::store)?,
-        state: ReportServer::new(plan)?.save(),
-        event: serde_json::to_vec(&plan.event()?).map_err(Error::store)?,
-        closed: 0,
-        time: began,
-        counts_with: None,
-    })
-}
-
 impl Service {
     /// The key that opens reports which a shuffler cannot read.
     pub fn seal_key(&self) -> Option<&SealKey> {
@@ -214,9 +198,9 @@ impl Service {
 
 impl Reports {
     pub(super) async fn open(
-        plan: DevicePlan,
+        plan: Arc<ReportsPlan>,
+        new: NewGeneration,
         store: &dyn Store,
-        clock: &BelievedClock,
         seal_key: Option<&SealKey>,
     ) -> Result<Self> {
         if plan.shuffled().is_some() && !plan.sums() && seal_key.is_none() {
@@ -224,8 +208,8 @@ impl Reports {
             let remedy = "this process has no key that opens sealed reports";
             return Err(Error::invalid(field, "sealed", remedy));
         }
-        let begun = LifeCycle::begin(store, new_life(&plan, clock.now())?, true, plan.tick).await?;
-        let Begun { cycle, head, released, .. } = begun;
+        let Begun { cycle, head, released, .. } =
+            LifeCycle::begin(store, new, true, plan.tick).await?;
         let opened = Reports {
             checker: plan.local().server(),
             served: RwLock::new(Arc::new(ServedModel::of_head(&plan, &head, released)?)),
@@ -288,7 +272,7 @@ impl Reports {
         let mut batches = ReportServer::load(&self.plan, &head.state)?.batches();
         let mut after = Place { slot: head.folded, number: u64::MAX };
         loop {
-            let rows = store.kept_events(self.life, after, ROWS).await?;
+            let rows = store.kept_events(self.generation, after, ROWS).await?;
             let Some((last, _)) = rows.last() else { break };
             after = *last;
             let numbers = rows.iter().filter_map(|(_, row)| row::batch_number(&row.raw));
@@ -303,18 +287,18 @@ impl Reports {
         if !store.is_shared() {
             return Ok(());
         }
-        let head = stored_head(store, self.life, self.generation).await?;
+        let head = stored_head(store, self.generation, self.params_hash).await?;
         if head.number > self.served().number {
-            let records = store.releases(self.life, head.number, 1).await?;
+            let records = store.releases(self.generation, head.number, 1).await?;
             self.serve_head(&head, records.first().map(|record| record.time))?;
         }
-        self.open.recount(store, self.life, head.closed, head.closed).await?;
+        self.open.recount(store, self.generation, head.closed, head.closed).await?;
         self.read_batches(store, &head).await
     }
 
     /// The name of its floor in the store: reports on models below it are not taken.
     fn floor_name(&self) -> String {
-        format!("device floor {}", self.life)
+        format!("device floor {}", self.generation)
     }
 
     /// Form of the loop's sealed reports, and the plan of its shuffler, where there is one.
@@ -341,7 +325,7 @@ impl Reports {
 
 impl ServedModel {
     /// The model of a stored head.
-    fn of_head(plan: &DevicePlan, head: &Head, time: Option<Time>) -> Result<Self> {
+    fn of_head(plan: &ReportsPlan, head: &Head, time: Option<Time>) -> Result<Self> {
         let model = ReportServer::load(plan, &head.state)?.publish()?;
         if model.sequence() != head.number {
             return Err(Error::store(format_args!(

@@ -9,7 +9,7 @@ use super::{Batches, row::Row};
 use crate::{
     Result,
     clock::Time,
-    config::{DeviceLearner, DevicePlan, StorageOutlook},
+    config::{DeviceLearner, ReportsPlan},
     loops::{Stepped, release_record},
     secret::random,
     service::mechanism::LoopStep,
@@ -33,15 +33,9 @@ enum Counted {
     Unusable,
 }
 
-/// Storage of the list of a loop's models, estimated from the first one.
-pub fn storage(plan: &DevicePlan) -> Result<StorageOutlook> {
-    let model = wire::to_json(&ReportServer::new(plan)?.publish()?);
-    Ok(StorageOutlook::new(&plan.params, plan.tick, model.as_bytes()))
-}
-
 impl ReportServer {
     /// A server before any report. The public randomness of models comes from the system.
-    pub(super) fn new(plan: &DevicePlan) -> Result<Self> {
+    pub(in crate::service) fn new(plan: &ReportsPlan) -> Result<Self> {
         let seed = u64::from_le_bytes(random()?);
         Ok(match &plan.learner {
             DeviceLearner::Local { plan, .. } => {
@@ -54,7 +48,7 @@ impl ReportServer {
     }
 
     /// The learner as it was saved.
-    pub fn load(plan: &DevicePlan, state: &[u8]) -> Result<Self> {
+    pub fn load(plan: &ReportsPlan, state: &[u8]) -> Result<Self> {
         Ok(match &plan.learner {
             DeviceLearner::Local { protocol, .. } => {
                 ReportServer::Local(protocol.load_server(state)?.into())
@@ -65,7 +59,7 @@ impl ReportServer {
         })
     }
 
-    pub(super) fn save(&self) -> Vec<u8> {
+    pub(in crate::service) fn save(&self) -> Vec<u8> {
         match self {
             ReportServer::Local(server) => server.save(),
             ReportServer::Shuffled(server) => server.save(),
@@ -115,7 +109,7 @@ impl ReportServer {
 pub(in crate::service) struct ReportStep(ReportServer);
 
 impl ReportStep {
-    pub(in crate::service) fn new(plan: &DevicePlan, head: &Head) -> Result<Self> {
+    pub(in crate::service) fn new(plan: &ReportsPlan, head: &Head) -> Result<Self> {
         let mut server = ReportServer::load(plan, &head.state)?;
         // The model that is served already.
         server.publish()?;

@@ -158,7 +158,7 @@ impl Reports {
         served: u64,
     ) -> NewEvent {
         NewEvent {
-            life: self.life,
+            generation: self.generation,
             event,
             request,
             answer: Vec::new(),

@@ -59,7 +59,7 @@ async fn open(
     store: &Arc<MemoryStore>,
     clock: &Arc<ManualClock>,
 ) -> Result<Arc<Service>> {
-    let plans = ServiceFile::parse(text)?.check_devices()?;
+    let plans = ServiceFile::parse(text)?.check()?;
     Service::of_devices(plans, store.clone(), clock.clone(), None).await
 }
 
@@ -195,7 +195,7 @@ async fn a_report_is_counted_once_for_as_long_as_its_model_is_taken() {
     assert!(
         world
             .store
-            .kept_events(world.loop_().life, Default::default(), 10)
+            .kept_events(world.loop_().generation, Default::default(), 10)
             .await
             .unwrap()
             .is_empty()
@@ -232,7 +232,7 @@ async fn a_report_is_counted_when_its_sender_has_gone_away() {
     let folder = tempfile::tempdir().unwrap();
     let store = Arc::new(crate::store::RedbStore::open(folder.path().join("store.redb")).unwrap());
     let clock = Arc::new(ManualClock::at(START));
-    let plans = ServiceFile::parse(&file(PRIVACY, TUNED)).unwrap().check_devices().unwrap();
+    let plans = ServiceFile::parse(&file(PRIVACY, TUNED)).unwrap().check().unwrap();
     let service = Service::of_devices(plans, store, clock, None).await.unwrap();
     let loop_ = service.reports("news").unwrap();
     let DeviceLearner::Local { protocol, .. } = &loop_.plan.learner else { panic!() };
@@ -409,9 +409,8 @@ async fn the_certificate_says_what_enforces_each_condition() {
     let periods: Vec<f64> = certificate.periods.iter().map(|row| row.epsilon).collect();
     assert!(periods[0] <= epsilon + 1e-6 && periods[0] < periods[1] && periods[1] < periods[2]);
     // So does what all loops cost together.
-    let plans = ServiceFile::parse(&world.text).unwrap().check_devices().unwrap();
-    let together =
-        crate::loops::Together::of_file(&[], &plans).unwrap().guarantee.unwrap().epsilon();
+    let plans = ServiceFile::parse(&world.text).unwrap().check().unwrap();
+    let together = crate::loops::Together::of_plans(&plans).unwrap().guarantee.unwrap().epsilon();
     assert!((2.0..=4.0 + 1e-3).contains(&together), "{together}");
 }
 
@@ -433,7 +432,7 @@ fn what_devices_cannot_do_is_refused_with_a_remedy() {
         (PRIVACY, "device = { levels = [-1.0, 2.0] }", "device.levels"),
         (PRIVACY, "reward = { range = [0, nan] }", "reward.range = [0, NaN]"),
     ] {
-        let refused = ServiceFile::parse(&file(privacy, more)).unwrap().check_devices();
+        let refused = ServiceFile::parse(&file(privacy, more)).unwrap().check();
         let error = refused.map(drop).unwrap_err().to_string();
         assert!(error.starts_with("loop.news") && error.contains(field), "{error}");
     }
@@ -444,8 +443,8 @@ fn what_devices_cannot_do_is_refused_with_a_remedy() {
     assert!(error.contains("loop.news.trust"), "{error}");
     // The server's own parameters are none of the device's.
     let same = |more: &str| {
-        let plans = ServiceFile::parse(&file(PRIVACY, more)).unwrap().check_devices().unwrap();
-        plans[0].local().protocol()
+        let plans = ServiceFile::parse(&file(PRIVACY, more)).unwrap().check().unwrap();
+        plans[0].reports().unwrap().local().protocol()
     };
     assert_eq!(same(TUNED), same(""));
 }

@@ -9,7 +9,7 @@ async fn another_hash_at_a_known_number_is_a_fork() {
     let loop_ = world.service.central("home").unwrap();
     let records = world.service.releases("home", 1, 9).await.unwrap();
     let tell = |number, chain| {
-        Token::write(&world.service.tokens, loop_.life, &HeadName::new(number, chain))
+        Token::write(&world.service.tokens, loop_.generation, &HeadName::new(number, chain))
     };
     for record in &records {
         world.service.notice("home", &tell(record.number, &record.chain)).await.unwrap();
@@ -67,12 +67,12 @@ async fn a_token_ahead_of_the_store_stops_releases_and_a_foreign_one_does_not() 
     world.ticks(2).await;
     let loop_ = world.service.central("home").unwrap();
     let head = HeadName::new(9, &[5; 32]);
-    let foreign = Token::write(&Secret::from_bytes([9; 32]), loop_.life, &head);
+    let foreign = Token::write(&Secret::from_bytes([9; 32]), loop_.generation, &head);
     for harmless in [foreign.as_str(), "", "9.00.00", loop_.answering().token.as_str()] {
         world.service.notice("home", harmless).await.unwrap();
         assert!(loop_.halted().is_none(), "{harmless}");
     }
-    let ahead = Token::write(&world.service.tokens, loop_.life, &head);
+    let ahead = Token::write(&world.service.tokens, loop_.generation, &head);
     world.service.notice("home", &ahead).await.unwrap();
     assert!(loop_.halted().unwrap().starts_with("rollback: "));
     world.clock.pass(TICK);
@@ -156,8 +156,8 @@ async fn rows_of_a_generation_that_has_ended_are_retained_no_longer_than_the_fil
     assert_eq!(kept(&world, 1).await, 0);
 }
 
-async fn kept(world: &World, life: LifeId) -> usize {
-    world.store.kept_events(life, Place::default(), 1000).await.unwrap().len()
+async fn kept(world: &World, generation: GenerationId) -> usize {
+    world.store.kept_events(generation, Place::default(), 1000).await.unwrap().len()
 }
 
 #[tokio::test]

@@ -188,6 +188,7 @@ async fn serve_by(store: &Arc<RedbStore>, clock: &Arc<ManualClock>) -> Arc<Servi
         events: Secret::from_bytes([5; 32]),
         witness: None,
         limits: Limits::default(),
+        seal_key: None,
     });
     service.await.unwrap()
 }
@@ -216,7 +217,7 @@ async fn open_events_are_right_when_groups_fail_under_load() {
         client.await.unwrap();
     }
     let loop_ = service.central("home").unwrap();
-    let stored = store.open_events(loop_.life).await.unwrap();
+    let stored = store.open_events(loop_.generation).await.unwrap();
     assert_eq!(stored.iter().map(|(_, count)| count).sum::<u64>(), 400);
     assert_eq!(loop_.open_events(), 400);
 }

@@ -21,8 +21,8 @@ fn devices(epsilon: f64) -> String {
 
 /// Opens the loops of devices of a file.
 async fn open_devices(text: &str, options: Options) -> Arc<Service> {
-    let plans = ServiceFile::parse(text).unwrap().check_devices().unwrap();
-    Service::open_with_devices(options, plans, None).await.unwrap()
+    let plans = ServiceFile::parse(text).unwrap().check().unwrap();
+    Service::open(Options { plans, ..options }).await.unwrap()
 }
 
 fn options(store: &Arc<MemoryStore>, clock: &Arc<ManualClock>, people: u8) -> Options {
@@ -35,6 +35,7 @@ fn options(store: &Arc<MemoryStore>, clock: &Arc<ManualClock>, people: u8) -> Op
         events: Secret::from_bytes([5; 32]),
         witness: None,
         limits: Limits::default(),
+        seal_key: None,
     }
 }
 
@@ -75,7 +76,7 @@ async fn a_generation_that_only_the_witness_knows_is_begun_again() {
     let service = open_devices(&devices(2.0), witnessed(&store)).await;
     let honest = total(&service).await;
     let service = open_devices(&devices(1.0), witnessed(&backup)).await;
-    assert_eq!(backup.lives().await.unwrap().len(), 3);
+    assert_eq!(backup.generations().await.unwrap().len(), 3);
     assert!(honest > 2.0 && total(&service).await >= honest, "{honest}");
 }
 
@@ -98,13 +99,12 @@ async fn a_total_names_the_trust_and_the_unit_of_its_loops() {
             "for all visits of one person and all reports of one installation in",
         ),
     ] {
-        let file = ServiceFile::parse(&text).unwrap();
-        let (plans, of_devices) = (file.check().unwrap(), file.check_devices().unwrap());
-        let planned = crate::loops::Together::of_file(&plans, &of_devices).unwrap();
+        let plans = ServiceFile::parse(&text).unwrap().check().unwrap();
+        let planned = crate::loops::Together::of_plans(&plans).unwrap();
         let (store, clock) =
             (Arc::new(MemoryStore::new([1; 16])), Arc::new(ManualClock::at(START)));
         let options = Options { plans, ..options(&store, &clock, 3) };
-        let service = Service::open_with_devices(options, of_devices, None).await.unwrap();
+        let service = Service::open(options).await.unwrap();
         for together in [planned, service.together().await.unwrap()] {
             assert_eq!(together.hides_taking_part, !text.contains("device"), "{text}");
             let guarantee = together.guarantee.unwrap();
@@ -124,17 +124,17 @@ async fn a_loop_of_devices_that_is_missing_for_one_start_goes_on() {
     let service = open_devices(&text, options(&store, &clock, 3)).await;
     clock.pass(DAY / 2);
     assert_eq!(service.tick("news").await.unwrap(), Ticked::Released(1));
-    let life = service.find("news").unwrap().life;
-    let head = store.head(life).await.unwrap();
+    let generation = service.find("news").unwrap().generation;
+    let head = store.head(generation).await.unwrap();
     let without = open_devices(&text.replace("news", "shop"), options(&store, &clock, 3)).await;
     without.sweep().await.unwrap();
-    assert_eq!(store.head(life).await.unwrap().closed, head.closed);
+    assert_eq!(store.head(generation).await.unwrap().closed, head.closed);
     let service = open_devices(&text, options(&store, &clock, 3)).await;
     clock.pass(DAY / 2);
     assert_eq!(service.tick("news").await.unwrap(), Ticked::Released(2));
-    assert_eq!(store.head(life).await.unwrap().closed, head.closed + 1);
+    assert_eq!(store.head(generation).await.unwrap().closed, head.closed + 1);
     // The rest of an earlier generation goes.
     let service = open_devices(&devices(2.0), options(&store, &clock, 3)).await;
     service.sweep().await.unwrap();
-    assert_eq!(store.head(life).await.unwrap().closed, crate::store::LAST_SLOT);
+    assert_eq!(store.head(generation).await.unwrap().closed, crate::store::LAST_SLOT);
 }

@@ -44,12 +44,12 @@ async fn a_new_generation_is_logged_with_its_changes() {
     let (captured, _guards) = Captured::begin();
     let text = file("epsilon = 1.0, delta = 1e-6, visits = 1, per = \"ever\"", "");
     let mut world = World::new(&text).await;
-    let generation =
-        |world: &World| world.service.generation(world.service.central("home").unwrap());
+    let params_hash =
+        |world: &World| world.service.params_hash(world.service.central("home").unwrap());
     let logged = captured.take();
     assert!(logged.contains("the first generation begins"), "{logged}");
     assert!(
-        logged.contains(&generation(&world)) && logged.contains("\"loop\":\"home\""),
+        logged.contains(&params_hash(&world)) && logged.contains("\"loop\":\"home\""),
         "{logged}"
     );
     world.again(&text).await;
@@ -62,7 +62,7 @@ async fn a_new_generation_is_logged_with_its_changes() {
         "\"changed\":\"privacy, reward\"",
         "\"loop\":\"home\"",
         "\"life\":2",
-        &generation(&world),
+        &params_hash(&world),
     ] {
         assert!(logged.contains(words), "{words}: {logged}");
     }
@@ -77,7 +77,7 @@ async fn an_accepted_rollback_has_a_line_in_the_log() {
     world.ticks(1).await;
     let loop_ = world.service.central("home").unwrap();
     let later = HeadName::new(7, &[7; 32]);
-    let token = Token::write(&world.service.tokens, loop_.life, &later);
+    let token = Token::write(&world.service.tokens, loop_.generation, &later);
     world.service.notice("home", &token).await.unwrap();
     let head = world.service.head(loop_).await.unwrap();
     let named = HeadName::new(head.number, &head.chain).text();
@@ -102,8 +102,8 @@ fn twice_a_day() -> String {
 /// Events that are learnt from, by generation.
 async fn learnt_from(store: &MemoryStore) -> Vec<usize> {
     let mut found = Vec::new();
-    for life in store.lives().await.unwrap() {
-        let rows = store.kept_events(life.id, Place::default(), 1000).await.unwrap();
+    for generation in store.generations().await.unwrap() {
+        let rows = store.kept_events(generation.id, Place::default(), 1000).await.unwrap();
         found.push(rows.iter().filter(|(_, event)| event.learnt).count());
     }
     found
@@ -140,7 +140,7 @@ async fn a_person_s_visits_are_counted_over_all_generations() {
     ] {
         assert!((epsilon - alone.guarantee.epsilon()).abs() < 1e-9, "{epsilon}");
     }
-    assert_eq!(together.lives, ["home (3 generations with one ledger)"]);
+    assert_eq!(together.generations, ["home (3 generations with one ledger)"]);
     assert!(certificate.sentence.contains("at most 2 times in each calendar window of 1 day"));
     let states = |words: &str| certificate.conditions.iter().any(|one| one.text.contains(words));
     assert!(states("2 earlier generations of this loop counted visits in the same ledger"));
@@ -195,7 +195,13 @@ async fn what_differs_between_generations_is_charged() {
 async fn a_ledger_that_has_lost_visits_does_not_go_on() {
     let other = twice_a_day().replace("1 second", "2 seconds");
     let ledgers = async |store: &MemoryStore| -> Vec<_> {
-        store.lives().await.unwrap().iter().map(|life| (life.id, life.ledger)).collect()
+        store
+            .generations()
+            .await
+            .unwrap()
+            .iter()
+            .map(|generation| (generation.id, generation.ledger))
+            .collect()
     };
     let total =
         async |service: &Service| service.together().await.unwrap().guarantee.unwrap().epsilon();
@@ -257,7 +263,7 @@ async fn a_token_of_an_earlier_generation_shows_that_its_ledger_lacks_visits() {
     let token = |service: &Service| service.central("home").unwrap().answering().token.clone();
     let lost = token(&service);
     let service = open(&other, &copy, &clock, people()).await.unwrap();
-    assert_eq!(copy.lives().await.unwrap()[1].ledger, 1);
+    assert_eq!(copy.generations().await.unwrap()[1].ledger, 1);
     let total = async || service.together().await.unwrap().guarantee.unwrap().epsilon();
     assert!((total().await - 1.0).abs() < 0.01);
     service.notice("home", &token(&service)).await.unwrap();
@@ -310,7 +316,7 @@ async fn what_a_file_will_do_is_said_before() {
         let before = world.service.together().await.unwrap().guarantee.unwrap().epsilon();
         let stored = crate::service::stored_loops(world.store.as_ref()).await.unwrap();
         let plans = ServiceFile::parse(&text).unwrap().check().unwrap();
-        let outcome = outcomes(&stored, &plans, &[]).unwrap().remove(0);
+        let outcome = outcomes(&stored, &plans).unwrap().remove(0);
         assert_eq!((outcome.continues, outcome.changed.join(", ")), (continues, changed.into()));
         assert!((outcome.epsilon_before.unwrap() - before).abs() < 1e-9, "{outcome}");
         world.again(&text).await;
@@ -318,6 +324,6 @@ async fn what_a_file_will_do_is_said_before() {
         assert!((outcome.epsilon_after - after).abs() < 1e-9, "{outcome}, and it is {after}");
     }
     let plans = ServiceFile::parse(&twice_a_day()).unwrap().check().unwrap();
-    let outcome = outcomes(&[], &plans, &[]).unwrap().remove(0).to_string();
+    let outcome = outcomes(&[], &plans).unwrap().remove(0).to_string();
     assert_eq!(outcome, "loop home begins its first generation: epsilon 1.00");
 }

@@ -20,6 +20,7 @@ async fn with_keys(world: &mut World, text: &str, keys: &[u8]) {
         events: Secret::from_bytes([5; 32]),
         witness: None,
         limits: Limits::default(),
+        seal_key: None,
     })
     .await
     .unwrap();
@@ -57,8 +58,8 @@ async fn learns_under_a_foreign_key(home: &str, shop: &str) -> (bool, bool, Stri
     let mut learns = Vec::new();
     for name in ["home", "shop"] {
         world.service.rank(name, request("second", Some("a"))).await.unwrap();
-        let life = world.service.central(name).unwrap().life;
-        let rows = world.store.kept_events(life, Place::default(), 9).await.unwrap();
+        let generation = world.service.central(name).unwrap().generation;
+        let rows = world.store.kept_events(generation, Place::default(), 9).await.unwrap();
         assert!(rows.len() == 2 && rows[0].1.learnt);
         learns.push(rows[1].1.learnt);
     }

@@ -52,7 +52,7 @@ impl Replica {
     /// Shows it a release that may or may not be there.
     async fn show(&self, number: u64) {
         let head = HeadName::new(number, &[7; 32]);
-        let token = Token::write(&self.world.service.tokens, self.loop_().life, &head);
+        let token = Token::write(&self.world.service.tokens, self.loop_().generation, &head);
         self.world.service.notice("home", &token).await.unwrap();
     }
 
@@ -134,7 +134,7 @@ async fn a_halt_that_could_not_be_noted_is_noted_later() {
     one.tick().await;
     one.database.tamper("alter table settings rename to settings_away").await;
     let head = HeadName::new(9, &[7; 32]);
-    let token = Token::write(&one.world.service.tokens, one.loop_().life, &head);
+    let token = Token::write(&one.world.service.tokens, one.loop_().generation, &head);
     assert!(one.world.service.notice("home", &token).await.is_err());
     assert!(one.loop_().halted().is_some(), "it stops all the same");
     one.database.tamper("alter table settings_away rename to settings").await;
@@ -151,10 +151,10 @@ async fn a_loop_that_is_missing_in_the_file_of_one_process_is_not_swept_by_it() 
     let Some((one, _, clock)) = two(&both).await else { return };
     let old = Replica::open(&one.url, &file(EXACT, ""), &clock).await;
     one.world.service.rank("shop", request("a", None)).await.unwrap();
-    let life = one.world.service.central("shop").unwrap().life;
+    let generation = one.world.service.central("shop").unwrap().generation;
     clock.pass(3 * TICK);
     old.world.service.sweep().await.unwrap();
-    assert_eq!(one.database.kept_events(life, Place::default(), 9).await.unwrap().len(), 1);
+    assert_eq!(one.database.kept_events(generation, Place::default(), 9).await.unwrap().len(), 1);
     // A new generation of it is announced to any process that still serves the last one.
     let changed = both.replace("1000.0", "999.0");
     assert_ne!(changed, both);
@@ -168,19 +168,20 @@ async fn a_releaser_that_was_stopped_cannot_release_when_it_comes_back() {
     let Some((one, other, clock)) = two(&file(EXACT, "")).await else { return };
     clock.pass(TICK);
     assert_eq!(one.tick().await, Ticked::Released(1));
-    let life = one.loop_().life;
-    let old = one.database.head(life).await.unwrap();
+    let generation = one.loop_().generation;
+    let old = one.database.head(generation).await.unwrap();
     // It is stopped for longer than its lease.
     one.database.tamper("update heads set leased = 0").await;
     clock.pass(TICK);
     assert_eq!(other.tick().await, Ticked::Released(2));
-    let head = one.database.head(life).await.unwrap();
+    let head = one.database.head(generation).await.unwrap();
     assert!(head.epoch > old.epoch);
     // What it was about to commit when it was stopped, and the same for the number that is next now.
     for number in [2, 3] {
         let release =
             ReleaseRecord { number, time: 1, hash: [9; 32], chain: [9; 32], release: vec![9] };
-        let step = Step { life, epoch: old.epoch, state: vec![9], folded: head.folded, release };
+        let step =
+            Step { generation, epoch: old.epoch, state: vec![9], folded: head.folded, release };
         assert!(
             matches!(one.database.release(step).await.unwrap(), Committed::No(found) if found == head)
         );
@@ -190,7 +191,7 @@ async fn a_releaser_that_was_stopped_cannot_release_when_it_comes_back() {
     assert_eq!((one.loop_().halted(), one.world.number()), (None, 2), "it follows");
     assert_eq!(other.tick().await, Ticked::Released(3));
     // A process that stops in order gives the right away at once.
-    other.loop_().lease.give_up(other.database.as_ref(), life).await;
+    other.loop_().lease.give_up(other.database.as_ref(), generation).await;
     clock.pass(TICK);
     assert_eq!(one.tick().await, Ticked::Released(4));
     assert_eq!(one.numbers().await, [1, 2, 3, 4]);
@@ -207,7 +208,8 @@ async fn one_id_on_two_processes_has_one_answer() {
         );
         assert_eq!(first.unwrap(), second.unwrap());
     }
-    let kept = one.database.kept_events(one.loop_().life, Place::default(), 100).await.unwrap();
+    let kept =
+        one.database.kept_events(one.loop_().generation, Place::default(), 100).await.unwrap();
     assert_eq!(kept.len(), 24);
 }
 
@@ -224,7 +226,8 @@ async fn a_person_who_races_on_all_processes_is_learnt_from_at_most_k_times() {
     for task in asked.collect::<Vec<_>>() {
         task.await.unwrap();
     }
-    let kept = one.database.kept_events(one.loop_().life, Place::default(), 100).await.unwrap();
+    let kept =
+        one.database.kept_events(one.loop_().generation, Place::default(), 100).await.unwrap();
     let learnt = kept.iter().filter(|(_, event)| event.learnt).count();
     assert_eq!((kept.len(), learnt), (40, 3));
 }
@@ -241,7 +244,7 @@ async fn what_one_process_sees_stops_all_and_what_an_operator_accepts_lets_all_g
     assert_eq!(one.tick().await, Ticked::Halted);
     assert!(one.loop_().halted().unwrap().contains("release 7 was already published"));
     assert_eq!(other.tick().await, Ticked::Halted);
-    let head = one.database.head(one.loop_().life).await.unwrap();
+    let head = one.database.head(one.loop_().generation).await.unwrap();
     assert_eq!(head.number, 1);
     let named = HeadName::new(head.number, &head.chain).text();
     assert_eq!(one.world.service.accept_rollback("home", &named).await.unwrap().replays, 1);
@@ -259,12 +262,12 @@ async fn a_note_ends_the_right_of_whoever_releases() {
     let Some((one, other, clock)) = two(&file(EXACT, "")).await else { return };
     clock.pass(TICK);
     assert_eq!(one.tick().await, Ticked::Released(1));
-    let (life, epoch) = (one.loop_().life, one.loop_().lease.epoch());
-    let folded = one.database.head(life).await.unwrap().folded;
+    let (generation, epoch) = (one.loop_().generation, one.loop_().lease.epoch());
+    let folded = one.database.head(generation).await.unwrap().folded;
     other.show(7).await;
     let release =
         ReleaseRecord { number: 2, time: 1, hash: [9; 32], chain: [9; 32], release: vec![9] };
-    let step = Step { life, epoch, state: vec![9], folded, release };
+    let step = Step { generation, epoch, state: vec![9], folded, release };
     assert!(matches!(one.database.release(step).await.unwrap(), Committed::No(_)));
 }
 
@@ -318,11 +321,12 @@ async fn a_process_without_the_new_key_of_people_learns_nothing_from_them() {
         events: Secret::from_bytes([5; 32]),
         witness: None,
         limits: Limits::default(),
+        seal_key: None,
     });
     let new = new.await.unwrap();
     new.rank("home", request("one", Some("ada"))).await.unwrap();
     old.world.service.rank("home", request("two", Some("ada"))).await.unwrap();
-    let kept = database.kept_events(old.loop_().life, Place::default(), 9).await.unwrap();
+    let kept = database.kept_events(old.loop_().generation, Place::default(), 9).await.unwrap();
     assert_eq!(kept.iter().filter(|(_, event)| event.learnt).count(), 1, "one visit");
     assert!(old.world.service.troubles().is_empty(), "until it looks");
     old.world.service.follow_others().await.unwrap();

@@ -131,12 +131,14 @@ async fn a_generation_that_only_the_witness_knows_is_still_charged() {
     };
     let honest = total(&service).await;
     // With the old file, with the new one, and with another one: the privacy loss of the lost generation is charged.
-    for (text, lives, halted) in [(&first, 3, false), (&second, 2, true), (&third, 3, false)] {
+    for (text, generations, halted) in [(&first, 3, false), (&second, 2, true), (&third, 3, false)]
+    {
         let copy = Arc::new(backup.copy());
-        let elsewhere = folder.path().join(format!("witness-{lives}-{halted}-{}", text.len()));
+        let elsewhere =
+            folder.path().join(format!("witness-{generations}-{halted}-{}", text.len()));
         std::fs::copy(&path, &elsewhere).unwrap();
         let service = witnessed(text, &copy, &clock, &elsewhere).await;
-        assert_eq!(copy.lives().await.unwrap().len(), lives);
+        assert_eq!(copy.generations().await.unwrap().len(), generations);
         assert!(total(&service).await >= honest - 1e-6, "{}", total(&service).await);
         assert_eq!(tick(&service).await == Ticked::Halted, halted);
         if halted {
@@ -168,12 +170,12 @@ async fn a_lost_generation_begins_again_at_its_own_cost_or_not_at_all() {
     drop(witnessed(&second, &store, &clock, &path).await);
     let (witness, record) = Witness::open(&path).unwrap();
     let mut record = record.unwrap();
-    record.lives.get_mut(&2).unwrap().event = record.lives[&1].event.clone();
+    record.generations.get_mut(&2).unwrap().event = record.generations[&1].event.clone();
     witness.write(&record).unwrap();
     let refused = Service::open(witnessed_options(&first, &copy, &clock, &path)).await;
     let message = refused.err().unwrap().to_string();
     assert!(message.contains("calibrate it in another way"), "{message}");
-    assert_eq!(copy.lives().await.unwrap().len(), 1);
+    assert_eq!(copy.generations().await.unwrap().len(), 1);
 }
 
 #[tokio::test]
@@ -360,7 +362,7 @@ async fn one_acceptance_covers_all_tokens_that_were_shown_before_it() {
     let service = open(&text, &copy, &clock, Secret::from_bytes([3; 32])).await.unwrap();
     let loop_ = service.central("home").unwrap();
     let token =
-        |number| Token::write(&service.tokens, loop_.life, &HeadName::new(number, &[9; 32]));
+        |number| Token::write(&service.tokens, loop_.generation, &HeadName::new(number, &[9; 32]));
     for shown in [&token(2), &token(3), &last] {
         service.notice("home", shown).await.unwrap();
     }

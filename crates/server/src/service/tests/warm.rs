@@ -103,7 +103,13 @@ async fn a_private_model_is_begun_with_and_its_cost_is_in_the_total() {
     let (own, both) = (1.0, total(&elsewhere).await);
     assert!(both > 30.0 && both > own, "{both}");
     assert!(
-        elsewhere.together().await.unwrap().lives.iter().any(|name| name.contains("began with"))
+        elsewhere
+            .together()
+            .await
+            .unwrap()
+            .generations
+            .iter()
+            .any(|name| name.contains("began with"))
     );
     let certificate = elsewhere.certificate("home").await.unwrap();
     assert!((certificate.guarantee.epsilon() - 1.0).abs() < 1e-3);
@@ -120,12 +126,12 @@ async fn a_private_model_is_begun_with_and_its_cost_is_in_the_total() {
     assert!(sport(&world.service).await > 70);
     let shared = total(&world.service).await;
     assert!(shared < both - 1e-3 && (shared - 30.0).abs() < 1e-6, "{shared} {both}");
-    let lives = world.service.together().await.unwrap().lives;
-    assert_eq!(lives, ["home (2 generations with one ledger)"]);
+    let generations = world.service.together().await.unwrap().generations;
+    assert_eq!(generations, ["home (2 generations with one ledger)"]);
     // Another model is another generation, and the same one is not.
-    let life = world.service.central("home").unwrap().life;
+    let generation = world.service.central("home").unwrap().generation;
     world.again(&text).await;
-    assert_eq!(world.service.central("home").unwrap().life, life);
+    assert_eq!(world.service.central("home").unwrap().generation, generation);
     // What does not fit is refused by field.
     let broken = |text: String, words: &str, loops: &str| {
         std::fs::write(&path, text).unwrap();
@@ -180,7 +186,7 @@ fn edited(model: &str, at: &str, value: serde_json::Value) -> String {
 async fn total(service: &Arc<Service>) -> (f64, usize, Vec<String>) {
     let together = service.together().await.unwrap();
     let epsilon = together.guarantee.map_or(0.0, |guarantee| guarantee.epsilon());
-    (epsilon, together.lives.len(), together.without_persons)
+    (epsilon, together.generations.len(), together.without_persons)
 }
 
 #[tokio::test]
@@ -195,8 +201,8 @@ async fn a_model_of_decisions_is_no_person_s_cost() {
     let (clock, people) = (first.clock.clone(), || Secret::from_bytes([3; 32]));
     let store = Arc::new(MemoryStore::new([2; 16]));
     let second = open(&text, &store, &clock, people()).await.unwrap();
-    let (epsilon, lives, without) = total(&second).await;
-    assert!((epsilon - 1.0).abs() < 1e-3 && lives == 1, "{epsilon}");
+    let (epsilon, generations, without) = total(&second).await;
+    assert!((epsilon - 1.0).abs() < 1e-3 && generations == 1, "{epsilon}");
     assert_eq!(without, ["home (the model it began with)"]);
     let plans = ServiceFile::parse(&text).unwrap().check().unwrap();
     let checked = crate::loops::Together::of_plans(&plans).unwrap();
@@ -213,8 +219,8 @@ async fn a_model_of_decisions_is_no_person_s_cost() {
     std::fs::write(&later, second.model_file("home").await.unwrap()).unwrap();
     let store = Arc::new(MemoryStore::new([4; 16]));
     let third = open(&warm(PERSONS, &later), &store, &clock, people()).await.unwrap();
-    let (epsilon, lives, without) = total(&third).await;
-    assert!(epsilon > 1.2 && epsilon < 2.0 && lives == 2, "{epsilon}");
+    let (epsilon, generations, without) = total(&third).await;
+    assert!(epsilon > 1.2 && epsilon < 2.0 && generations == 2, "{epsilon}");
     assert_eq!(without, ["home (the model it began with, learner 1 of 2)"]);
     // A file that does not say whose cost it states is refused.
     let mut json: serde_json::Value = serde_json::from_str(&model).unwrap();
@@ -262,12 +268,12 @@ async fn an_origin_that_the_store_cannot_show_is_counted() {
         std::fs::write(&path, model).unwrap();
         let store = Arc::new(world.store.copy());
         let service = open(&warm(PERSONS, &path), &store, &clock, people()).await.unwrap();
-        let (epsilon, lives, without) = total(&service).await;
+        let (epsilon, generations, without) = total(&service).await;
         assert!(without.is_empty());
-        (epsilon, lives)
+        (epsilon, generations)
     };
-    let (honest, lives) = begun(&model).await;
-    assert_eq!(lives, 1, "both generations have one ledger");
+    let (honest, generations) = begun(&model).await;
+    assert_eq!(generations, 1, "both generations have one ledger");
     let json = |value: &str| serde_json::json!(value);
     let first = crate::secret::hex(&world.store.releases(1, 1, 1).await.unwrap()[0].chain);
     let before_all = edited(&model, "/origin/release", serde_json::json!(0));
@@ -283,22 +289,33 @@ async fn an_origin_that_the_store_cannot_show_is_counted() {
         ("cost", edited(&model, "/legacy", dear)),
         ("replays", edited(&model, "/legacy", replayed)),
     ] {
-        let (epsilon, lives) = begun(&untrue).await;
-        assert!(lives == 2 && epsilon > honest + 1.0, "{what}: {lives} generations, {epsilon}");
+        let (epsilon, generations) = begun(&untrue).await;
+        assert!(
+            generations == 2 && epsilon > honest + 1.0,
+            "{what}: {generations} generations, {epsilon}"
+        );
     }
     // A generation has not begun with what it released itself, or with what a later one did.
     let store = Arc::new(world.store.copy());
     std::fs::write(&path, &model).unwrap();
     let service = open(&warm(PERSONS, &path), &store, &clock, people()).await.unwrap();
     let origin = service.central("home").unwrap().plan.params.warm_start_origin.clone().unwrap();
-    let (lives, curator) = (store.lives().await.unwrap(), service.cost_of(2).await.unwrap());
+    let (generations, curator) =
+        (store.generations().await.unwrap(), service.cost_of(2).await.unwrap());
     for (later, counted) in [(2, true), (1, false), (0, false)] {
-        assert_eq!(service.is_counted(&lives, &origin, later, &curator).await.unwrap(), counted);
+        assert_eq!(
+            service.is_counted(&generations, &origin, later, &curator).await.unwrap(),
+            counted
+        );
     }
     // Simulated noise protects no person, whatever it is said to have cost.
     let plans = ServiceFile::parse(&file(STRONG, "")).unwrap().check().unwrap();
-    let mut simulated =
-        plans[0].learner.clone().curator(Simulated(SecureNoise::from_system().unwrap()));
+    let mut simulated = plans[0]
+        .central()
+        .unwrap()
+        .learner
+        .clone()
+        .curator(Simulated(SecureNoise::from_system().unwrap()));
     let mut unused = simulated.no_sums();
     simulated.tick(&mut unused).unwrap();
     let simulated = serde_json::json!(crate::secret::hex(&simulated.legacy().unwrap().save()));
@@ -309,7 +326,7 @@ async fn an_origin_that_the_store_cannot_show_is_counted() {
 }
 
 #[tokio::test]
-async fn a_lost_life_does_not_begin_again_with_another_file() {
+async fn a_lost_generation_does_not_begin_again_with_another_file() {
     let folder = tempfile::tempdir().unwrap();
     let (path, witness) = (folder.path().join("prior.json"), folder.path().join("witness"));
     let prior = |reward: f64| {
@@ -322,7 +339,7 @@ async fn a_lost_life_does_not_begin_again_with_another_file() {
     drop(witnessed(&cold, &store, &clock, &witness).await);
     let backup = Arc::new(store.copy());
     drop(witnessed(&warm(PERSONS, &path), &store, &clock, &witness).await);
-    assert_eq!(store.lives().await.unwrap().len(), 2);
+    assert_eq!(store.generations().await.unwrap().len(), 2);
     // The copy lacks the second generation. Its cost does not depend on the file, and its sums do.
     std::fs::write(&path, prior(0.6)).unwrap();
     let copy = Arc::new(backup.copy());
@@ -330,8 +347,8 @@ async fn a_lost_life_does_not_begin_again_with_another_file() {
     let message = refused.err().unwrap().to_string();
     assert!(message.contains("witness") && message.contains("prior.json"), "{message}");
     assert!(message.contains("restore the one that it began with"), "{message}");
-    assert_eq!(copy.lives().await.unwrap().len(), 1);
+    assert_eq!(copy.generations().await.unwrap().len(), 1);
     std::fs::write(&path, prior(0.5)).unwrap();
     drop(witnessed(&cold, &copy, &clock, &witness).await);
-    assert!(copy.lives().await.unwrap().len() >= 2);
+    assert!(copy.generations().await.unwrap().len() >= 2);
 }

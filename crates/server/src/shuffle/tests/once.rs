@@ -26,7 +26,7 @@ async fn a_longer_time_for_late_reports_takes_none_again() {
     refused_for_good(&world, &envelopes).await;
     world.plans = plans_of(&text("sealed", 2, 2).replace("3 minutes", "1 hour"));
     world.restart().await;
-    assert_eq!(world.plans[0].late_models, 60);
+    assert_eq!(world.plans[0].reports().unwrap().late_models, 60);
     refused_for_good(&world, &envelopes).await;
     // Reports on later models are taken for longer now.
     let kept = world.envelope();
@@ -70,7 +70,8 @@ async fn reports_of_another_generation_are_foreign_and_one_that_comes_back_stops
     let first = world.plans.clone();
     // The randomiser is the same: only the time between two models is another.
     world.plans = plans_of(&text("sealed", 2, 2).replace("1 minute", "2 minutes"));
-    assert_eq!(first[0].local().protocol(), world.plans[0].local().protocol());
+    let protocol = |plan: &Plan| plan.reports().unwrap().local().protocol();
+    assert_eq!(protocol(&first[0]), protocol(&world.plans[0]));
     let (store, clock) = (Arc::clone(&world.server.store), Arc::clone(&world.server.clock));
     world.server = Server::open(&world.plans, store, clock, key(2)).await;
     world.restart().await;
@@ -94,7 +95,7 @@ async fn a_wrong_file_of_loops_changes_nothing() {
     let mut world = World::new("sealed", 4, 4).await;
     let waiting = world.take_new(3).await;
     let (right, more) = (world.plans.clone(), world.envelope());
-    let before = world.store.lives().await.unwrap();
+    let before = world.store.generations().await.unwrap();
     world.plans = plans("sealed", 2, 2);
     world.restart().await;
     for _ in 0..2 {
@@ -105,7 +106,7 @@ async fn a_wrong_file_of_loops_changes_nothing() {
         let taken = world.take(&more, "10.0.0.2").await;
         assert!(matches!(taken, Err(Error::Unavailable(_))), "{taken:?}");
     }
-    assert!(world.store.lives().await.unwrap() == before);
+    assert!(world.store.generations().await.unwrap() == before);
     world.plans = right;
     world.restart().await;
     assert_eq!((world.loop_().waiting(), world.shuffler.troubles()), (3, vec![]));
@@ -120,15 +121,15 @@ async fn a_wrong_file_of_loops_changes_nothing() {
 async fn a_report_is_compared_with_the_floor_when_it_is_stored() {
     let world = World::new("sealed", 2, 2).await;
     let envelope = world.envelope();
-    let floor = contact::floor_name(world.loop_().life().unwrap());
+    let floor = contact::floor_name(world.loop_().generation().unwrap());
     assert_eq!(world.store.raise_floor(floor, 1).await.unwrap(), 1);
     assert!(matches!(
         world.take(&envelope, "10.0.0.1").await,
         Err(Error::Late(_) | Error::Unavailable(_))
     ));
     assert_eq!(world.loop_().waiting(), 0);
-    let life = world.loop_().life().unwrap();
-    assert!(world.store.kept_events(life, Place::default(), 9).await.unwrap().is_empty());
+    let generation = world.loop_().generation().unwrap();
+    assert!(world.store.kept_events(generation, Place::default(), 9).await.unwrap().is_empty());
 }
 
 #[tokio::test]
@@ -162,7 +163,7 @@ async fn a_damaged_row_stops_nothing() {
     let mut world = World::new("sealed", 2, 2).await;
     world.take_new(1).await;
     let damaged = NewEvent {
-        life: world.loop_().life().unwrap(),
+        generation: world.loop_().generation().unwrap(),
         event: [9; 16],
         request: Digest::default(),
         answer: Vec::new(),

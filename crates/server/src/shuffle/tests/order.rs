@@ -41,7 +41,7 @@ async fn mixed(world: &World, envelopes: &[Envelope], planted: bool) -> SealedBa
     }
     let loop_ = world.loop_();
     let consumed = loop_.state().consumed;
-    let rows = waiting::pick(world.store.as_ref(), loop_.life().unwrap(), consumed, None, 4)
+    let rows = waiting::pick(world.store.as_ref(), loop_.generation().unwrap(), consumed, None, 4)
         .await
         .unwrap();
     let number = loop_.batches();

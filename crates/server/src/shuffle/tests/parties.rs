@@ -5,7 +5,7 @@ use super::*;
 pub(super) const START: u64 = 1_700_000_000_000;
 pub(super) const TICK: u64 = 60_000;
 
-pub(super) fn plans(mode: &str, batch: u64, cap: u64) -> Vec<DevicePlan> {
+pub(super) fn plans(mode: &str, batch: u64, cap: u64) -> Vec<Plan> {
     plans_of(&text(mode, batch, cap))
 }
 
@@ -25,10 +25,10 @@ pub(super) fn text(mode: &str, batch: u64, cap: u64) -> String {
 }
 
 /// Calibration takes a while: every plan is made once.
-pub(super) fn plans_of(text: &str) -> Vec<DevicePlan> {
-    static MADE: Mutex<BTreeMap<String, Vec<DevicePlan>>> = Mutex::new(BTreeMap::new());
+pub(super) fn plans_of(text: &str) -> Vec<Plan> {
+    static MADE: Mutex<BTreeMap<String, Vec<Plan>>> = Mutex::new(BTreeMap::new());
     let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
-    let make = || ServiceFile::parse(text).unwrap().check_devices().unwrap();
+    let make = || ServiceFile::parse(text).unwrap().check().unwrap();
     made.entry(text.to_string()).or_insert_with(make).clone()
 }
 
@@ -56,13 +56,13 @@ pub(super) struct Server {
 }
 
 impl Server {
-    pub(super) async fn new(plans: &[DevicePlan]) -> Arc<Self> {
+    pub(super) async fn new(plans: &[Plan]) -> Arc<Self> {
         let (store, clock) = (MemoryStore::new([2; 16]), ManualClock::at(START));
         Self::open(plans, store.into(), clock.into(), key(2)).await
     }
 
     pub(super) async fn open(
-        plans: &[DevicePlan],
+        plans: &[Plan],
         store: Arc<MemoryStore>,
         clock: Arc<ManualClock>,
         key: SealKey,
@@ -148,7 +148,7 @@ impl Upstream for Line {
 }
 
 pub(super) struct World {
-    pub(super) plans: Vec<DevicePlan>,
+    pub(super) plans: Vec<Plan>,
     pub(super) server: Arc<Server>,
     pub(super) store: Arc<MemoryStore>,
     pub(super) shuffler: Arc<Shuffler>,
@@ -159,7 +159,7 @@ impl World {
         Self::of(plans(mode, batch, cap)).await
     }
 
-    pub(super) async fn of(plans: Vec<DevicePlan>) -> Self {
+    pub(super) async fn of(plans: Vec<Plan>) -> Self {
         let (server, store) = (Server::new(&plans).await, Arc::new(MemoryStore::new([3; 16])));
         let shuffler = open(&plans, &store, &server).await.unwrap();
         World { plans, server, store, shuffler }
@@ -180,13 +180,14 @@ impl World {
 
     /// The sealed report of a new installation.
     pub(super) fn envelope(&self) -> Envelope {
-        let plan = self.plans[0].shuffled().unwrap();
-        let mut person = plan.person(SecureNoise::from_system().unwrap()).unwrap();
-        let dimension = self.plans[0].features.dimension();
+        let plan = self.plans[0].reports().unwrap();
+        let mut person =
+            plan.shuffled().unwrap().person(SecureNoise::from_system().unwrap()).unwrap();
+        let dimension = plan.features.dimension();
         let mut x = vec![0.0; dimension];
         x[0] = 0.5;
         let report = person.report(&self.server.model(), &x, 1.0).unwrap();
-        let key = if self.plans[0].sums() { key(3) } else { self.server.key.clone() };
+        let key = if plan.sums() { key(3) } else { self.server.key.clone() };
         seal(self.loop_().subject(), &key, report.model(), report.values())
     }
 
@@ -221,7 +222,7 @@ impl World {
 }
 
 pub(super) async fn open(
-    plans: &[DevicePlan],
+    plans: &[Plan],
     store: &Arc<MemoryStore>,
     server: &Arc<Server>,
 ) -> Result<Arc<Shuffler>> {

@@ -103,7 +103,7 @@ async fn a_number_that_no_server_can_have_reached_is_not_believed() {
     *world.server.says.lock().unwrap() = Some(News { model: 1000, ..truth });
     world.follow().await.unwrap();
     assert!(matches!(world.take(&world.envelope(), "a").await, Err(Error::Late(_))));
-    // At the birth of a store there is nothing to compare with but the clock.
+    // At the beginning of a store there is nothing to compare with but the clock.
     let store = Arc::new(MemoryStore::new([5; 16]));
     *world.server.says.lock().unwrap() = Some(News { model: u64::MAX, ..truth });
     let born = open(&world.plans, &store, &world.server).await.unwrap();
@@ -141,7 +141,7 @@ async fn a_server_of_another_protocol_or_that_was_rolled_back_makes_no_device_dr
 async fn reports_that_were_priced_for_another_protocol_are_refused() {
     let world = World::new("sealed", 4, 4).await;
     let (own, subject) = (text("sealed", 4, 4), world.loop_().subject().clone());
-    let protocol_of = |text: &str| plans_of(text)[0].subject().unwrap().protocol;
+    let protocol_of = |text: &str| plans_of(text)[0].reports().unwrap().subject().unwrap().protocol;
     assert_eq!(protocol_of(&own), subject.protocol);
     let mut different = BTreeSet::from([subject.protocol]);
     for stated in [
@@ -199,7 +199,7 @@ async fn batches_of_another_shuffler_stop_this_one_when_it_hears_of_them() {
 #[test]
 fn what_is_said_of_both_together_counts_all_reports() {
     let three = plans_of(&text("sum", 4, 4).replace("visits = 1", "visits = 3"));
-    let local = three[0].local();
+    let local = three[0].reports().unwrap().local();
     let all = local.guarantee(0).unwrap();
     let event = local.event(0).unwrap();
     let one = Guarantee::of(&event, all.model(), all.delta()).unwrap();
@@ -212,7 +212,7 @@ fn what_is_said_of_both_together_counts_all_reports() {
 fn batches_have_a_size_that_can_be_opened_in_time() {
     let refused = |mode: &str, batch: u64| {
         let parsed = ServiceFile::parse(&text(mode, batch, 1)).unwrap();
-        parsed.check_devices().err().map(|error| error.to_string())
+        parsed.check().err().map(|error| error.to_string())
     };
     let error = refused("sealed", crate::config::MOST_SEALED + 1).unwrap();
     assert!(error.contains("loop.news.shuffle.batch") && error.contains("65536"), "{error}");

@@ -4,25 +4,30 @@ use super::{
     checks::{Checked, begin, ensure, learnt},
     sample::{self, charge, event, event_of},
 };
-use crate::store::{Charge, NewLife, Store};
+use crate::store::{Charge, NewGeneration, Store};
 
-pub(super) async fn lives_follow_each_other(store: &dyn Store) -> Checked {
-    let first = store.begin_life(sample::life("home", 1)).await?;
+pub(super) async fn generations_follow_each_other(store: &dyn Store) -> Checked {
+    let first = store.begin_generation(sample::generation("home", 1)).await?;
     store.insert_events((0..3).map(|id| event_of(first.id, id, charge(1))).collect()).await?;
     store.insert_events(vec![event_of(first.id, 3, Charge { period: 1, ..charge(2) })]).await?;
-    let again = NewLife { state: vec![99], closed: 50, time: 9, ..sample::life("home", 1) };
-    ensure!(store.begin_life(again).await? == first, "the same generation has the same number");
+    let again =
+        NewGeneration { state: vec![99], closed: 50, time: 9, ..sample::generation("home", 1) };
+    ensure!(
+        store.begin_generation(again).await? == first,
+        "the same generation has the same number"
+    );
     ensure!(store.head(first.id).await?.state == [1], "and keeps its state");
-    let changed = NewLife { params: b"changed".to_vec(), ..sample::life("home", 1) };
-    let present = store.begin_life(changed).await?;
+    let changed = NewGeneration { params: b"changed".to_vec(), ..sample::generation("home", 1) };
+    let present = store.begin_generation(changed).await?;
     ensure!((present.id, &present.params[..]) == (first.id, b"changed"), "and takes parameters");
-    ensure!(store.lives().await? == [present], "and keeps them");
-    let after = NewLife { counts_with: Some(first.id), ..sample::life("home", 2) };
-    let second = store.begin_life(after).await?;
-    let other = store.begin_life(sample::life("other", 2)).await?;
+    ensure!(store.generations().await? == [present], "and keeps them");
+    let after = NewGeneration { counts_with: Some(first.id), ..sample::generation("home", 2) };
+    let second = store.begin_generation(after).await?;
+    let other = store.begin_generation(sample::generation("other", 2)).await?;
     ensure!(second.id != first.id && other.id != second.id, "new generations");
-    let lives = store.lives().await?;
-    let ends: Vec<_> = lives.iter().map(|life| (life.id, life.ended)).collect();
+    let generations = store.generations().await?;
+    let ends: Vec<_> =
+        generations.iter().map(|generation| (generation.id, generation.ended)).collect();
     ensure!(ends == [(first.id, Some(1002)), (second.id, None), (other.id, None)], "{ends:?}");
     let shared = store.ledger(second.id, 0, 3).await?;
     ensure!((shared.people, shared.used_up) == (1, 1), "the ledger goes on: {shared:?}");
@@ -43,7 +48,7 @@ pub(super) async fn lives_follow_each_other(store: &dyn Store) -> Checked {
         "nothing is learnt in a generation that has ended"
     );
     ensure!(learnt(store, second.id).await? == 0, "nor beyond k visits in both generations");
-    let third = store.begin_life(sample::life("home", 1)).await?;
+    let third = store.begin_generation(sample::generation("home", 1)).await?;
     ensure!(third.id != first.id, "an ended generation does not come back");
     ensure!(store.ledger(third.id, 0, 1).await?.people == 0, "its own ledger, unless asked");
     Ok(())
@@ -52,11 +57,14 @@ pub(super) async fn lives_follow_each_other(store: &dyn Store) -> Checked {
 /// A loop's parameters change and change back within a period: three generations, and three visits of a person in all of them.
 pub(super) async fn visits_are_counted_over_generations(store: &dyn Store) -> Checked {
     let first = begin(store).await?;
-    let of = |life, id, period| event_of(life, id, Charge { period, ..charge(1) });
+    let of = |generation, id, period| event_of(generation, id, Charge { period, ..charge(1) });
     store.insert_events(vec![of(first, 1, 7), of(first, 2, 0)]).await?;
-    let after = |life, generation| {
-        let new = NewLife { counts_with: Some(life), ..sample::life("home", generation) };
-        store.begin_life(new)
+    let after = |generation, params_hash| {
+        let new = NewGeneration {
+            counts_with: Some(generation),
+            ..sample::generation("home", params_hash)
+        };
+        store.begin_generation(new)
     };
     let second = after(first, 2).await?;
     store.insert_events(vec![of(second.id, 1, 7)]).await?;
@@ -71,12 +79,12 @@ pub(super) async fn visits_are_counted_over_generations(store: &dyn Store) -> Ch
         (counts, last) == ([2, 1], 2),
         "{counts:?}, {last}: three of one period, two of another"
     );
-    for life in [first, second.id, third.id] {
-        let count = store.ledger(life, 7, 3).await?;
-        ensure!((count.people, count.used_up) == (1, 1), "generation {life}: {count:?}");
+    for generation in [first, second.id, third.id] {
+        let count = store.ledger(generation, 7, 3).await?;
+        ensure!((count.people, count.used_up) == (1, 1), "generation {generation}: {count:?}");
     }
-    let lives = store.lives().await?;
-    let ledgers: Vec<_> = lives.iter().map(|life| life.ledger).collect();
+    let generations = store.generations().await?;
+    let ledgers: Vec<_> = generations.iter().map(|generation| generation.ledger).collect();
     ensure!(ledgers == [first; 3], "{ledgers:?}");
     // Another process began a generation in between, which may count over other periods.
     let fourth = after(second.id, 4).await?;

@@ -17,9 +17,9 @@ use crate::{
 
 /// Applies two new epochs, that of the source's end and that of the target's beginning, to the model.
 async fn move_model(model: &MemoryStore) -> Result<(), Error> {
-    for life in model.lives().await? {
-        model.take_epoch(life.id).await?;
-        model.take_epoch(life.id).await?;
+    for generation in model.generations().await? {
+        model.take_epoch(generation.id).await?;
+        model.take_epoch(generation.id).await?;
     }
     Ok(())
 }
@@ -97,11 +97,12 @@ async fn a_source_that_was_moved_has_ended() {
     let folder = tempfile::tempdir().unwrap();
     let [file, other] = ["store", "other"].map(|name| Location::File(folder.path().join(name)));
     let Location::File(path) = &file else { unreachable!() };
-    let life = {
+    let generation = {
         let store = RedbStore::open(path).unwrap();
-        let life = store.begin_life(super::sample::life("home", 1)).await.unwrap().id;
-        store.insert_events(vec![event(life, 1)]).await.unwrap();
-        life
+        let generation =
+            store.begin_generation(super::sample::generation("home", 1)).await.unwrap().id;
+        store.insert_events(vec![event(generation, 1)]).await.unwrap();
+        generation
     };
     let url = cluster.empty();
     let database = Location::Database(url.clone());
@@ -113,15 +114,15 @@ async fn a_source_that_was_moved_has_ended() {
     assert!(RedbStore::open(path).unwrap().retired_to().await.unwrap().is_some());
     // A process that serves from the database while it is moved back is not heard any more.
     let serving = PostgresStore::open(&url).await.unwrap();
-    let epoch = serving.lease(life, None, 1000).await.unwrap().unwrap();
+    let epoch = serving.lease(generation, None, 1000).await.unwrap().unwrap();
     let back = move_store(&database, &other).await.unwrap();
     assert_eq!(moved.entries, back.entries);
     let refused = [
-        serving.insert_events(vec![event(life, 2)]).await.err(),
-        serving.lease(life, Some(epoch), 1000).await.err(),
+        serving.insert_events(vec![event(generation, 2)]).await.err(),
+        serving.lease(generation, Some(epoch), 1000).await.err(),
         serving.erase(vec![[1; 16]], 1).await.err(),
         serving.add_key(super::sample::key("a")).await.err(),
-        serving.begin_life(super::sample::life("home", 2)).await.err(),
+        serving.begin_generation(super::sample::generation("home", 2)).await.err(),
     ];
     for (index, error) in refused.into_iter().enumerate() {
         assert!(
@@ -129,7 +130,7 @@ async fn a_source_that_was_moved_has_ended() {
             "operation {index}"
         );
     }
-    let released = serving.release(step(life, epoch, 1)).await.unwrap();
+    let released = serving.release(step(generation, epoch, 1)).await.unwrap();
     assert!(matches!(released, crate::store::Committed::No(_)), "the right to release is gone");
     assert!(PostgresStore::open(&url).await.err().unwrap().to_string().contains("was moved to"));
     // A target that was emptied since is not written again: what it had released is lost, and may have been seen.
@@ -144,7 +145,7 @@ async fn two_moves_go_to_one_place_and_what_was_not_checked_is_not_served() {
     let Some(cluster) = cluster() else { return };
     let url = cluster.empty();
     let store = PostgresStore::open(&url).await.unwrap();
-    let life = store.begin_life(super::sample::life("home", 1)).await.unwrap().id;
+    let generation = store.begin_generation(super::sample::generation("home", 1)).await.unwrap().id;
     assert_eq!(store.retire("one".into()).await.unwrap(), "one");
     assert_eq!(store.retire("other".into()).await.unwrap(), "one");
     let folder = tempfile::tempdir().unwrap();
@@ -156,15 +157,15 @@ async fn two_moves_go_to_one_place_and_what_was_not_checked_is_not_served() {
     store.tamper("update store set retired = '(unchecked)'").await;
     let refused = PostgresStore::open(&url).await.err().unwrap().to_string();
     assert!(refused.contains("repeat `reticent-server store copy`"), "{refused}");
-    let epoch = store.head(life).await.unwrap().epoch;
+    let epoch = store.head(generation).await.unwrap().epoch;
     store.begin().await.unwrap();
     let opened = PostgresStore::open(&url).await.unwrap();
-    assert!(opened.head(life).await.unwrap().epoch > epoch);
+    assert!(opened.head(generation).await.unwrap().epoch > epoch);
     // Whatever stands at the same address now, its locks are others.
     store.tamper("update store set id = decode('00112233445566778899aabbccddeeff', 'hex')").await;
-    let refused = opened.insert_events(vec![event(life, 1)]).await.err().unwrap().to_string();
+    let refused = opened.insert_events(vec![event(generation, 1)]).await.err().unwrap().to_string();
     assert!(refused.contains("another store is at this address"), "{refused}");
-    assert!(opened.close(life, 9).await.is_err());
+    assert!(opened.close(generation, 9).await.is_err());
 }
 
 #[test]

@@ -11,8 +11,8 @@ use super::{
 use crate::{
     Error, Result,
     store::{
-        Charge, Collect, Committed, Fault, LifeId, MemoryStore, NewEvent, NewLife, NewReward,
-        Outcome, Payer, PostgresStore, Ranked, RedbStore, Step, Store,
+        Charge, Collect, Committed, Fault, GenerationId, MemoryStore, NewEvent, NewGeneration,
+        NewReward, Outcome, Payer, PostgresStore, Ranked, RedbStore, Step, Store,
         postgres::testing::{Cluster, cluster},
         redb::faulty::Disk,
     },
@@ -24,25 +24,25 @@ const JOURNAL_ENTRIES: usize = 5;
 #[derive(Debug, Clone)]
 pub(super) enum Operation {
     /// Generation, id, person, period, slot, payer.
-    Rank(Vec<(LifeId, u8, u8, u64, u64, u8)>),
+    Rank(Vec<(GenerationId, u8, u8, u64, u64, u8)>),
     /// Generation, id, units, key, sum.
-    Reward(Vec<(LifeId, u8, i64, Option<u64>, bool)>),
-    Activate(LifeId, u8),
-    Close(LifeId, u64),
+    Reward(Vec<(GenerationId, u8, i64, Option<u64>, bool)>),
+    Activate(GenerationId, u8),
+    Close(GenerationId, u64),
     /// Generation, how far epoch and number are off, slots folded beyond the head.
-    Release(LifeId, u64, u64, u64),
-    TakeEpoch(LifeId),
-    Replace(LifeId, u64, u64),
-    Collect(LifeId, Collect),
+    Release(GenerationId, u64, u64, u64),
+    TakeEpoch(GenerationId),
+    Replace(GenerationId, u64, u64),
+    Collect(GenerationId, Collect),
     Erase(Vec<u8>),
-    Begin(bool, u64, Option<LifeId>),
+    Begin(bool, u64, Option<GenerationId>),
     AddKey(bool),
     RevokeKey(bool),
     KeepSetting(bool, u8),
     /// A name and a floor.
     RaiseFloor(bool, u64),
     /// A floor, a number and an event.
-    RankAbove(bool, u64, (LifeId, u8, u8, u64, u64, u8)),
+    RankAbove(bool, u64, (GenerationId, u8, u8, u64, u64, u8)),
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -55,10 +55,10 @@ pub(super) enum Interruption {
 }
 
 pub(super) fn operations() -> impl Strategy<Value = (Operation, Interruption)> {
-    let life = || 1..4u32;
+    let generation = || 1..4u32;
     let id = || 0..14u8;
-    let rank = || (life(), id(), 0..4u8, 0..2u64, CLOSED..CLOSED + 12, 0..8u8);
-    let reward = (life(), id(), -5..6i64, prop::option::of(0..3u64), any::<bool>());
+    let rank = || (generation(), id(), 0..4u8, 0..2u64, CLOSED..CLOSED + 12, 0..8u8);
+    let reward = (generation(), id(), -5..6i64, prop::option::of(0..3u64), any::<bool>());
     let collect = (0..25u64, any::<bool>(), 2000..2016u64, 0..25u64, 0..5u64, 1..6usize).prop_map(
         |(slot, unreleased, before, forget_ids, first_release, limit)| Collect {
             slot,
@@ -72,14 +72,14 @@ pub(super) fn operations() -> impl Strategy<Value = (Operation, Interruption)> {
     let operation = prop_oneof![
         8 => vec(rank(), 1..7).prop_map(Operation::Rank),
         5 => vec(reward, 1..5).prop_map(Operation::Reward),
-        1 => (life(), id()).prop_map(|(life, id)| Operation::Activate(life, id)),
-        2 => (life(), CLOSED..CLOSED + 12).prop_map(|(life, slot)| Operation::Close(life, slot)),
-        3 => (life(), 0..4u64, 0..4u64, 0..4u64).prop_map(|(life, epoch, number, folded)| Operation::Release(life, epoch / 3, number / 3, folded)),
-        1 => life().prop_map(Operation::TakeEpoch),
-        1 => (life(), 0..3u64, 0..3u64).prop_map(|(life, number, slots)| Operation::Replace(life, number, slots)),
-        3 => (life(), collect).prop_map(|(life, what)| Operation::Collect(life, what)),
+        1 => (generation(), id()).prop_map(|(generation, id)| Operation::Activate(generation, id)),
+        2 => (generation(), CLOSED..CLOSED + 12).prop_map(|(generation, slot)| Operation::Close(generation, slot)),
+        3 => (generation(), 0..4u64, 0..4u64, 0..4u64).prop_map(|(generation, epoch, number, folded)| Operation::Release(generation, epoch / 3, number / 3, folded)),
+        1 => generation().prop_map(Operation::TakeEpoch),
+        1 => (generation(), 0..3u64, 0..3u64).prop_map(|(generation, number, slots)| Operation::Replace(generation, number, slots)),
+        3 => (generation(), collect).prop_map(|(generation, what)| Operation::Collect(generation, what)),
         1 => vec(0..4u8, 1..3).prop_map(Operation::Erase),
-        1 => (any::<bool>(), 1..3u64, proptest::option::of(1..4u32)).prop_map(|(name, generation, counts_with)| Operation::Begin(name, generation, counts_with)),
+        1 => (any::<bool>(), 1..3u64, proptest::option::of(1..4u32)).prop_map(|(name, params_hash, counts_with)| Operation::Begin(name, params_hash, counts_with)),
         1 => any::<bool>().prop_map(Operation::AddKey),
         1 => any::<bool>().prop_map(Operation::RevokeKey),
         1 => (any::<bool>(), any::<u8>()).prop_map(|(name, value)| Operation::KeepSetting(name, value)),
@@ -105,37 +105,47 @@ pub(super) async fn apply(store: &dyn Store, operation: &Operation) -> Result<Ve
             bytes(&ranked.into_iter().map(parts).collect::<Vec<_>>())
         }
         Operation::Reward(rewards) => {
-            let new =
-                |(life, id, units, key, sum)| NewReward { life, event: [id; 16], units, key, sum };
+            let new = |(generation, id, units, key, sum)| NewReward {
+                generation,
+                event: [id; 16],
+                units,
+                key,
+                sum,
+            };
             let outcomes = store.reward(rewards.into_iter().map(new).collect()).await?;
             outcomes.into_iter().map(outcome).collect()
         }
-        Operation::Activate(life, id) => vec![outcome(store.activate(life, [id; 16]).await?)],
-        Operation::Close(life, slot) => bytes(&store.close(life, slot).await?),
-        Operation::Release(life, epoch, number, folded) => {
-            let head = store.head(life).await?;
-            let step = sample::step(life, head.epoch + epoch, head.number + 1 + number);
+        Operation::Activate(generation, id) => {
+            vec![outcome(store.activate(generation, [id; 16]).await?)]
+        }
+        Operation::Close(generation, slot) => bytes(&store.close(generation, slot).await?),
+        Operation::Release(generation, epoch, number, folded) => {
+            let head = store.head(generation).await?;
+            let step = sample::step(generation, head.epoch + epoch, head.number + 1 + number);
             match store.release(Step { folded: head.folded + folded, ..step }).await? {
                 Committed::Yes => Vec::new(),
                 Committed::No(head) => bytes(&head),
             }
         }
-        Operation::TakeEpoch(life) => bytes(&store.take_epoch(life).await?),
-        Operation::Replace(life, number, slots) => {
-            let old = store.head(life).await?;
+        Operation::TakeEpoch(generation) => bytes(&store.take_epoch(generation).await?),
+        Operation::Replace(generation, number, slots) => {
+            let old = store.head(generation).await?;
             let mut head = old.clone();
             head.number += number;
             head.closed += slots;
             head.state.push(number as u8);
-            bytes(&store.replace_state(life, sample::replacement(&old, head, None)).await?)
+            bytes(&store.replace_state(generation, sample::replacement(&old, head, None)).await?)
         }
-        Operation::Collect(life, what) => bytes(&store.collect(life, what).await?),
+        Operation::Collect(generation, what) => bytes(&store.collect(generation, what).await?),
         Operation::Erase(persons) => {
             bytes(&store.erase(persons.into_iter().map(sample::person).collect(), 5).await?.rows)
         }
-        Operation::Begin(first, generation, counts_with) => bytes(
+        Operation::Begin(first, params_hash, counts_with) => bytes(
             &store
-                .begin_life(NewLife { counts_with, ..sample::life(&name(first), generation) })
+                .begin_generation(NewGeneration {
+                    counts_with,
+                    ..sample::generation(&name(first), params_hash)
+                })
                 .await?,
         ),
         Operation::AddKey(first) => bytes(&store.add_key(sample::key(&name(first))).await?),
@@ -155,7 +165,9 @@ pub(super) async fn apply(store: &dyn Store, operation: &Operation) -> Result<Ve
     })
 }
 
-fn new_event((life, id, number, period, slot, payer): (LifeId, u8, u8, u64, u64, u8)) -> NewEvent {
+fn new_event(
+    (generation, id, number, period, slot, payer): (GenerationId, u8, u8, u64, u64, u8),
+) -> NewEvent {
     let mut earlier = sample::charge(number).earlier;
     earlier[0] = (payer == 7).then(|| sample::person(number ^ 1));
     let payer = match payer {
@@ -164,7 +176,7 @@ fn new_event((life, id, number, period, slot, payer): (LifeId, u8, u8, u64, u64,
         _ => Payer::Person(Charge { earlier, period, ..sample::charge(number) }),
     };
     let person = Some(sample::person(number));
-    NewEvent { person, payer, slot, deferred: id % 3 == 0, ..sample::event(life, id) }
+    NewEvent { person, payer, slot, deferred: id % 3 == 0, ..sample::event(generation, id) }
 }
 
 fn floor_name(first: bool) -> String {

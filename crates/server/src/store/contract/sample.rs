@@ -1,23 +1,23 @@
 //! Records to test with.
 
 use crate::store::{
-    Charge, Collect, Head, KeyRecord, LifeId, MOST_EARLIER_KEYS, MemoryStore, NewEvent, NewLife,
-    NewReward, Payer, PersonHash, ReleaseRecord, Replacement, Step, StoredEvent,
+    Charge, Collect, GenerationId, Head, KeyRecord, MOST_EARLIER_KEYS, MemoryStore, NewEvent,
+    NewGeneration, NewReward, Payer, PersonHash, ReleaseRecord, Replacement, Step, StoredEvent,
 };
 
 /// The last closed slot of a new generation.
 pub(crate) const CLOSED: u64 = 10;
 
 /// A generation of a loop.
-pub(crate) fn life(name: &str, generation: u64) -> NewLife {
-    NewLife {
+pub(crate) fn generation(name: &str, params_hash: u64) -> NewGeneration {
+    NewGeneration {
         name: name.into(),
-        generation,
+        params_hash,
         params: b"{}".to_vec(),
-        state: vec![generation as u8],
+        state: vec![params_hash as u8],
         event: b"null".to_vec(),
         closed: CLOSED,
-        time: 1000 + generation,
+        time: 1000 + params_hash,
         counts_with: None,
     }
 }
@@ -33,9 +33,9 @@ pub(crate) fn charge(number: u8) -> Charge {
 }
 
 /// An event whose window ends in the first open slot, charged to no person.
-pub(crate) fn event(life: LifeId, id: u8) -> NewEvent {
+pub(crate) fn event(generation: GenerationId, id: u8) -> NewEvent {
     NewEvent {
-        life,
+        generation,
         event: [id; 16],
         request: [id; 32],
         answer: vec![id, 1],
@@ -50,17 +50,17 @@ pub(crate) fn event(life: LifeId, id: u8) -> NewEvent {
 }
 
 /// The same, paid by a person.
-pub(crate) fn event_of(life: LifeId, id: u8, charge: Charge) -> NewEvent {
-    NewEvent { person: Some(charge.person), payer: Payer::Person(charge), ..event(life, id) }
+pub(crate) fn event_of(generation: GenerationId, id: u8, charge: Charge) -> NewEvent {
+    NewEvent { person: Some(charge.person), payer: Payer::Person(charge), ..event(generation, id) }
 }
 
 /// A reward that is added to others.
-pub(crate) fn reward(life: LifeId, id: u8, units: i64, key: Option<u64>) -> NewReward {
-    NewReward { life, event: [id; 16], units, key, sum: true }
+pub(crate) fn reward(generation: GenerationId, id: u8, units: i64, key: Option<u64>) -> NewReward {
+    NewReward { generation, event: [id; 16], units, key, sum: true }
 }
 
 /// A step that folds slots that are folded already.
-pub(crate) fn step(life: LifeId, epoch: u64, number: u64) -> Step {
+pub(crate) fn step(generation: GenerationId, epoch: u64, number: u64) -> Step {
     let byte = number as u8;
     let release = ReleaseRecord {
         number,
@@ -69,7 +69,7 @@ pub(crate) fn step(life: LifeId, epoch: u64, number: u64) -> Step {
         chain: [byte ^ 0xff; 32],
         release: vec![byte, 3],
     };
-    Step { life, epoch, state: vec![byte, 4], folded: CLOSED, release }
+    Step { generation, epoch, state: vec![byte, 4], folded: CLOSED, release }
 }
 
 /// Replacement of a head without a charge.
@@ -97,7 +97,9 @@ pub(crate) fn damage(store: &MemoryStore, rows: usize) {
 
 /// Gives every generation a ledger of its own, as in stores of earlier versions.
 pub(crate) fn separate_ledgers(store: &MemoryStore) {
-    store.with(|state| state.lives.values_mut().for_each(|life| life.ledger = life.id));
+    store.with(|state| {
+        state.generations.values_mut().for_each(|generation| generation.ledger = generation.id)
+    });
 }
 
 /// A key.

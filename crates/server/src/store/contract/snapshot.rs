@@ -23,25 +23,29 @@ impl Snapshot {
         for name in ["a", "b", "floor"] {
             note(format!("setting {name}"), bytes(&store.setting(name.into()).await?));
         }
-        let lives = store.lives().await?;
-        note("lives".into(), bytes(&lives));
-        for life in lives.iter().map(|life| life.id) {
-            note(format!("head {life}"), bytes(&store.head(life).await?));
+        let generations = store.generations().await?;
+        note("lives".into(), bytes(&generations));
+        for generation in generations.iter().map(|generation| generation.id) {
+            note(format!("head {generation}"), bytes(&store.head(generation).await?));
             // Numbers may have gaps: their order is that of the list.
             let events = |found: Vec<(Place, StoredEvent)>| {
                 let found = found.into_iter().map(|(place, event)| (place.slot, event));
                 bytes(&found.collect::<Vec<_>>())
             };
-            let kept = store.kept_events(life, Place::default(), 10_000).await?;
-            note(format!("kept {life}"), events(kept));
-            let closed = store.closed_events(life, Place::default(), u64::MAX, 10_000).await?;
-            note(format!("closed {life}"), events(closed));
-            note(format!("releases {life}"), bytes(&store.releases(life, 0, 10_000).await?));
-            note(format!("open {life}"), bytes(&store.open_events(life).await?));
+            let kept = store.kept_events(generation, Place::default(), 10_000).await?;
+            note(format!("kept {generation}"), events(kept));
+            let closed =
+                store.closed_events(generation, Place::default(), u64::MAX, 10_000).await?;
+            note(format!("closed {generation}"), events(closed));
+            note(
+                format!("releases {generation}"),
+                bytes(&store.releases(generation, 0, 10_000).await?),
+            );
+            note(format!("open {generation}"), bytes(&store.open_events(generation).await?));
             for (period, most) in (0..3).flat_map(|period| (1..5).map(move |most| (period, most))) {
-                let count = store.ledger(life, period, most).await?;
+                let count = store.ledger(generation, period, most).await?;
                 note(
-                    format!("ledger {life} {period} {most}"),
+                    format!("ledger {generation} {period} {most}"),
                     bytes(&(count.people, count.used_up)),
                 );
             }

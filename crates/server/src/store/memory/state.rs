@@ -20,77 +20,80 @@ pub(in crate::store) struct Remembered {
 /// Everything that is kept.
 #[derive(Clone, Default)]
 pub(in crate::store) struct State {
-    pub(in crate::store) lives: BTreeMap<LifeId, Life>,
-    pub(in crate::store) heads: BTreeMap<LifeId, Head>,
-    pub(super) numbers: BTreeMap<LifeId, u64>,
-    pub(in crate::store) events: BTreeMap<(LifeId, Place), StoredEvent>,
-    pub(in crate::store) ids: BTreeMap<(LifeId, EventHash), Remembered>,
+    pub(in crate::store) generations: BTreeMap<GenerationId, Generation>,
+    pub(in crate::store) heads: BTreeMap<GenerationId, Head>,
+    pub(super) numbers: BTreeMap<GenerationId, u64>,
+    pub(in crate::store) events: BTreeMap<(GenerationId, Place), StoredEvent>,
+    pub(in crate::store) ids: BTreeMap<(GenerationId, EventHash), Remembered>,
     /// Number of events added to each slot.
-    pub(super) added: BTreeMap<(LifeId, u64), u64>,
-    pub(in crate::store) ledger: BTreeMap<(LifeId, u64, PersonHash), u32>,
-    pub(super) releases: BTreeMap<(LifeId, u64), ReleaseRecord>,
+    pub(super) added: BTreeMap<(GenerationId, u64), u64>,
+    pub(in crate::store) ledger: BTreeMap<(GenerationId, u64, PersonHash), u32>,
+    pub(super) releases: BTreeMap<(GenerationId, u64), ReleaseRecord>,
     pub(super) keys: BTreeMap<String, KeyRecord>,
     pub(in crate::store) settings: BTreeMap<String, Vec<u8>>,
     pub(super) erased: BTreeMap<PersonHash, Time>,
 }
 
 impl State {
-    pub(super) fn head(&self, life: LifeId) -> Result<&Head> {
-        self.heads.get(&life).ok_or_else(|| unknown_life(life))
+    pub(super) fn head(&self, generation: GenerationId) -> Result<&Head> {
+        self.heads.get(&generation).ok_or_else(|| unknown_generation(generation))
     }
 
-    pub(super) fn head_mut(&mut self, life: LifeId) -> Result<&mut Head> {
-        self.heads.get_mut(&life).ok_or_else(|| unknown_life(life))
+    pub(super) fn head_mut(&mut self, generation: GenerationId) -> Result<&mut Head> {
+        self.heads.get_mut(&generation).ok_or_else(|| unknown_generation(generation))
     }
 
     pub(super) fn events_between(
         &self,
-        life: LifeId,
+        generation: GenerationId,
         after: Place,
         until: u64,
         limit: usize,
     ) -> Vec<(Place, StoredEvent)> {
-        let of_life = self
+        let of_generation = self
             .events
-            .range((Bound::Excluded((life, after)), Bound::Unbounded))
-            .take_while(|((of, place), _)| *of == life && place.slot <= until);
-        of_life.take(limit).map(|((_, place), event)| (*place, event.clone())).collect()
+            .range((Bound::Excluded((generation, after)), Bound::Unbounded))
+            .take_while(|((of, place), _)| *of == generation && place.slot <= until);
+        of_generation.take(limit).map(|((_, place), event)| (*place, event.clone())).collect()
     }
 
     /// The generation that began the ledger of this one.
-    pub(super) fn ledger_of(&self, life: LifeId) -> LifeId {
-        self.lives.get(&life).map_or(life, |life| life.ledger)
+    pub(super) fn ledger_of(&self, generation: GenerationId) -> GenerationId {
+        self.generations.get(&generation).map_or(generation, |generation| generation.ledger)
     }
 
     /// Grants a visit if the person has one left under all their hashes.
-    pub(super) fn charge(&mut self, life: LifeId, charge: &Charge) -> bool {
-        let life = self.ledger_of(life);
+    pub(super) fn charge(&mut self, generation: GenerationId, charge: &Charge) -> bool {
+        let generation = self.ledger_of(generation);
         let hashes = charge.earlier.iter().flatten().chain([&charge.person]);
-        let counts = hashes.filter_map(|hash| self.ledger.get(&(life, charge.period, *hash)));
+        let counts = hashes.filter_map(|hash| self.ledger.get(&(generation, charge.period, *hash)));
         let granted = counts.map(|count| u64::from(*count)).sum::<u64>() < u64::from(charge.most);
         if granted {
-            *self.ledger.entry((life, charge.period, charge.person)).or_default() += 1;
+            *self.ledger.entry((generation, charge.period, charge.person)).or_default() += 1;
         }
         granted
     }
 
     pub(super) fn insert_event(&mut self, new: NewEvent) -> Result<Ranked> {
-        if let Some(known) = self.ids.get(&(new.life, new.event)) {
+        if let Some(known) = self.ids.get(&(new.generation, new.event)) {
             return Ok(Ranked::Repeated { request: known.request, answer: known.answer.clone() });
         }
-        let slot = new.slot.max(self.head(new.life)?.closed + 1);
-        let ended = self.lives.get(&new.life).is_some_and(|life| life.ended.is_some());
+        let slot = new.slot.max(self.head(new.generation)?.closed + 1);
+        let ended = self
+            .generations
+            .get(&new.generation)
+            .is_some_and(|generation| generation.ended.is_some());
         let learnt = match &new.payer {
             Payer::Decision => !ended,
-            Payer::Person(charge) => !ended && self.charge(new.life, charge),
+            Payer::Person(charge) => !ended && self.charge(new.generation, charge),
             Payer::NotLearnt => false,
         };
-        let number = self.numbers.entry(new.life).or_default();
+        let number = self.numbers.entry(new.generation).or_default();
         *number += 1;
         let place = Place { slot, number: *number };
-        *self.added.entry((new.life, slot)).or_default() += 1;
+        *self.added.entry((new.generation, slot)).or_default() += 1;
         self.ids.insert(
-            (new.life, new.event),
+            (new.generation, new.event),
             Remembered { place, person: new.person, request: new.request, answer: new.answer },
         );
         let event = StoredEvent {
@@ -104,49 +107,52 @@ impl State {
             features: new.features,
             raw: new.raw,
         };
-        self.events.insert((new.life, place), event);
+        self.events.insert((new.generation, place), event);
         Ok(Ranked::Added { slot })
     }
 
     /// Changes an open event, if there is one of this id that was not erased. `change` says whether it did.
     pub(super) fn change(
         &mut self,
-        life: LifeId,
+        generation: GenerationId,
         event: EventHash,
         change: impl FnOnce(&mut StoredEvent) -> bool,
     ) -> Result<Outcome> {
-        let closed = self.head(life)?.closed;
-        let Some(known) = self.ids.get(&(life, event)) else { return Ok(Outcome::Unknown) };
+        let closed = self.head(generation)?.closed;
+        let Some(known) = self.ids.get(&(generation, event)) else { return Ok(Outcome::Unknown) };
         if known.place.slot <= closed {
             return Ok(Outcome::Late);
         }
-        let changed = self.events.get_mut(&(life, known.place)).is_some_and(change);
+        let changed = self.events.get_mut(&(generation, known.place)).is_some_and(change);
         Ok(if changed { Outcome::Taken } else { Outcome::Unchanged })
     }
 
-    pub(super) fn begin_life(&mut self, new: NewLife) -> Result<Life> {
+    pub(super) fn begin_generation(&mut self, new: NewGeneration) -> Result<Generation> {
         if new.closed == u64::MAX {
             return Err(last_slot(new.closed));
         }
-        let present =
-            self.lives.values().find(|life| life.name == new.name && life.ended.is_none()).cloned();
+        let present = self
+            .generations
+            .values()
+            .find(|generation| generation.name == new.name && generation.ended.is_none())
+            .cloned();
         if let Some(present) = &present
-            && present.generation == new.generation
+            && present.params_hash == new.params_hash
         {
-            let present = Life { params: new.params, ..present.clone() };
-            self.lives.insert(present.id, present.clone());
+            let present = Generation { params: new.params, ..present.clone() };
+            self.generations.insert(present.id, present.clone());
             return Ok(present);
         }
-        let id = self.lives.len() as LifeId + 1;
+        let id = self.generations.len() as GenerationId + 1;
         let ledger = new.ledger(id, present.as_ref());
         if let Some(mut present) = present {
             present.ended = Some(new.time);
-            self.lives.insert(present.id, present);
+            self.generations.insert(present.id, present);
         }
-        let life = Life {
+        let generation = Generation {
             id,
             name: new.name,
-            generation: new.generation,
+            params_hash: new.params_hash,
             params: new.params,
             event: new.event,
             began: new.time,
@@ -162,19 +168,19 @@ impl State {
             state: new.state,
         };
         self.heads.insert(id, head);
-        self.lives.insert(id, life.clone());
-        Ok(life)
+        self.generations.insert(id, generation.clone());
+        Ok(generation)
     }
 
-    pub(super) fn collect(&mut self, life: LifeId, what: Collect) -> Result<u64> {
-        let head = self.head(life)?;
+    pub(super) fn collect(&mut self, generation: GenerationId, what: Collect) -> Result<u64> {
+        let head = self.head(generation)?;
         let last = if what.unreleased { head.closed } else { head.folded };
         let (slot, forget_ids) = (what.slot.min(last), what.forget_ids.min(head.closed));
         let rows: Vec<_> = self
             .events
             .iter()
             .filter(|((of, place), event)| {
-                *of == life && place.slot <= slot && event.time < what.before
+                *of == generation && place.slot <= slot && event.time < what.before
             })
             .map(|(key, _)| *key)
             .take(what.limit)
@@ -182,7 +188,7 @@ impl State {
         let mut ids: Vec<_> = self
             .ids
             .iter()
-            .filter(|((of, _), known)| *of == life && known.place.slot <= forget_ids)
+            .filter(|((of, _), known)| *of == generation && known.place.slot <= forget_ids)
             .map(|(key, known)| (known.place, *key))
             .collect();
         ids.sort_unstable();
@@ -191,7 +197,7 @@ impl State {
             .releases
             .iter()
             .filter(|((of, number), record)| {
-                *of == life && *number < what.first_release && !record.release.is_empty()
+                *of == generation && *number < what.first_release && !record.release.is_empty()
             })
             .map(|(key, _)| *key)
             .take(what.limit.min(MOST_COMPACTED))

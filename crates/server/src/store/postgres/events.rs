@@ -11,13 +11,13 @@ use super::{
     groups::{Answers, Call},
     ledger,
     locks::{check_store, lock_shared},
-    number::{hash, life_number, signed, unsigned, write_features},
+    number::{generation_number, hash, signed, unsigned, write_features},
     settings,
     transaction::{Attempt, Failure, execute, rows},
 };
 use crate::{
     Result,
-    store::{Charge, EventHash, LifeId, NewEvent, Payer, Ranked, refusal},
+    store::{Charge, EventHash, GenerationId, NewEvent, Payer, Ranked, refusal},
 };
 
 /// State of a generation while its lock is held.
@@ -25,7 +25,7 @@ use crate::{
 pub(super) struct Open {
     pub(super) closed: u64,
     /// The generation that began its ledger.
-    ledger: LifeId,
+    ledger: GenerationId,
     ended: bool,
     /// True if people may be charged by this process.
     charges: bool,
@@ -36,25 +36,26 @@ pub(super) async fn open(
     on: &Transaction<'_>,
     key: i32,
     fence: Option<&str>,
-    lives: &BTreeSet<LifeId>,
-) -> Attempt<BTreeMap<LifeId, Open>> {
-    let lives: Vec<i32> = lives.iter().filter_map(|life| life_number(*life).ok()).collect();
-    lock_shared(on, key, &lives).await?;
+    generations: &BTreeSet<GenerationId>,
+) -> Attempt<BTreeMap<GenerationId, Open>> {
+    let generations: Vec<i32> =
+        generations.iter().filter_map(|generation| generation_number(*generation).ok()).collect();
+    lock_shared(on, key, &generations).await?;
     let found = rows(
         on,
         "select h.life, h.closed, l.ended is not null, s.retired, exists (select from settings where name = $2), s.id, \
          coalesce(l.ledger, l.id) from heads h join lives l on l.id = h.life cross join store s where h.life = any($1)",
-        &[&lives, &fence],
+        &[&generations, &fence],
     )
     .await?;
     let mut open = BTreeMap::new();
     for row in found {
         check_store(key, row.get(3), row.get(5))?;
-        let life = row.get::<_, i32>(0) as LifeId;
+        let generation = row.get::<_, i32>(0) as GenerationId;
         let (closed, ended, fenced): (i64, bool, bool) = (row.get(1), row.get(2), row.get(4));
-        let ledger = row.get::<_, i32>(6) as LifeId;
+        let ledger = row.get::<_, i32>(6) as GenerationId;
         let closed = unsigned(closed);
-        open.insert(life, Open { closed, ledger, ended, charges: !ended && !fenced });
+        open.insert(generation, Open { closed, ledger, ended, charges: !ended && !fenced });
     }
     Ok(open)
 }
@@ -78,7 +79,7 @@ impl Call for NewEvents {
 struct Fresh<'e> {
     /// Each with its slot.
     events: Vec<(&'e NewEvent, u64)>,
-    ids: HashMap<(LifeId, EventHash), usize>,
+    ids: HashMap<(GenerationId, EventHash), usize>,
 }
 
 const REMEMBER: &str = "
@@ -105,8 +106,9 @@ pub(super) async fn insert_events(
     calls: &[NewEvents],
 ) -> Attempt<Answers<NewEvents>> {
     let floors = settings::floors(on, key, calls.iter().flat_map(|call| &call.floor)).await?;
-    let lives = calls.iter().flat_map(|call| &call.events).map(|(_, event)| event.life).collect();
-    let open = open(on, key, fence, &lives).await?;
+    let generations =
+        calls.iter().flat_map(|call| &call.events).map(|(_, event)| event.generation).collect();
+    let open = open(on, key, fence, &generations).await?;
     let mut fresh = Fresh::default();
     // The floor of each call, or why it is refused.
     let begun: Vec<Result<u64>> = calls
@@ -125,7 +127,7 @@ pub(super) async fn insert_events(
     add(on, &fresh, &numbers, &open).await?;
     let mut answered = vec![false; fresh.events.len()];
     let mut answer = |event: &NewEvent| {
-        let index = fresh.ids[&(event.life, event.event)];
+        let index = fresh.ids[&(event.generation, event.event)];
         let (first, slot) = fresh.events[index];
         match known.get(&index) {
             Some(known) => known.clone(),
@@ -142,8 +144,8 @@ pub(super) async fn insert_events(
 }
 
 /// Refuses what cannot be stored.
-fn check(event: &NewEvent, open: &BTreeMap<LifeId, Open>) -> Result<()> {
-    open.get(&event.life).ok_or_else(|| refusal::unknown_life(event.life))?;
+fn check(event: &NewEvent, open: &BTreeMap<GenerationId, Open>) -> Result<()> {
+    open.get(&event.generation).ok_or_else(|| refusal::unknown_generation(event.generation))?;
     signed("slot", event.slot)?;
     signed("time", event.time)?;
     if let Payer::Person(charge) = &event.payer {
@@ -153,10 +155,10 @@ fn check(event: &NewEvent, open: &BTreeMap<LifeId, Open>) -> Result<()> {
 }
 
 impl<'e> Fresh<'e> {
-    fn add(&mut self, event: &'e NewEvent, open: &BTreeMap<LifeId, Open>) {
-        let first_open = open.get(&event.life).map_or(0, |life| life.closed + 1);
+    fn add(&mut self, event: &'e NewEvent, open: &BTreeMap<GenerationId, Open>) {
+        let first_open = open.get(&event.generation).map_or(0, |generation| generation.closed + 1);
         let next = self.events.len();
-        if *self.ids.entry((event.life, event.event)).or_insert(next) == next {
+        if *self.ids.entry((event.generation, event.event)).or_insert(next) == next {
             self.events.push((event, event.slot.max(first_open)));
         }
     }
@@ -171,10 +173,10 @@ async fn remember(
     if events.is_empty() {
         return Ok(BTreeMap::new());
     }
-    let mut lives = Vec::new();
+    let mut generations = Vec::new();
     let mut slots = Vec::new();
     for (event, slot) in events {
-        lives.push(life_number(event.life)?);
+        generations.push(generation_number(event.generation)?);
         slots.push(signed("slot", *slot)?);
     }
     let ids: Vec<&[u8]> = events.iter().map(|(event, _)| &event.event[..]).collect();
@@ -182,10 +184,11 @@ async fn remember(
         events.iter().map(|(event, _)| event.person.as_ref().map(|hash| &hash[..])).collect();
     let requests: Vec<&[u8]> = events.iter().map(|(event, _)| &event.request[..]).collect();
     let answers: Vec<&[u8]> = events.iter().map(|(event, _)| &event.answer[..]).collect();
-    let written = rows(on, REMEMBER, &[&lives, &ids, &slots, &people, &requests, &answers]).await?;
+    let written =
+        rows(on, REMEMBER, &[&generations, &ids, &slots, &people, &requests, &answers]).await?;
     let written: HashMap<(i32, &[u8]), i64> =
         written.iter().map(|row| ((row.get(0), row.get(1)), row.get(2))).collect();
-    let number = |index: usize| written.get(&(lives[index], ids[index])).copied();
+    let number = |index: usize| written.get(&(generations[index], ids[index])).copied();
     Ok((0..events.len()).filter_map(|index| Some((index, number(index)?))).collect())
 }
 
@@ -201,12 +204,12 @@ async fn answers_of_others(
     if others.is_empty() {
         return Ok(HashMap::new());
     }
-    let lives: Vec<i32> = others.iter().map(|event| event.life as i32).collect();
+    let generations: Vec<i32> = others.iter().map(|event| event.generation as i32).collect();
     let ids: Vec<&[u8]> = others.iter().map(|event| &event.event[..]).collect();
     let found = rows(
         on,
         "select life, event, request, answer from remembered join unnest($1::int4[], $2::bytea[]) as t (life, event) using (life, event)",
-        &[&lives, &ids],
+        &[&generations, &ids],
     )
     .await?;
     if found.len() != others.len() {
@@ -215,7 +218,8 @@ async fn answers_of_others(
     }
     let mut known = HashMap::new();
     for row in found {
-        let id: (LifeId, EventHash) = (row.get::<_, i32>(0) as LifeId, hash(row.get(1))?);
+        let id: (GenerationId, EventHash) =
+            (row.get::<_, i32>(0) as GenerationId, hash(row.get(1))?);
         let answer = Ranked::Repeated { request: hash(row.get(2))?, answer: row.get(3) };
         known.extend(fresh.ids.get(&id).map(|index| (*index, answer)));
     }
@@ -227,22 +231,27 @@ async fn add(
     on: &Transaction<'_>,
     fresh: &Fresh<'_>,
     numbers: &BTreeMap<usize, i64>,
-    open: &BTreeMap<LifeId, Open>,
+    open: &BTreeMap<GenerationId, Open>,
 ) -> Attempt<()> {
     if numbers.is_empty() {
         return Ok(());
     }
-    let ended = |life: LifeId| open.get(&life).is_none_or(|life| life.ended);
+    let ended =
+        |generation: GenerationId| open.get(&generation).is_none_or(|generation| generation.ended);
     // The ledger of a generation whose people may be charged.
-    let charged_in = |life| open.get(&life).filter(|life| life.charges).map(|life| life.ledger);
+    let charged_in = |generation| {
+        open.get(&generation)
+            .filter(|generation| generation.charges)
+            .map(|generation| generation.ledger)
+    };
     let new: Vec<(&NewEvent, u64, i64)> = numbers
         .iter()
         .map(|(index, number)| (fresh.events[*index].0, fresh.events[*index].1, *number))
         .collect();
-    let charged: Vec<(LifeId, Charge)> = new
+    let charged: Vec<(GenerationId, Charge)> = new
         .iter()
         .filter_map(|(event, ..)| match &event.payer {
-            Payer::Person(charge) => Some((charged_in(event.life)?, *charge)),
+            Payer::Person(charge) => Some((charged_in(event.generation)?, *charge)),
             _ => None,
         })
         .collect();
@@ -250,12 +259,14 @@ async fn add(
     let learnt: Vec<bool> = new
         .iter()
         .map(|(event, ..)| match &event.payer {
-            Payer::Decision => !ended(event.life),
-            Payer::Person(_) => charged_in(event.life).is_some() && granted.next().unwrap_or(false),
+            Payer::Decision => !ended(event.generation),
+            Payer::Person(_) => {
+                charged_in(event.generation).is_some() && granted.next().unwrap_or(false)
+            }
             Payer::NotLearnt => false,
         })
         .collect();
-    let lives: Vec<i32> = new.iter().map(|(event, ..)| event.life as i32).collect();
+    let generations: Vec<i32> = new.iter().map(|(event, ..)| event.generation as i32).collect();
     let slots: Vec<i64> = new.iter().map(|(_, slot, _)| *slot as i64).collect();
     let numbers: Vec<i64> = new.iter().map(|(.., number)| *number).collect();
     let ids: Vec<&[u8]> = new.iter().map(|(event, ..)| &event.event[..]).collect();
@@ -269,7 +280,7 @@ async fn add(
     execute(
         on,
         ADD,
-        &[&lives, &slots, &numbers, &ids, &people, &times, &learnt, &active, &features, &raw],
+        &[&generations, &slots, &numbers, &ids, &people, &times, &learnt, &active, &features, &raw],
     )
     .await?;
     Ok(())

@@ -5,24 +5,30 @@ use tokio_postgres::Row;
 
 use super::{
     follow::NOW,
-    locks::{ALL_LIVES, check_living, lock_alone, notify},
-    number::{hash, life_number, signed, unsigned},
+    locks::{ALL_GENERATIONS, check_living, lock_alone, notify},
+    number::{generation_number, hash, signed, unsigned},
     settings::{self, is_text},
     transaction::{Attempt, Failure, execute, optional},
 };
 use crate::{
     Result,
     store::{
-        Committed, Digest, Head, Life, LifeId, NewLife, ReleaseRecord, Replacement, Step, refusal,
+        Committed, Digest, Generation, GenerationId, Head, NewGeneration, ReleaseRecord,
+        Replacement, Step, refusal,
     },
 };
 
 /// Closes all slots up to this one, when everything that is on its way into them is committed.
-pub(super) async fn close(on: &Transaction<'_>, key: i32, life: LifeId, slot: u64) -> Attempt<()> {
+pub(super) async fn close(
+    on: &Transaction<'_>,
+    key: i32,
+    generation: GenerationId,
+    slot: u64,
+) -> Attempt<()> {
     if slot == u64::MAX {
         return Err(refusal::last_slot(slot).into());
     }
-    let (number, slot) = (life_number(life)?, last_slot(slot)?);
+    let (number, slot) = (generation_number(generation)?, last_slot(slot)?);
     check_living(on, key).await?;
     lock_alone(on, key, number).await?;
     let closed = execute(
@@ -31,7 +37,7 @@ pub(super) async fn close(on: &Transaction<'_>, key: i32, life: LifeId, slot: u6
         &[&number, &slot],
     )
     .await?;
-    if closed == 0 { Err(refusal::unknown_life(life).into()) } else { Ok(()) }
+    if closed == 0 { Err(refusal::unknown_generation(generation).into()) } else { Ok(()) }
 }
 
 /// A slot that may be closed: one must stay open.
@@ -47,7 +53,7 @@ pub(super) async fn release(
     channel: &str,
     step: &Step,
 ) -> Attempt<Committed> {
-    let life = life_number(step.life)?;
+    let generation = generation_number(step.generation)?;
     let release = &step.release;
     let numbers = (
         signed("epoch", step.epoch),
@@ -59,17 +65,17 @@ pub(super) async fn release(
             on,
             "update heads set number = $3::int8, chain = $4, folded = $5, state = $6 \
              where life = $1 and epoch = $2 and number = $3::int8 - 1 and folded <= $5 and closed >= $5",
-            &[&life, &epoch, &number, &&release.chain[..], &folded, &step.state],
+            &[&generation, &epoch, &number, &&release.chain[..], &folded, &step.state],
         )
         .await?;
         if moved == 1 {
-            insert_release(on, life, release).await?;
+            insert_release(on, generation, release).await?;
             notify(on, channel).await?;
             return Ok(Committed::Yes);
         }
     }
     // Nothing has happened. This only says why.
-    let head = head(on, step.life).await?;
+    let head = head(on, step.generation).await?;
     if head.epoch != step.epoch || head.number.checked_add(1) != Some(release.number) {
         return Ok(Committed::No(head));
     }
@@ -80,31 +86,31 @@ pub(super) async fn release(
 /// Writes a release.
 pub(super) async fn insert_release(
     on: &Transaction<'_>,
-    life: i32,
+    generation: i32,
     release: &ReleaseRecord,
 ) -> Attempt<u64> {
     let (number, time) = (signed("number", release.number)?, signed("time", release.time)?);
     execute(
         on,
         "insert into releases (life, number, time, hash, chain, release) values ($1, $2, $3, $4, $5, $6)",
-        &[&life, &number, &time, &&release.hash[..], &&release.chain[..], &release.release],
+        &[&generation, &number, &time, &&release.hash[..], &&release.chain[..], &release.release],
     )
     .await
 }
 
 /// The head of a generation.
-pub(super) async fn head(on: &Transaction<'_>, life: LifeId) -> Attempt<Head> {
+pub(super) async fn head(on: &Transaction<'_>, generation: GenerationId) -> Attempt<Head> {
     read_head(
         on,
-        life,
+        generation,
         "select number, chain, epoch, closed, folded, state from heads where life = $1",
     )
     .await
 }
 
-async fn read_head(on: &Transaction<'_>, life: LifeId, sql: &str) -> Attempt<Head> {
-    let row = optional(on, sql, &[&life_number(life)?]).await?;
-    Ok(read_head_row(&row.ok_or_else(|| refusal::unknown_life(life))?)?)
+async fn read_head(on: &Transaction<'_>, generation: GenerationId, sql: &str) -> Attempt<Head> {
+    let row = optional(on, sql, &[&generation_number(generation)?]).await?;
+    Ok(read_head_row(&row.ok_or_else(|| refusal::unknown_generation(generation))?)?)
 }
 
 /// A head as it is stored.
@@ -120,18 +126,22 @@ pub(super) fn read_head_row(row: &Row) -> Result<Head> {
 }
 
 /// Moves the right to release to a new epoch, which no process has leased.
-pub(super) async fn take_epoch(on: &Transaction<'_>, key: i32, life: LifeId) -> Attempt<u64> {
+pub(super) async fn take_epoch(
+    on: &Transaction<'_>,
+    key: i32,
+    generation: GenerationId,
+) -> Attempt<u64> {
     check_living(on, key).await?;
     let row = optional(
         on,
         "update heads set epoch = epoch + 1, leased = 0 where life = $1 and epoch < 9223372036854775807 returning epoch",
-        &[&life_number(life)?],
+        &[&generation_number(generation)?],
     )
     .await?;
     match row {
         Some(row) => Ok(unsigned(row.get(0))),
         None => {
-            head(on, life).await?;
+            head(on, generation).await?;
             Err(refusal::exhausted("epoch").into())
         }
     }
@@ -140,16 +150,17 @@ pub(super) async fn take_epoch(on: &Transaction<'_>, key: i32, life: LifeId) -> 
 /// Keeps the right to release under this epoch for a time in milliseconds, or takes it if no process keeps it.
 pub(super) async fn lease(
     on: &Transaction<'_>,
-    life: LifeId,
+    generation: GenerationId,
     mine: Option<u64>,
     milliseconds: u64,
 ) -> Attempt<Option<u64>> {
-    let number = life_number(life)?;
+    let number = generation_number(generation)?;
     let found = format!(
         "select epoch, leased - {NOW}, retired from heads cross join store where life = $1"
     );
-    let found =
-        optional(on, &found, &[&number]).await?.ok_or_else(|| refusal::unknown_life(life))?;
+    let found = optional(on, &found, &[&number])
+        .await?
+        .ok_or_else(|| refusal::unknown_generation(generation))?;
     if let Some(place) = found.get::<_, Option<String>>(2) {
         return Err(super::retired(&place).into());
     }
@@ -188,10 +199,10 @@ pub(super) async fn replace_state(
     on: &Transaction<'_>,
     key: i32,
     channel: &str,
-    life: LifeId,
+    generation: GenerationId,
     replacement: &Replacement,
 ) -> Attempt<()> {
-    let number = life_number(life)?;
+    let number = generation_number(generation)?;
     check_living(on, key).await?;
     let Replacement { head: new, link, charge, .. } = replacement;
     // Floors first, as every transaction takes these locks in this order.
@@ -202,7 +213,7 @@ pub(super) async fn replace_state(
     lock_alone(on, key, number).await?;
     let old = read_head(
         on,
-        life,
+        generation,
         "select number, chain, epoch, closed, folded, state from heads where life = $1 for update",
     )
     .await?;
@@ -231,36 +242,40 @@ pub(super) async fn replace_state(
 }
 
 /// The columns of a generation.
-pub(super) const LIFE: &str =
+pub(super) const GENERATION: &str =
     "id, name, generation, params, event, began, ended, coalesce(ledger, id)";
 
 /// A generation as it is stored.
-pub(super) fn read_life(row: &Row) -> Life {
-    Life {
-        id: row.get::<_, i32>(0) as LifeId,
+pub(super) fn read_generation(row: &Row) -> Generation {
+    Generation {
+        id: row.get::<_, i32>(0) as GenerationId,
         name: row.get(1),
-        generation: row.get::<_, i64>(2) as u64,
+        params_hash: row.get::<_, i64>(2) as u64,
         params: row.get(3),
         event: row.get(4),
         began: unsigned(row.get(5)),
         ended: row.get::<_, Option<i64>>(6).map(unsigned),
-        ledger: row.get::<_, i32>(7) as LifeId,
+        ledger: row.get::<_, i32>(7) as GenerationId,
     }
 }
 
 /// Begins a generation of a loop. The one before it is locked alone, so that no event on its way into it is charged there after the first of this one.
-pub(super) async fn begin_life(on: &Transaction<'_>, key: i32, new: &NewLife) -> Attempt<Life> {
+pub(super) async fn begin_generation(
+    on: &Transaction<'_>,
+    key: i32,
+    new: &NewGeneration,
+) -> Attempt<Generation> {
     if new.closed == u64::MAX {
         return Err(refusal::last_slot(new.closed).into());
     }
     is_text(&new.name)?;
     let (began, closed) = (signed("time", new.time)?, last_slot(new.closed)?);
-    lock_alone(on, key, ALL_LIVES).await?;
+    lock_alone(on, key, ALL_GENERATIONS).await?;
     check_living(on, key).await?;
-    let present = format!("select {LIFE} from lives where name = $1 and ended is null");
-    let present = optional(on, &present, &[&new.name]).await?.as_ref().map(read_life);
+    let present = format!("select {GENERATION} from lives where name = $1 and ended is null");
+    let present = optional(on, &present, &[&new.name]).await?.as_ref().map(read_generation);
     if let Some(present) = &present
-        && present.generation == new.generation
+        && present.params_hash == new.params_hash
     {
         execute(
             on,
@@ -268,7 +283,7 @@ pub(super) async fn begin_life(on: &Transaction<'_>, key: i32, new: &NewLife) ->
             &[&(present.id as i32), &new.params],
         )
         .await?;
-        return Ok(Life { params: new.params.clone(), ..present.clone() });
+        return Ok(Generation { params: new.params.clone(), ..present.clone() });
     }
     if let Some(present) = &present {
         lock_alone(on, key, present.id as i32).await?;
@@ -278,23 +293,23 @@ pub(super) async fn begin_life(on: &Transaction<'_>, key: i32, new: &NewLife) ->
     let last = optional(on, "select max(id) from lives", &[]).await?;
     let last = last.and_then(|row| row.get::<_, Option<i32>>(0)).unwrap_or(0);
     let id = last.checked_add(1).ok_or_else(|| refusal::exhausted("generation"))?;
-    let ledger = new.ledger(id as LifeId, present.as_ref()) as i32;
+    let ledger = new.ledger(id as GenerationId, present.as_ref()) as i32;
     let begun = format!(
         "insert into lives (id, name, generation, params, event, began, ledger) \
-         values ($1, $2, $3, $4, $5, $6, $7) returning {LIFE}"
+         values ($1, $2, $3, $4, $5, $6, $7) returning {GENERATION}"
     );
     let begun = optional(
         on,
         &begun,
-        &[&id, &new.name, &(new.generation as i64), &new.params, &new.event, &began, &ledger],
+        &[&id, &new.name, &(new.params_hash as i64), &new.params, &new.event, &began, &ledger],
     )
     .await?;
-    let life = begun.as_ref().map(read_life).ok_or(Failure::Changed)?;
+    let generation = begun.as_ref().map(read_generation).ok_or(Failure::Changed)?;
     execute(
         on,
         "insert into heads (life, number, chain, epoch, closed, folded, state) values ($1, 0, $2, 0, $3, $3, $4)",
-        &[&(life.id as i32), &&Digest::default()[..], &closed, &new.state],
+        &[&(generation.id as i32), &&Digest::default()[..], &closed, &new.state],
     )
     .await?;
-    Ok(life)
+    Ok(generation)
 }

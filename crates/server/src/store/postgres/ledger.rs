@@ -11,10 +11,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use deadpool_postgres::Transaction;
 
 use super::{
-    number::{hash, life_number, signed},
+    number::{generation_number, hash, signed},
     transaction::{Attempt, rows},
 };
-use crate::store::{Charge, LifeId, PersonHash};
+use crate::store::{Charge, GenerationId, PersonHash};
 
 const CHARGE: &str = "
 with charges as (
@@ -44,7 +44,7 @@ where l.visits < excluded.most
 returning life, period, person, granted";
 
 /// The row of a person: the generation that began the ledger, period, person.
-type Key = (LifeId, u64, PersonHash);
+type Key = (GenerationId, u64, PersonHash);
 
 /// Charges of one statement: no hash of one is a hash of another.
 #[derive(Default)]
@@ -57,15 +57,16 @@ struct Wave {
 
 impl Wave {
     /// Adds a charge, unless it shares a hash with another one that is not the same.
-    fn add(&mut self, index: usize, life: LifeId, charge: &Charge) -> bool {
-        let key = (life, charge.period, charge.person);
+    fn add(&mut self, index: usize, generation: GenerationId, charge: &Charge) -> bool {
+        let key = (generation, charge.period, charge.person);
         if let Some((present, indices)) = self.charges.get_mut(&key)
             && present == charge
         {
             indices.push(index);
             return true;
         }
-        let earlier = charge.earlier.iter().flatten().map(|hash| (life, charge.period, *hash));
+        let earlier =
+            charge.earlier.iter().flatten().map(|hash| (generation, charge.period, *hash));
         let looked_at: BTreeSet<Key> = earlier.collect();
         if self.charges.contains_key(&key)
             || self.earlier.contains(&key)
@@ -82,14 +83,14 @@ impl Wave {
 /// Charges people in their order, each in a ledger that is named by the generation that began it, and says which charges were granted.
 pub(super) async fn charge(
     on: &Transaction<'_>,
-    charges: &[(LifeId, Charge)],
+    charges: &[(GenerationId, Charge)],
 ) -> Attempt<Vec<bool>> {
     let mut granted = vec![false; charges.len()];
     let mut wave = Wave::default();
-    for (index, (life, charge)) in charges.iter().enumerate() {
-        if !wave.add(index, *life, charge) {
+    for (index, (generation, charge)) in charges.iter().enumerate() {
+        if !wave.add(index, *generation, charge) {
             write(on, &std::mem::take(&mut wave), &mut granted).await?;
-            wave.add(index, *life, charge);
+            wave.add(index, *generation, charge);
         }
     }
     write(on, &wave, &mut granted).await?;
@@ -100,13 +101,13 @@ async fn write(on: &Transaction<'_>, wave: &Wave, granted: &mut [bool]) -> Attem
     if wave.charges.is_empty() {
         return Ok(());
     }
-    let mut lives = Vec::new();
+    let mut generations = Vec::new();
     let (mut periods, mut people, mut most, mut asked) =
         (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     // Hashes under earlier keys, each with the number of its charge, from 1.
     let (mut whose, mut earlier) = (Vec::new(), Vec::new());
-    for (number, ((life, period, person), (charge, indices))) in (1i64..).zip(&wave.charges) {
-        lives.push(life_number(*life)?);
+    for (number, ((generation, period, person), (charge, indices))) in (1i64..).zip(&wave.charges) {
+        generations.push(generation_number(*generation)?);
         periods.push(signed("period", *period)?);
         people.push(&person[..]);
         most.push(i64::from(charge.most));
@@ -117,10 +118,11 @@ async fn write(on: &Transaction<'_>, wave: &Wave, granted: &mut [bool]) -> Attem
         }
     }
     let answered =
-        rows(on, CHARGE, &[&lives, &periods, &people, &most, &asked, &whose, &earlier]).await?;
+        rows(on, CHARGE, &[&generations, &periods, &people, &most, &asked, &whose, &earlier])
+            .await?;
     for row in answered {
-        let life = row.get::<_, i32>(0) as LifeId;
-        let key: Key = (life, row.get::<_, i64>(1) as u64, hash(row.get(2))?);
+        let generation = row.get::<_, i32>(0) as GenerationId;
+        let key: Key = (generation, row.get::<_, i64>(1) as u64, hash(row.get(2))?);
         let count = row.get::<_, i64>(3) as usize;
         if let Some((_, indices)) = wave.charges.get(&key) {
             for index in indices.iter().take(count) {

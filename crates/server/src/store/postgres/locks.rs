@@ -13,7 +13,7 @@ use deadpool_postgres::Transaction;
 use super::transaction::{Attempt, execute, one, rows};
 
 /// The lock of all generations: theirs begin with 1.
-pub(super) const ALL_LIVES: i32 = 0;
+pub(super) const ALL_GENERATIONS: i32 = 0;
 
 /// The lock of floors.
 pub(super) const FLOORS: i32 = -1;
@@ -37,17 +37,17 @@ pub(super) async fn lock_alone(on: &Transaction<'_>, key: i32, lock: i32) -> Att
 
 /// Locks every generation alone, and the beginning of others: nothing is taken until the transaction ends.
 pub(super) async fn lock_everything(on: &Transaction<'_>, key: i32) -> Attempt<()> {
-    lock_alone(on, key, ALL_LIVES).await?;
-    let lives = rows(on, "select id from lives order by id", &[]).await?;
-    for life in lives {
-        lock_alone(on, key, life.get(0)).await?;
+    lock_alone(on, key, ALL_GENERATIONS).await?;
+    let generations = rows(on, "select id from lives order by id", &[]).await?;
+    for generation in generations {
+        lock_alone(on, key, generation.get(0)).await?;
     }
     Ok(())
 }
 
 /// Refuses to write into a store whose contents have gone elsewhere, and keeps them from going until the transaction ends.
 pub(super) async fn check_living(on: &Transaction<'_>, key: i32) -> Attempt<()> {
-    lock_shared(on, key, &[ALL_LIVES]).await?;
+    lock_shared(on, key, &[ALL_GENERATIONS]).await?;
     let store = one(on, "select retired, id from store", &[]).await?;
     check_store(key, store.get(0), store.get(1))
 }

@@ -179,25 +179,25 @@ impl Store for PostgresStore {
         self.rewards.submit(rewards)
     }
 
-    fn activate(&self, life: LifeId, event: EventHash) -> Pending<Outcome> {
+    fn activate(&self, generation: GenerationId, event: EventHash) -> Pending<Outcome> {
         let key = self.key;
-        self.connections.write(move |on| Box::pin(rewards::activate(on, key, life, event)))
+        self.connections.write(move |on| Box::pin(rewards::activate(on, key, generation, event)))
     }
 
-    fn close(&self, life: LifeId, slot: u64) -> Pending<()> {
+    fn close(&self, generation: GenerationId, slot: u64) -> Pending<()> {
         let key = self.key;
-        self.connections.write(move |on| Box::pin(heads::close(on, key, life, slot)))
+        self.connections.write(move |on| Box::pin(heads::close(on, key, generation, slot)))
     }
 
     fn closed_events(
         &self,
-        life: LifeId,
+        generation: GenerationId,
         after: Place,
         until: u64,
         limit: usize,
     ) -> Pending<Vec<(Place, StoredEvent)>> {
         self.connections
-            .read(move |on| Box::pin(reads::closed_events(on, life, after, until, limit)))
+            .read(move |on| Box::pin(reads::closed_events(on, generation, after, until, limit)))
     }
 
     fn release(&self, step: Step) -> Pending<Committed> {
@@ -208,17 +208,23 @@ impl Store for PostgresStore {
         })
     }
 
-    fn head(&self, life: LifeId) -> Pending<Head> {
-        self.connections.read(move |on| Box::pin(heads::head(on, life)))
+    fn head(&self, generation: GenerationId) -> Pending<Head> {
+        self.connections.read(move |on| Box::pin(heads::head(on, generation)))
     }
 
-    fn take_epoch(&self, life: LifeId) -> Pending<u64> {
+    fn take_epoch(&self, generation: GenerationId) -> Pending<u64> {
         let key = self.key;
-        self.connections.write(move |on| Box::pin(heads::take_epoch(on, key, life)))
+        self.connections.write(move |on| Box::pin(heads::take_epoch(on, key, generation)))
     }
 
-    fn lease(&self, life: LifeId, epoch: Option<u64>, milliseconds: u64) -> Pending<Option<u64>> {
-        self.connections.write(move |on| Box::pin(heads::lease(on, life, epoch, milliseconds)))
+    fn lease(
+        &self,
+        generation: GenerationId,
+        epoch: Option<u64>,
+        milliseconds: u64,
+    ) -> Pending<Option<u64>> {
+        self.connections
+            .write(move |on| Box::pin(heads::lease(on, generation, epoch, milliseconds)))
     }
 
     fn changed(&self) -> Pending<()> {
@@ -232,36 +238,38 @@ impl Store for PostgresStore {
         })
     }
 
-    fn replace_state(&self, life: LifeId, replacement: Replacement) -> Pending<()> {
+    fn replace_state(&self, generation: GenerationId, replacement: Replacement) -> Pending<()> {
         let (key, new, channel) = (self.key, Arc::new(replacement), Arc::clone(&self.channel));
         self.connections.write(move |on| {
             let (new, channel) = (Arc::clone(&new), Arc::clone(&channel));
-            Box::pin(async move { heads::replace_state(on, key, &channel, life, &new).await })
+            Box::pin(async move { heads::replace_state(on, key, &channel, generation, &new).await })
         })
     }
 
     fn release_page(
         &self,
-        life: LifeId,
+        generation: GenerationId,
         from: u64,
         limit: usize,
         bytes: usize,
     ) -> Pending<Vec<ReleaseRecord>> {
-        self.connections.read(move |on| Box::pin(reads::releases(on, life, from, limit, bytes)))
+        self.connections
+            .read(move |on| Box::pin(reads::releases(on, generation, from, limit, bytes)))
     }
 
-    fn collect(&self, life: LifeId, what: Collect) -> Pending<u64> {
+    fn collect(&self, generation: GenerationId, what: Collect) -> Pending<u64> {
         let key = self.key;
-        self.connections.write(move |on| Box::pin(removal::collect(on, key, life, what)))
+        self.connections.write(move |on| Box::pin(removal::collect(on, key, generation, what)))
     }
 
     fn kept_events(
         &self,
-        life: LifeId,
+        generation: GenerationId,
         after: Place,
         limit: usize,
     ) -> Pending<Vec<(Place, StoredEvent)>> {
-        self.connections.read(move |on| Box::pin(reads::events(on, life, after, u64::MAX, limit)))
+        self.connections
+            .read(move |on| Box::pin(reads::events(on, generation, after, u64::MAX, limit)))
     }
 
     fn erase(&self, persons: Vec<PersonHash>, time: Time) -> Pending<Erased> {
@@ -276,20 +284,20 @@ impl Store for PostgresStore {
         self.connections.read(|on| Box::pin(reads::erased(on)))
     }
 
-    fn ledger(&self, life: LifeId, period: u64, most: u32) -> Pending<LedgerCount> {
-        self.connections.read(move |on| Box::pin(reads::ledger(on, life, period, most)))
+    fn ledger(&self, generation: GenerationId, period: u64, most: u32) -> Pending<LedgerCount> {
+        self.connections.read(move |on| Box::pin(reads::ledger(on, generation, period, most)))
     }
 
-    fn begin_life(&self, life: NewLife) -> Pending<Life> {
-        let (key, life) = (self.key, Arc::new(life));
+    fn begin_generation(&self, generation: NewGeneration) -> Pending<Generation> {
+        let (key, generation) = (self.key, Arc::new(generation));
         self.connections.write(move |on| {
-            let life = Arc::clone(&life);
-            Box::pin(async move { heads::begin_life(on, key, &life).await })
+            let generation = Arc::clone(&generation);
+            Box::pin(async move { heads::begin_generation(on, key, &generation).await })
         })
     }
 
-    fn lives(&self) -> Pending<Vec<Life>> {
-        self.connections.read(|on| Box::pin(reads::lives(on)))
+    fn generations(&self) -> Pending<Vec<Generation>> {
+        self.connections.read(|on| Box::pin(reads::generations(on)))
     }
 
     fn charge_until(&self, setting: String) {
@@ -337,11 +345,11 @@ impl Store for PostgresStore {
         Box::pin(async move { Err(Error::Unavailable(COPY_OF_DATABASE.into())) })
     }
 
-    fn open_events(&self, life: LifeId) -> Pending<Vec<(u64, u64)>> {
-        self.open_events_after(life, 0)
+    fn open_events(&self, generation: GenerationId) -> Pending<Vec<(u64, u64)>> {
+        self.open_events_after(generation, 0)
     }
 
-    fn open_events_after(&self, life: LifeId, after: u64) -> Pending<Vec<(u64, u64)>> {
-        self.connections.read(move |on| Box::pin(reads::open_events(on, life, after)))
+    fn open_events_after(&self, generation: GenerationId, after: u64) -> Pending<Vec<(u64, u64)>> {
+        self.connections.read(move |on| Box::pin(reads::open_events(on, generation, after)))
     }
 }

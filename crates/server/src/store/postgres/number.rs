@@ -2,7 +2,7 @@
 
 use crate::{
     Error, Result,
-    store::{LifeId, refusal},
+    store::{GenerationId, refusal},
 };
 
 /// A number that is stored.
@@ -65,8 +65,8 @@ fn eights(bytes: &[u8]) -> Result<impl Iterator<Item = [u8; 8]>> {
 }
 
 /// The number of a generation as it is stored. One that cannot be stored does not exist.
-pub(super) fn life_number(life: LifeId) -> Result<i32> {
-    i32::try_from(life).map_err(|_| refusal::unknown_life(life))
+pub(super) fn generation_number(generation: GenerationId) -> Result<i32> {
+    i32::try_from(generation).map_err(|_| refusal::unknown_generation(generation))
 }
 
 /// Random bytes.

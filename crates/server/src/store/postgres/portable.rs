@@ -12,14 +12,14 @@ use super::{
     heads,
     locks::{lock_everything, notify},
     migrate,
-    number::{hash, life_number, signed, unsigned, write_features, write_keys},
+    number::{generation_number, hash, signed, unsigned, write_features, write_keys},
     reads, settings,
     transaction::{Attempt, Connections, Failure, database_error, execute, one, optional},
 };
 use crate::{
     Error, Result,
     store::{
-        LifeId, Pending, StoreId,
+        GenerationId, Pending, StoreId,
         portable::{Entry, Portable, TOGETHER, UNCHECKED, cut_short},
     },
 };
@@ -30,18 +30,18 @@ type Reader = fn(&Row) -> Result<Entry>;
 const KINDS: &[(&str, Reader)] = &[
     (
         "select id, name, generation, params, event, began, ended, coalesce(ledger, id) from lives order by id",
-        |row| Ok(Entry::Life(heads::read_life(row))),
+        |row| Ok(Entry::Generation(heads::read_generation(row))),
     ),
     ("select number, chain, epoch, closed, folded, state, life from heads order by life", |row| {
-        Ok(Entry::Head(life(row, 6), heads::read_head_row(row)?))
+        Ok(Entry::Head(generation(row, 6), heads::read_head_row(row)?))
     }),
     (
         "select number, time, hash, chain, release, life from releases order by life, number",
-        |row| Ok(Entry::Release(life(row, 5), reads::read_release(row)?)),
+        |row| Ok(Entry::Release(generation(row, 5), reads::read_release(row)?)),
     ),
     ("select life, period, person, visits from ledger order by life, period, person", |row| {
         let visits = u32::try_from(row.get::<_, i64>(3)).map_err(Error::store)?;
-        Ok(Entry::Visits(life(row, 0), unsigned(row.get(1)), hash(row.get(2))?, visits))
+        Ok(Entry::Visits(generation(row, 0), unsigned(row.get(1)), hash(row.get(2))?, visits))
     }),
     (
         "select life, slot, number, event, person, request, answer from remembered order by life, slot, number",
@@ -49,7 +49,7 @@ const KINDS: &[(&str, Reader)] = &[
             let place =
                 crate::store::Place { slot: unsigned(row.get(1)), number: unsigned(row.get(2)) };
             Ok(Entry::Remembered(
-                life(row, 0),
+                generation(row, 0),
                 place,
                 hash(row.get(3))?,
                 row.get::<_, Option<&[u8]>>(4).map(hash).transpose()?,
@@ -63,7 +63,7 @@ const KINDS: &[(&str, Reader)] = &[
          order by life, slot, number",
         |row| {
             let (place, event) = reads::read_event(row);
-            Ok(Entry::Event(life(row, 11), place, event))
+            Ok(Entry::Event(generation(row, 11), place, event))
         },
     ),
     (
@@ -78,8 +78,8 @@ const KINDS: &[(&str, Reader)] = &[
     }),
 ];
 
-fn life(row: &Row, column: usize) -> LifeId {
-    row.get::<_, i32>(column) as LifeId
+fn generation(row: &Row, column: usize) -> GenerationId {
+    row.get::<_, i32>(column) as GenerationId
 }
 
 impl Portable for PostgresStore {
@@ -259,29 +259,29 @@ async fn write(on: &Transaction<'_>, entry: Entry) -> Attempt<()> {
         time.map(|time| signed("time", time)).transpose().map_err(Failure::from)
     };
     match entry {
-        Entry::Life(life) => {
+        Entry::Generation(generation) => {
             execute(
                 on,
                 "insert into lives (id, name, generation, params, event, began, ended, ledger) values ($1, $2, $3, $4, $5, $6, $7, $8)",
                 &[
-                    &life_number(life.id)?,
-                    &life.name,
-                    &(life.generation as i64),
-                    &life.params,
-                    &life.event,
-                    &signed("began", life.began)?,
-                    &time(life.ended)?,
-                    &life_number(life.ledger)?,
+                    &generation_number(generation.id)?,
+                    &generation.name,
+                    &(generation.params_hash as i64),
+                    &generation.params,
+                    &generation.event,
+                    &signed("began", generation.began)?,
+                    &time(generation.ended)?,
+                    &generation_number(generation.ledger)?,
                 ],
             )
             .await?
         }
-        Entry::Head(life, head) => {
+        Entry::Head(generation, head) => {
             execute(
                 on,
                 "insert into heads (life, number, chain, epoch, closed, folded, state) values ($1, $2, $3, $4, $5, $6, $7)",
                 &[
-                    &life_number(life)?,
+                    &generation_number(generation)?,
                     &signed("number", head.number)?,
                     &&head.chain[..],
                     &signed("epoch", head.epoch)?,
@@ -292,21 +292,21 @@ async fn write(on: &Transaction<'_>, entry: Entry) -> Attempt<()> {
             )
             .await?
         }
-        Entry::Release(life, release) => heads::insert_release(on, life_number(life)?, &release).await?,
-        Entry::Visits(life, period, person, visits) => {
+        Entry::Release(generation, release) => heads::insert_release(on, generation_number(generation)?, &release).await?,
+        Entry::Visits(generation, period, person, visits) => {
             execute(
                 on,
                 "insert into ledger (life, period, person, visits, most, granted) values ($1, $2, $3, $4, $4, 0)",
-                &[&life_number(life)?, &signed("period", period)?, &&person[..], &i64::from(visits)],
+                &[&generation_number(generation)?, &signed("period", period)?, &&person[..], &i64::from(visits)],
             )
             .await?
         }
-        Entry::Remembered(life, place, event, person, request, answer) => {
+        Entry::Remembered(generation, place, event, person, request, answer) => {
             execute(
                 on,
                 "insert into remembered (life, slot, number, event, person, request, answer) values ($1, $2, $3, $4, $5, $6, $7)",
                 &[
-                    &life_number(life)?,
+                    &generation_number(generation)?,
                     &signed("slot", place.slot)?,
                     &signed("number", place.number)?,
                     &&event[..],
@@ -317,13 +317,13 @@ async fn write(on: &Transaction<'_>, entry: Entry) -> Attempt<()> {
             )
             .await?
         }
-        Entry::Event(life, place, event) => {
+        Entry::Event(generation, place, event) => {
             execute(
                 on,
                 "insert into events (life, slot, number, event, person, time, learnt, active, reward, reward_keys, features, raw) \
                  values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
                 &[
-                    &life_number(life)?,
+                    &generation_number(generation)?,
                     &signed("slot", place.slot)?,
                     &signed("number", place.number)?,
                     &&event.event[..],

@@ -5,21 +5,21 @@ use tokio_postgres::Row;
 
 use super::{
     heads,
-    number::{bound, hash, life_number, limit, read_features, read_keys, unsigned},
+    number::{bound, generation_number, hash, limit, read_features, read_keys, unsigned},
     transaction::{Attempt, one, optional, rows},
 };
 use crate::{
     Result,
     store::{
-        KeyRecord, LedgerCount, Life, LifeId, PersonHash, Place, ReleaseRecord, StoredEvent,
-        refusal,
+        Generation, GenerationId, KeyRecord, LedgerCount, PersonHash, Place, ReleaseRecord,
+        StoredEvent, refusal,
     },
 };
 
 /// Events after a place and up to a slot, in order.
 pub(super) async fn events(
     on: &Transaction<'_>,
-    life: LifeId,
+    generation: GenerationId,
     after: Place,
     until: u64,
     most: usize,
@@ -28,7 +28,7 @@ pub(super) async fn events(
         on,
         "select slot, number, event, person, time, learnt, active, reward, reward_keys, features, raw from events \
          where life = $1 and (slot, number) > ($2, $3) and slot <= $4 order by slot, number limit $5",
-        &[&life_number(life)?, &bound(after.slot), &bound(after.number), &bound(until), &limit(most)],
+        &[&generation_number(generation)?, &bound(after.slot), &bound(after.number), &bound(until), &limit(most)],
     )
     .await?;
     Ok(found.iter().map(read_event).collect())
@@ -58,15 +58,21 @@ fn read_columns(row: &Row) -> Result<StoredEvent> {
 /// Events of closed slots.
 pub(super) async fn closed_events(
     on: &Transaction<'_>,
-    life: LifeId,
+    generation: GenerationId,
     after: Place,
     until: u64,
     most: usize,
 ) -> Attempt<Vec<(Place, StoredEvent)>> {
-    let row =
-        optional(on, "select closed from heads where life = $1", &[&life_number(life)?]).await?;
-    let closed = row.map(|row| unsigned(row.get(0))).ok_or_else(|| refusal::unknown_life(life))?;
-    events(on, life, after, until.min(closed), most).await
+    let row = optional(
+        on,
+        "select closed from heads where life = $1",
+        &[&generation_number(generation)?],
+    )
+    .await?;
+    let closed = row
+        .map(|row| unsigned(row.get(0)))
+        .ok_or_else(|| refusal::unknown_generation(generation))?;
+    events(on, generation, after, until.min(closed), most).await
 }
 
 /// Releases from a number on, as many as have `bytes` together. Their lengths are read without their contents.
@@ -78,14 +84,15 @@ const RELEASES: &str = "select number, time, hash, chain, release from (\
 /// Releases from a number on, as many as have `bytes` together.
 pub(super) async fn releases(
     on: &Transaction<'_>,
-    life: LifeId,
+    generation: GenerationId,
     from: u64,
     most: usize,
     bytes: usize,
 ) -> Attempt<Vec<ReleaseRecord>> {
     let bytes = bound(bytes as u64);
     let found =
-        rows(on, RELEASES, &[&life_number(life)?, &bound(from), &limit(most), &bytes]).await?;
+        rows(on, RELEASES, &[&generation_number(generation)?, &bound(from), &limit(most), &bytes])
+            .await?;
     Ok(found.iter().map(read_release).collect::<Result<_>>()?)
 }
 
@@ -109,7 +116,7 @@ pub(super) async fn erased(on: &Transaction<'_>) -> Attempt<Vec<PersonHash>> {
 /// Number of people of a period, and of those who have used up their visits.
 pub(super) async fn ledger(
     on: &Transaction<'_>,
-    life: LifeId,
+    generation: GenerationId,
     period: u64,
     most: u32,
 ) -> Attempt<LedgerCount> {
@@ -117,16 +124,17 @@ pub(super) async fn ledger(
         on,
         "select count(*), count(*) filter (where visits >= $3) from ledger \
          where life = coalesce((select ledger from lives where id = $1), $1) and period = $2",
-        &[&life_number(life)?, &bound(period), &i64::from(most)],
+        &[&generation_number(generation)?, &bound(period), &i64::from(most)],
     )
     .await?;
     Ok(LedgerCount { people: unsigned(row.get(0)), used_up: unsigned(row.get(1)) })
 }
 
 /// All generations in order.
-pub(super) async fn lives(on: &Transaction<'_>) -> Attempt<Vec<Life>> {
-    let found = rows(on, &format!("select {} from lives order by id", heads::LIFE), &[]).await?;
-    Ok(found.iter().map(heads::read_life).collect())
+pub(super) async fn generations(on: &Transaction<'_>) -> Attempt<Vec<Generation>> {
+    let found =
+        rows(on, &format!("select {} from lives order by id", heads::GENERATION), &[]).await?;
+    Ok(found.iter().map(heads::read_generation).collect())
 }
 
 /// All keys in the order of their bytes.
@@ -157,14 +165,14 @@ pub(super) async fn setting(on: &Transaction<'_>, name: &str) -> Attempt<Option<
 /// Open events by slot, after this one.
 pub(super) async fn open_events(
     on: &Transaction<'_>,
-    life: LifeId,
+    generation: GenerationId,
     after: u64,
 ) -> Attempt<Vec<(u64, u64)>> {
-    let after = heads::head(on, life).await?.closed.max(after);
+    let after = heads::head(on, generation).await?.closed.max(after);
     let found = rows(
         on,
         "select slot, count(*) from remembered where life = $1 and slot > $2 group by slot order by slot",
-        &[&life_number(life)?, &bound(after)],
+        &[&generation_number(generation)?, &bound(after)],
     )
     .await?;
     Ok(found.iter().map(|row| (unsigned(row.get(0)), unsigned(row.get(1)))).collect())

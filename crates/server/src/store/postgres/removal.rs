@@ -5,12 +5,12 @@ use deadpool_postgres::Transaction;
 use super::{
     heads,
     locks::check_living,
-    number::{bound, life_number, limit, signed},
+    number::{bound, generation_number, limit, signed},
     transaction::{Attempt, execute},
 };
 use crate::{
     clock::Time,
-    store::{Collect, ERASED_REQUEST, Erased, LifeId, MOST_COMPACTED, PersonHash},
+    store::{Collect, ERASED_REQUEST, Erased, GenerationId, MOST_COMPACTED, PersonHash},
 };
 
 /// Rows are looked for by their keys and removed by their addresses, which takes the same time whatever PostgreSQL knows of a table: before it has looked at a new loop it
@@ -27,20 +27,21 @@ pub(super) const OLD_RELEASES: &str = "update releases set release = ''::bytea w
 pub(super) async fn collect(
     on: &Transaction<'_>,
     key: i32,
-    life: LifeId,
+    generation: GenerationId,
     what: Collect,
 ) -> Attempt<u64> {
     check_living(on, key).await?;
     // Closed and folded slots only grow: what may go now may go later.
-    let head = heads::head(on, life).await?;
-    let (life, most) = (life_number(life)?, limit(what.limit));
+    let head = heads::head(on, generation).await?;
+    let (generation, most) = (generation_number(generation)?, limit(what.limit));
     let last = if what.unreleased { head.closed } else { head.folded };
     let slots = bound(what.slot.min(last));
-    let rows = execute(on, OLD_EVENTS, &[&life, &slots, &bound(what.before), &most]).await?;
+    let rows = execute(on, OLD_EVENTS, &[&generation, &slots, &bound(what.before), &most]).await?;
     let slots = bound(what.forget_ids.min(head.closed));
-    let ids = execute(on, OLD_IDS, &[&life, &slots, &most]).await?;
+    let ids = execute(on, OLD_IDS, &[&generation, &slots, &most]).await?;
     let most = limit(what.limit.min(MOST_COMPACTED));
-    let releases = execute(on, OLD_RELEASES, &[&life, &bound(what.first_release), &most]).await?;
+    let releases =
+        execute(on, OLD_RELEASES, &[&generation, &bound(what.first_release), &most]).await?;
     Ok(rows + ids + releases)
 }
 

@@ -14,17 +14,17 @@ use super::{
     transaction::{Attempt, execute, one, optional, rows},
 };
 use crate::store::{
-    Charge, Committed, LifeId, NewEvent, Outcome, Place, Ranked, Step, Store,
+    Charge, Committed, GenerationId, NewEvent, Outcome, Place, Ranked, Step, Store,
     contract::sample::{self, charge, event, event_of, reward, step},
 };
 
-async fn two_on_one(cluster: &Cluster) -> (PostgresStore, PostgresStore, LifeId) {
+async fn two_on_one(cluster: &Cluster) -> (PostgresStore, PostgresStore, GenerationId) {
     let url = cluster.empty();
     let (first, second) =
         (PostgresStore::open(&url).await.unwrap(), PostgresStore::open(&url).await.unwrap());
     assert_eq!(first.id(), second.id());
-    let life = first.begin_life(sample::life("home", 1)).await.unwrap().id;
-    (first, second, life)
+    let generation = first.begin_generation(sample::generation("home", 1)).await.unwrap().id;
+    (first, second, generation)
 }
 
 #[tokio::test]
@@ -103,7 +103,7 @@ async fn migrations_are_applied_once_and_later_ones_are_refused() {
 async fn rows_of_a_new_loop_are_removed_by_their_addresses() {
     let Some(cluster) = cluster() else { return };
     let (store, _, _) = two_on_one(cluster).await;
-    let later = store.begin_life(sample::life("later", 1)).await.unwrap().id;
+    let later = store.begin_generation(sample::generation("later", 1)).await.unwrap().id;
     let others = "alter table events set (autovacuum_enabled = off); \
          insert into events select 1, 20, number, '', null, 1, true, true, null, '', '', '' from generate_series(1, 20000) as number; \
          analyze events; \
@@ -124,12 +124,12 @@ async fn rows_of_a_new_loop_are_removed_by_their_addresses() {
 /// Reads a count, waits, and writes it: what the ledger must not do.
 async fn charge_by_reading(
     on: &Transaction<'_>,
-    life: LifeId,
+    generation: GenerationId,
     charge: Charge,
     meet: &Barrier,
 ) -> Attempt<bool> {
-    let life = life as i32;
-    let key: [&(dyn tokio_postgres::types::ToSql + Sync); 2] = [&life, &&charge.person[..]];
+    let generation = generation as i32;
+    let key: [&(dyn tokio_postgres::types::ToSql + Sync); 2] = [&generation, &&charge.person[..]];
     let found =
         optional(on, "select visits from ledger where life = $1 and person = $2", &key).await?;
     let visits = found.map_or(0, |row| row.get::<_, i64>(0));
@@ -142,7 +142,7 @@ async fn charge_by_reading(
 
 /// Number of two charges at the same time that are granted to a person who has one visit left.
 async fn granted_of_two(cluster: &Cluster, by_reading: bool) -> usize {
-    let (first, second, life) = two_on_one(cluster).await;
+    let (first, second, generation) = two_on_one(cluster).await;
     let meet = Arc::new(Barrier::new(2));
     let one_visit = Charge { most: 1, ..charge(1) };
     let grant = |store: &PostgresStore| {
@@ -151,10 +151,10 @@ async fn granted_of_two(cluster: &Cluster, by_reading: bool) -> usize {
             let meet = Arc::clone(&meet);
             Box::pin(async move {
                 if by_reading {
-                    return charge_by_reading(on, life, one_visit, &meet).await;
+                    return charge_by_reading(on, generation, one_visit, &meet).await;
                 }
                 meet.wait().await;
-                Ok(ledger::charge(on, &[(life, one_visit)]).await?[0])
+                Ok(ledger::charge(on, &[(generation, one_visit)]).await?[0])
             })
         })
     };
@@ -172,10 +172,10 @@ async fn two_charges_at_once_do_not_share_one_visit() {
 #[tokio::test]
 async fn two_processes_with_one_id_give_the_answer_that_was_committed() {
     let Some(cluster) = cluster() else { return };
-    let (first, second, life) = two_on_one(cluster).await;
+    let (first, second, generation) = two_on_one(cluster).await;
     for id in 0..24 {
         let ask = |store: &PostgresStore, answer: u8| {
-            let asked = NewEvent { answer: vec![answer], ..event_of(life, id, charge(id)) };
+            let asked = NewEvent { answer: vec![answer], ..event_of(generation, id, charge(id)) };
             store.insert_events(vec![asked])
         };
         let (one, other) = tokio::join!(ask(&first, 1), ask(&second, 2));
@@ -188,7 +188,7 @@ async fn two_processes_with_one_id_give_the_answer_that_was_committed() {
         let again = ask(&first, 3).await.unwrap();
         assert!(matches!(&again[..], [Ranked::Repeated { answer, .. }] if *answer == [winner]));
     }
-    let charged = first.ledger(life, 0, 2).await.unwrap();
+    let charged = first.ledger(generation, 0, 2).await.unwrap();
     assert_eq!((charged.people, charged.used_up), (24, 0), "one visit each");
 }
 
@@ -198,23 +198,24 @@ async fn release_by_looking(
     step: &Step,
     meet: &Barrier,
 ) -> Attempt<Committed> {
-    let head = heads::head(on, step.life).await?;
+    let head = heads::head(on, step.generation).await?;
     meet.wait().await;
     if head.epoch != step.epoch || head.number + 1 != step.release.number {
         return Ok(Committed::No(head));
     }
     let sql = "update heads set number = $2, state = $3 where life = $1";
-    execute(on, sql, &[&(step.life as i32), &(step.release.number as i64), &step.state]).await?;
+    execute(on, sql, &[&(step.generation as i32), &(step.release.number as i64), &step.state])
+        .await?;
     Ok(Committed::Yes)
 }
 
 /// Number of two releases with one number that are committed, when both processes believe that they may.
 async fn released_of_two(cluster: &Cluster, by_looking: bool) -> usize {
-    let (first, second, life) = two_on_one(cluster).await;
+    let (first, second, generation) = two_on_one(cluster).await;
     let meet = Arc::new(Barrier::new(2));
     let commit = |store: &PostgresStore, state: u8| {
         let meet = Arc::clone(&meet);
-        let step = Arc::new(Step { state: vec![state], ..step(life, 0, 1) });
+        let step = Arc::new(Step { state: vec![state], ..step(generation, 0, 1) });
         let channel = Arc::clone(&store.channel);
         store.connections.write(move |on| {
             let (meet, step, channel) =
@@ -248,17 +249,18 @@ async fn a_number_that_two_processes_want_is_released_once() {
 
 /// A slow process: it has read which slots are closed, and inserts much later. Does the slot close in between?
 async fn closes_under_a_slow_insert(cluster: &Cluster, with_lock: bool) -> bool {
-    let (slow, closer, life) = two_on_one(cluster).await;
+    let (slow, closer, generation) = two_on_one(cluster).await;
     let mut client = slow.connections.pool.get().await.unwrap();
     let on = client.transaction().await.unwrap();
     if with_lock {
-        assert!(locks::lock_shared(&on, slow.key, &[life as i32]).await.is_ok());
+        assert!(locks::lock_shared(&on, slow.key, &[generation as i32]).await.is_ok());
     }
     // The test cannot wait for an event that never comes: within this time a closer that does not wait has closed the slot.
-    let closed = timeout(Duration::from_millis(300), closer.close(life, sample::CLOSED + 1)).await;
+    let closed =
+        timeout(Duration::from_millis(300), closer.close(generation, sample::CLOSED + 1)).await;
     on.commit().await.unwrap();
     if closed.is_err() {
-        closer.close(life, sample::CLOSED + 1).await.unwrap();
+        closer.close(generation, sample::CLOSED + 1).await.unwrap();
     }
     closed.is_ok()
 }
@@ -277,13 +279,13 @@ async fn a_slot_does_not_close_while_an_event_is_on_its_way_into_it() {
 #[tokio::test]
 async fn a_slot_does_not_close_under_an_event_or_a_reward_that_waits() {
     let Some(cluster) = cluster() else { return };
-    let (slow, closer, life) = two_on_one(cluster).await;
-    slow.insert_events(vec![event_of(life, 1, charge(1))]).await.unwrap();
+    let (slow, closer, generation) = two_on_one(cluster).await;
+    slow.insert_events(vec![event_of(generation, 1, charge(1))]).await.unwrap();
     let mut client = closer.connections.pool.get().await.unwrap();
     let on = client.transaction().await.unwrap();
     on.batch_execute("select from ledger for update; select from events for update").await.unwrap();
-    let ranked = tokio::spawn(slow.insert_events(vec![event_of(life, 2, charge(1))]));
-    let rewarded = tokio::spawn(slow.reward(vec![reward(life, 1, 5, None)]));
+    let ranked = tokio::spawn(slow.insert_events(vec![event_of(generation, 2, charge(1))]));
+    let rewarded = tokio::spawn(slow.reward(vec![reward(generation, 1, 5, None)]));
     // Not from pg_stat_activity, which a transaction sees as it was at its first look.
     let waiting = "select count(distinct pid) from pg_locks where not granted and pg_backend_pid() = any(pg_blocking_pids(pid))";
     let both_wait = async {
@@ -292,7 +294,7 @@ async fn a_slot_does_not_close_under_an_event_or_a_reward_that_waits() {
         }
     };
     timeout(Duration::from_secs(60), both_wait).await.unwrap();
-    let closed = tokio::spawn(closer.close(life, sample::CLOSED + 1));
+    let closed = tokio::spawn(closer.close(generation, sample::CLOSED + 1));
     tokio::time::sleep(Duration::from_millis(300)).await;
     assert!(!closed.is_finished(), "it waits for both");
     on.commit().await.unwrap();
@@ -300,7 +302,7 @@ async fn a_slot_does_not_close_under_an_event_or_a_reward_that_waits() {
     assert_eq!(ranked.await.unwrap().unwrap(), [Ranked::Added { slot }]);
     assert_eq!(rewarded.await.unwrap().unwrap(), [Outcome::Taken]);
     closed.await.unwrap().unwrap();
-    let final_rows = closer.closed_events(life, Place::default(), slot, 9).await.unwrap();
+    let final_rows = closer.closed_events(generation, Place::default(), slot, 9).await.unwrap();
     let rewards: Vec<_> = final_rows.iter().map(|(_, event)| event.reward).collect();
     assert_eq!(rewards, [Some(5), None]);
 }
@@ -308,25 +310,26 @@ async fn a_slot_does_not_close_under_an_event_or_a_reward_that_waits() {
 #[tokio::test]
 async fn a_caller_who_goes_away_does_not_cut_a_transaction() {
     let Some(cluster) = cluster() else { return };
-    let (store, other, life) = two_on_one(cluster).await;
+    let (store, other, generation) = two_on_one(cluster).await;
     for id in 0..40 {
-        let events = vec![event_of(life, id, charge(id)), event_of(life, id + 100, charge(id))];
+        let events =
+            vec![event_of(generation, id, charge(id)), event_of(generation, id + 100, charge(id))];
         // Long enough to begin, often too short to end.
         let _ =
             timeout(Duration::from_micros(u64::from(id) * 100), store.insert_events(events)).await;
     }
     // Earlier transactions are done before this, in the same queue or beside it.
     for _ in 0..4 {
-        store.insert_events(vec![event(life, 250)]).await.unwrap();
+        store.insert_events(vec![event(generation, 250)]).await.unwrap();
     }
     drop(store);
     tokio::time::sleep(Duration::from_millis(300)).await;
-    let kept = other.kept_events(life, Place::default(), 1000).await.unwrap();
+    let kept = other.kept_events(generation, Place::default(), 1000).await.unwrap();
     let has = |id: u8| kept.iter().any(|(_, event)| event.event == [id; 16]);
     for id in 0..40 {
         assert_eq!(has(id), has(id + 100), "part of transaction {id}");
     }
-    let people = other.ledger(life, 0, 1).await.unwrap().people;
+    let people = other.ledger(generation, 0, 1).await.unwrap().people;
     assert_eq!(people, (0..40).filter(|id| has(*id)).count() as u64);
 }
 
@@ -335,7 +338,7 @@ async fn a_database_that_crashes_loses_nothing_that_was_acknowledged() {
     let Some(cluster) = Cluster::of_ones_own() else { return };
     let url = cluster.empty();
     let store = Arc::new(PostgresStore::open(&url).await.unwrap());
-    let life = store.begin_life(sample::life("home", 1)).await.unwrap().id;
+    let generation = store.begin_generation(sample::generation("home", 1)).await.unwrap().id;
     let clients = (0..4u8).map(|client| {
         let store = Arc::clone(&store);
         tokio::spawn(async move {
@@ -343,7 +346,11 @@ async fn a_database_that_crashes_loses_nothing_that_was_acknowledged() {
             for number in 0..60 {
                 let id = client * 60 + number;
                 // A client that repeats under the same id until it is answered.
-                while store.insert_events(vec![event_of(life, id, charge(client))]).await.is_err() {
+                while store
+                    .insert_events(vec![event_of(generation, id, charge(client))])
+                    .await
+                    .is_err()
+                {
                     failures += 1;
                     tokio::time::sleep(Duration::from_millis(20)).await;
                 }
@@ -362,14 +369,14 @@ async fn a_database_that_crashes_loses_nothing_that_was_acknowledged() {
     for client in clients {
         client.await.unwrap();
     }
-    let kept = store.kept_events(life, Place::default(), 1000).await.unwrap();
+    let kept = store.kept_events(generation, Place::default(), 1000).await.unwrap();
     assert_eq!(kept.len(), 240, "every event once");
     assert_eq!(
         kept.iter().filter(|(_, event)| event.learnt).count(),
         12,
         "three visits of four people"
     );
-    let again = store.insert_events(vec![event(life, 7)]).await.unwrap();
+    let again = store.insert_events(vec![event(generation, 7)]).await.unwrap();
     assert!(matches!(again[..], [Ranked::Repeated { .. }]));
     drop(cluster);
 }
@@ -377,7 +384,7 @@ async fn a_database_that_crashes_loses_nothing_that_was_acknowledged() {
 #[tokio::test]
 async fn the_clock_and_the_changes_of_the_database_are_heard() {
     let Some(cluster) = cluster() else { return };
-    let (first, second, life) = two_on_one(cluster).await;
+    let (first, second, generation) = two_on_one(cluster).await;
     let (ours, theirs) = (first.clock().now(), second.clock().now());
     let sql = format!("select {}", super::follow::NOW);
     let row = first.connections.read(move |on| {
@@ -388,7 +395,7 @@ async fn the_clock_and_the_changes_of_the_database_are_heard() {
     // One machine, so that all of them agree within what a busy one needs.
     assert!(ours.abs_diff(theirs) < 60_000 && ours.abs_diff(now) < 60_000);
     let changed = second.changed();
-    first.release(step(life, 0, 1)).await.unwrap();
+    first.release(step(generation, 0, 1)).await.unwrap();
     timeout(Duration::from_secs(60), changed).await.unwrap().unwrap();
 }
 
@@ -396,17 +403,19 @@ async fn the_clock_and_the_changes_of_the_database_are_heard() {
 #[tokio::test]
 async fn no_person_is_charged_by_a_process_that_something_new_is_unknown_to() {
     let Some(cluster) = cluster() else { return };
-    let (old, new, life) = two_on_one(cluster).await;
+    let (old, new, generation) = two_on_one(cluster).await;
     old.charge_until("key 2".into());
     new.charge_until("key 3".into());
-    old.insert_events(vec![event_of(life, 1, charge(1))]).await.unwrap();
+    old.insert_events(vec![event_of(generation, 1, charge(1))]).await.unwrap();
     new.keep_setting("key 2".into(), vec![1]).await.unwrap();
-    old.insert_events(vec![event_of(life, 2, charge(1)), event(life, 3)]).await.unwrap();
-    new.insert_events(vec![event_of(life, 4, charge(1))]).await.unwrap();
-    let kept = new.kept_events(life, Place::default(), 9).await.unwrap();
+    old.insert_events(vec![event_of(generation, 2, charge(1)), event(generation, 3)])
+        .await
+        .unwrap();
+    new.insert_events(vec![event_of(generation, 4, charge(1))]).await.unwrap();
+    let kept = new.kept_events(generation, Place::default(), 9).await.unwrap();
     let learnt: Vec<_> = kept.iter().map(|(_, event)| (event.event[0], event.learnt)).collect();
     assert_eq!(learnt, [(1, true), (2, false), (3, true), (4, true)]);
-    assert_eq!(new.ledger(life, 0, 2).await.unwrap().used_up, 1, "two visits");
+    assert_eq!(new.ledger(generation, 0, 2).await.unwrap().used_up, 1, "two visits");
 }
 
 /// A floor is not raised while an event that was compared with it is on its way: its id would be forgotten, and the event taken again.

@@ -21,7 +21,7 @@ use super::{
     },
     writer::Attempt,
 };
-use crate::store::{EventHash, LifeId, PersonHash, Place, row};
+use crate::store::{EventHash, GenerationId, PersonHash, Place, row};
 
 /// Entries in the journal before merging begins. More make pages better shared, a restart longer and the memory larger.
 pub(super) const JOURNAL_ENTRIES: usize = 131_072;
@@ -75,7 +75,7 @@ impl<K: Ord + Copy, V: Copy> Unmerged<K, V> {
 pub(super) struct WriteBehind {
     /// Entries in the journal before merging begins.
     journal_entries: usize,
-    ids: Unmerged<(LifeId, EventHash), Place>,
+    ids: Unmerged<(GenerationId, EventHash), Place>,
     ledger: Unmerged<LedgerKey, u32>,
     /// The rows of the journal: number, entries.
     rows: VecDeque<(u64, usize)>,
@@ -94,13 +94,13 @@ impl WriteBehind {
     pub(super) fn recover(
         journal: &impl ReadableTable<u64, Row>,
         remembered: &impl ReadableTable<PlaceKey, Row>,
-        heads: &impl ReadableTable<LifeId, Row>,
+        heads: &impl ReadableTable<GenerationId, Row>,
         journal_entries: usize,
     ) -> Attempt<Self> {
         let mut closed = BTreeMap::new();
         for row in heads.iter()? {
-            let (life, row) = row?;
-            closed.insert(life.value(), row::decode::<HeadRow>(row.value())?.closed);
+            let (generation, row) = row?;
+            closed.insert(generation.value(), row::decode::<HeadRow>(row.value())?.closed);
         }
         let mut behind = WriteBehind { journal_entries, ..WriteBehind::default() };
         for row in journal.iter()? {
@@ -109,9 +109,9 @@ impl WriteBehind {
             for entry in &entries {
                 behind.add(entry);
                 let is_open =
-                    closed.get(&entry.life).is_some_and(|closed| entry.place.slot > *closed);
-                if !is_open && remembered.get(place_key(entry.life, entry.place))?.is_none() {
-                    behind.ids.entries.remove(&(entry.life, entry.event));
+                    closed.get(&entry.generation).is_some_and(|closed| entry.place.slot > *closed);
+                if !is_open && remembered.get(place_key(entry.generation, entry.place))?.is_none() {
+                    behind.ids.entries.remove(&(entry.generation, entry.event));
                 }
             }
             behind.add_row(number.value(), entries.len());
@@ -130,12 +130,12 @@ impl WriteBehind {
     pub(super) fn place(
         &self,
         ids: &impl ReadableTable<IdKey, Row>,
-        life: LifeId,
+        generation: GenerationId,
         event: &EventHash,
     ) -> Attempt<Option<Place>> {
-        match self.ids.entries.get(&(life, *event)) {
+        match self.ids.entries.get(&(generation, *event)) {
             Some(place) => Ok(Some(*place)),
-            None => get(ids, (life, event)),
+            None => get(ids, (generation, event)),
         }
     }
 
@@ -143,17 +143,19 @@ impl WriteBehind {
     pub(super) fn count(
         &self,
         ledger: &impl ReadableTable<CountKey, Row>,
-        (life, period, person): LedgerKey,
+        (generation, period, person): LedgerKey,
     ) -> Attempt<u32> {
-        match self.ledger.entries.get(&(life, period, person)) {
+        match self.ledger.entries.get(&(generation, period, person)) {
             Some(count) => Ok(*count),
-            None => Ok(get(ledger, (life, period, &person))?.map_or(0, |CountRow(count)| count)),
+            None => {
+                Ok(get(ledger, (generation, period, &person))?.map_or(0, |CountRow(count)| count))
+            }
         }
     }
 
     /// Adds an event, which `commit` journals.
     pub(super) fn add(&mut self, entry: &JournalEntry) {
-        self.ids.entries.insert((entry.life, entry.event), entry.place);
+        self.ids.entries.insert((entry.generation, entry.event), entry.place);
         if let Some((key, count)) = entry.charge {
             self.ledger.entries.insert(key, count);
         }
@@ -163,18 +165,18 @@ impl WriteBehind {
     pub(super) fn forget(
         &mut self,
         ids: &mut Table<'_, IdKey, Row>,
-        life: LifeId,
+        generation: GenerationId,
         event: &EventHash,
     ) -> Attempt<()> {
-        self.ids.entries.remove(&(life, *event));
-        ids.remove((life, event))?;
+        self.ids.entries.remove(&(generation, *event));
+        ids.remove((generation, event))?;
         Ok(())
     }
 
     /// Merges all counts, so that the table alone is the ledger.
     fn merge_ledger(&mut self, ledger: &mut Table<'_, CountKey, Row>) -> Attempt<()> {
-        for ((life, period, person), count) in std::mem::take(&mut self.ledger.entries) {
-            put(ledger, (life, period, &person), &CountRow(count))?;
+        for ((generation, period, person), count) in std::mem::take(&mut self.ledger.entries) {
+            put(ledger, (generation, period, &person), &CountRow(count))?;
         }
         Ok(())
     }
@@ -219,8 +221,8 @@ impl WriteBehind {
 
     /// Merges everything, and empties the journal.
     pub(super) fn merge_all(&mut self, tables: &mut Tables<'_>) -> Attempt<()> {
-        for ((life, event), place) in std::mem::take(&mut self.ids.entries) {
-            put(&mut tables.ids, (life, &event), &place)?;
+        for ((generation, event), place) in std::mem::take(&mut self.ids.entries) {
+            put(&mut tables.ids, (generation, &event), &place)?;
         }
         self.merge_ledger(&mut tables.ledger)?;
         for (number, _) in std::mem::take(&mut self.rows) {
@@ -232,11 +234,11 @@ impl WriteBehind {
     }
 
     fn merge(&mut self, tables: &mut Tables<'_>, added: usize) -> Attempt<()> {
-        for ((life, event), place) in self.ids.take(added, self.journal_entries) {
-            put(&mut tables.ids, (life, &event), &place)?;
+        for ((generation, event), place) in self.ids.take(added, self.journal_entries) {
+            put(&mut tables.ids, (generation, &event), &place)?;
         }
-        for ((life, period, person), count) in self.ledger.take(added, self.journal_entries) {
-            put(&mut tables.ledger, (life, period, &person), &CountRow(count))?;
+        for ((generation, period, person), count) in self.ledger.take(added, self.journal_entries) {
+            put(&mut tables.ledger, (generation, period, &person), &CountRow(count))?;
         }
         if self.ids.passed && self.ledger.passed {
             self.merged = self.lap;
@@ -249,7 +251,7 @@ impl WriteBehind {
 /// The counts of one period of a ledger that are journalled and perhaps not merged: for readers, who see the journal of their own snapshot.
 pub(super) fn journalled_counts(
     journal: &impl ReadableTable<u64, Row>,
-    ledger: LifeId,
+    ledger: GenerationId,
     period: u64,
 ) -> Attempt<BTreeMap<PersonHash, u32>> {
     let mut counts = BTreeMap::new();

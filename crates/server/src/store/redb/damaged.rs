@@ -84,15 +84,15 @@ impl StorageBackend for Bytes {
 async fn sound_files() -> ([Vec<u8>; 2], [Snapshot; 2]) {
     let file = Bytes::new(Vec::new());
     let store = file.open().unwrap();
-    let life = store.begin_life(sample::life("home", 1)).await.unwrap().id;
+    let generation = store.begin_generation(sample::generation("home", 1)).await.unwrap().id;
     for id in 0..60 {
-        store.insert_events(vec![event_of(life, id, charge(id % 40))]).await.unwrap();
+        store.insert_events(vec![event_of(generation, id, charge(id % 40))]).await.unwrap();
     }
-    store.reward((0..30).map(|id| reward(life, id, 1, None)).collect()).await.unwrap();
+    store.reward((0..30).map(|id| reward(generation, id, 1, None)).collect()).await.unwrap();
     store.add_key(key("key")).await.unwrap();
     store.keep_setting("a".into(), vec![1; 100]).await.unwrap();
-    store.close(life, CLOSED + 1).await.unwrap();
-    store.release(Step { folded: CLOSED + 1, ..sample::step(life, 0, 1) }).await.unwrap();
+    store.close(generation, CLOSED + 1).await.unwrap();
+    store.release(Step { folded: CLOSED + 1, ..sample::step(generation, 0, 1) }).await.unwrap();
     let before = Snapshot::of(&store).await.unwrap();
     store.erase(vec![person(1)], 5).await.unwrap();
     let contents = Snapshot::of(&store).await.unwrap();
@@ -132,7 +132,7 @@ async fn use_all(file: Bytes, folder: &Path) -> Tried {
     note(store.closed_events(1, Place::default(), u64::MAX, 100).await.map(drop));
     let step = Step { folded: CLOSED + 2, ..sample::step(1, 0, 2) };
     note(store.release(step).await.map(drop));
-    note(store.begin_life(sample::life("home", 2)).await.map(drop));
+    note(store.begin_generation(sample::generation("home", 2)).await.map(drop));
     note(store.collect(1, sample::everything()).await.map(drop));
     note(store.erase(vec![person(2)], 6).await.map(drop));
     note(store.add_key(key("other")).await);
@@ -222,15 +222,17 @@ async fn after_a_panic_nothing_is_read_written_or_acknowledged() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.redb");
     let store = RedbStore::open(&path).unwrap();
-    let life = store.begin_life(sample::life("home", 1)).await.unwrap().id;
-    store.insert_events(vec![event_of(life, 1, charge(1))]).await.unwrap();
+    let generation = store.begin_generation(sample::generation("home", 1)).await.unwrap().id;
+    store.insert_events(vec![event_of(generation, 1, charge(1))]).await.unwrap();
     let before = store.commits();
     store.fail_next(Some(Fault::Panic));
     let mut tried = Vec::new();
     for id in 2..5 {
-        tried.push(store.insert_events(vec![event_of(life, id, charge(1))]).await.err().unwrap());
+        tried.push(
+            store.insert_events(vec![event_of(generation, id, charge(1))]).await.err().unwrap(),
+        );
     }
-    tried.push(store.head(life).await.err().unwrap());
+    tried.push(store.head(generation).await.err().unwrap());
     tried.push(store.backup(folder.path().join("copy")).await.err().unwrap());
     for error in tried {
         let message = error.to_string();

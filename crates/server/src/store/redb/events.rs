@@ -9,22 +9,22 @@ use super::{
     writer::{Attempt, Group},
 };
 use crate::store::{
-    Charge, Digest, EventHash, LifeId, NewEvent, NewReward, Outcome, Payer, Place, Ranked,
+    Charge, Digest, EventHash, GenerationId, NewEvent, NewReward, Outcome, Payer, Place, Ranked,
     StoredEvent, refusal,
 };
 
 /// Changes that a batch of events will make.
 #[derive(Default)]
 struct Plan {
-    heads: BTreeMap<LifeId, HeadRow>,
+    heads: BTreeMap<GenerationId, HeadRow>,
     /// The generations that began the ledgers of these.
-    ledgers: BTreeMap<LifeId, LifeId>,
+    ledgers: BTreeMap<GenerationId, GenerationId>,
     /// Visits of every person in the batch, with those that it grants: one condition and one write a person, in the order of their hashes.
     counts: BTreeMap<LedgerKey, u32>,
     /// Events that are added to each slot.
-    slots: BTreeMap<(LifeId, u64), u64>,
+    slots: BTreeMap<(GenerationId, u64), u64>,
     /// Index in `events` of each id of this batch.
-    ids: BTreeMap<(LifeId, EventHash), usize>,
+    ids: BTreeMap<(GenerationId, EventHash), usize>,
     events: Vec<(JournalEntry, StoredEvent, Remembered)>,
 }
 
@@ -33,11 +33,11 @@ pub(super) fn insert_events(group: &mut Group<'_>, events: Vec<NewEvent>) -> Att
     let mut plan = Plan::default();
     let mut ranked = Vec::with_capacity(events.len());
     for event in events {
-        if let Entry::Vacant(head) = plan.heads.entry(event.life) {
-            head.insert(group.tables.head(event.life)?);
-            plan.ledgers.insert(event.life, group.tables.ledger_of(event.life)?);
+        if let Entry::Vacant(head) = plan.heads.entry(event.generation) {
+            head.insert(group.tables.head(event.generation)?);
+            plan.ledgers.insert(event.generation, group.tables.ledger_of(event.generation)?);
         }
-        ranked.push(match repeated(group, &plan, event.life, &event.event)? {
+        ranked.push(match repeated(group, &plan, event.generation, &event.event)? {
             Some((request, answer)) => Ranked::Repeated { request, answer },
             None => Ranked::Added { slot: plan.add(group, event)? },
         });
@@ -55,7 +55,7 @@ pub(super) fn insert_events_above(
     let floor = floor(group, name)?;
     // Those that are not added are refused for their generation too.
     for (_, event) in &events {
-        group.tables.head(event.life)?;
+        group.tables.head(event.generation)?;
     }
     let above: Vec<bool> = events.iter().map(|(number, _)| *number >= floor).collect();
     let events = events.into_iter().filter(|(number, _)| *number >= floor);
@@ -79,30 +79,35 @@ pub(super) fn put_floor(group: &mut Group<'_>, name: &str, floor: u64) -> Attemp
 fn repeated(
     group: &Group<'_>,
     plan: &Plan,
-    life: LifeId,
+    generation: GenerationId,
     event: &EventHash,
 ) -> Attempt<Option<(Digest, Vec<u8>)>> {
     if let Some((_, _, known)) =
-        plan.ids.get(&(life, *event)).and_then(|index| plan.events.get(*index))
+        plan.ids.get(&(generation, *event)).and_then(|index| plan.events.get(*index))
     {
         return Ok(Some((known.request, known.answer.clone())));
     }
-    let Some(place) = group.behind.place(&group.tables.ids, life, event)? else { return Ok(None) };
-    let known: Option<Remembered> = get(&group.tables.remembered, place_key(life, place))?;
+    let Some(place) = group.behind.place(&group.tables.ids, generation, event)? else {
+        return Ok(None);
+    };
+    let known: Option<Remembered> = get(&group.tables.remembered, place_key(generation, place))?;
     Ok(known.map(|known| (known.request, known.answer)))
 }
 
 impl Plan {
     /// Plans an event, and returns its slot.
     fn add(&mut self, group: &Group<'_>, new: NewEvent) -> Attempt<u64> {
-        let life = new.life;
-        let head = self.heads.get_mut(&life).ok_or_else(|| refusal::unknown_life(life))?;
+        let generation = new.generation;
+        let head = self
+            .heads
+            .get_mut(&generation)
+            .ok_or_else(|| refusal::unknown_generation(generation))?;
         let first_open = head.closed.checked_add(1).ok_or_else(|| refusal::exhausted("slot"))?;
         head.events = head.events.checked_add(1).ok_or_else(|| refusal::exhausted("event"))?;
         let place = Place { slot: new.slot.max(first_open), number: head.events };
         let ended = head.ended;
         let charged = match &new.payer {
-            Payer::Person(charge) if !ended => self.charge(group, life, charge)?,
+            Payer::Person(charge) if !ended => self.charge(group, generation, charge)?,
             _ => None,
         };
         let learnt = match &new.payer {
@@ -127,10 +132,10 @@ impl Plan {
             request: new.request,
             answer: new.answer,
         };
-        *self.slots.entry((life, place.slot)).or_default() += 1;
-        self.ids.insert((life, new.event), self.events.len());
+        *self.slots.entry((generation, place.slot)).or_default() += 1;
+        self.ids.insert((generation, new.event), self.events.len());
         self.events.push((
-            JournalEntry { life, event: new.event, place, charge: charged },
+            JournalEntry { generation, event: new.event, place, charge: charged },
             event,
             remembered,
         ));
@@ -141,10 +146,10 @@ impl Plan {
     fn charge(
         &mut self,
         group: &Group<'_>,
-        life: LifeId,
+        generation: GenerationId,
         charge: &Charge,
     ) -> Attempt<Option<(LedgerKey, u32)>> {
-        let ledger = self.ledgers.get(&life).copied().unwrap_or(life);
+        let ledger = self.ledgers.get(&generation).copied().unwrap_or(generation);
         let mut used: u64 = 0;
         for hash in charge.earlier.iter().flatten() {
             used += u64::from(self.count(group, (ledger, charge.period, *hash))?);
@@ -176,11 +181,11 @@ impl Plan {
         for (slot, row) in open {
             group.tables.open.put(slot, row);
         }
-        for (life, head) in self.heads {
-            group.tables.heads.put(life, head);
+        for (generation, head) in self.heads {
+            group.tables.heads.put(generation, head);
         }
         for (entry, event, remembered) in self.events {
-            let key = place_key(entry.life, entry.place);
+            let key = place_key(entry.generation, entry.place);
             put(&mut group.tables.events, key, &event)?;
             put(&mut group.tables.remembered, key, &remembered)?;
             group.behind.add(&entry);
@@ -198,9 +203,9 @@ enum Target {
     Open(Place),
 }
 
-fn target(group: &mut Group<'_>, life: LifeId, event: &EventHash) -> Attempt<Target> {
-    let closed = group.tables.head(life)?.closed;
-    let Some(place) = group.behind.place(&group.tables.ids, life, event)? else {
+fn target(group: &mut Group<'_>, generation: GenerationId, event: &EventHash) -> Attempt<Target> {
+    let closed = group.tables.head(generation)?.closed;
+    let Some(place) = group.behind.place(&group.tables.ids, generation, event)? else {
         return Ok(Target::None(Outcome::Unknown));
     };
     Ok(if place.slot <= closed { Target::None(Outcome::Late) } else { Target::Open(place) })
@@ -209,19 +214,19 @@ fn target(group: &mut Group<'_>, life: LifeId, event: &EventHash) -> Attempt<Tar
 /// Adds rewards to open events. One whose row was erased takes the reward as before, so that the answer does not show the erasure.
 pub(super) fn reward(group: &mut Group<'_>, rewards: Vec<NewReward>) -> Attempt<Vec<Outcome>> {
     let mut outcomes = Vec::with_capacity(rewards.len());
-    let mut changed = BTreeMap::<(LifeId, Place), StoredEvent>::new();
+    let mut changed = BTreeMap::<(GenerationId, Place), StoredEvent>::new();
     for new in rewards {
-        let place = match target(group, new.life, &new.event)? {
+        let place = match target(group, new.generation, &new.event)? {
             Target::None(outcome) => {
                 outcomes.push(outcome);
                 continue;
             }
             Target::Open(place) => place,
         };
-        let key = (new.life, place);
+        let key = (new.generation, place);
         let event = match changed.remove(&key) {
             Some(event) => Some(event),
-            None => get(&group.tables.events, place_key(new.life, place))?,
+            None => get(&group.tables.events, place_key(new.generation, place))?,
         };
         let Some(mut event) = event else {
             outcomes.push(Outcome::Unchanged);
@@ -231,19 +236,23 @@ pub(super) fn reward(group: &mut Group<'_>, rewards: Vec<NewReward>) -> Attempt<
         // Written in any case, so that a repetition takes as long.
         changed.insert(key, event);
     }
-    for ((life, place), event) in changed {
-        put(&mut group.tables.events, place_key(life, place), &event)?;
+    for ((generation, place), event) in changed {
+        put(&mut group.tables.events, place_key(generation, place), &event)?;
     }
     Ok(outcomes)
 }
 
 /// Marks a deferred event as shown.
-pub(super) fn activate(group: &mut Group<'_>, life: LifeId, event: &EventHash) -> Attempt<Outcome> {
-    let place = match target(group, life, event)? {
+pub(super) fn activate(
+    group: &mut Group<'_>,
+    generation: GenerationId,
+    event: &EventHash,
+) -> Attempt<Outcome> {
+    let place = match target(group, generation, event)? {
         Target::None(outcome) => return Ok(outcome),
         Target::Open(place) => place,
     };
-    let key = place_key(life, place);
+    let key = place_key(generation, place);
     let Some(mut event) = get::<_, StoredEvent>(&group.tables.events, key)? else {
         return Ok(Outcome::Unchanged);
     };

@@ -7,7 +7,7 @@ use super::tables::{
     SettingRow, StateRow,
 };
 use crate::store::{
-    KeyRecord, Life, Place, ReleaseRecord, StoredEvent, WitnessHead, WitnessRecord,
+    Generation, KeyRecord, Place, ReleaseRecord, StoredEvent, WitnessHead, WitnessRecord,
     row::golden::{check, earlier},
 };
 
@@ -35,11 +35,11 @@ fn records_have_golden_bytes() {
     check(&remembered);
     assert!(earlier::<Remembered>(1) == Remembered { person: None, ..remembered });
     let charged =
-        JournalEntry { life: 1, event: [1; 16], place, charge: Some(((1, 20, [2; 16]), 3)) };
+        JournalEntry { generation: 1, event: [1; 16], place, charge: Some(((1, 20, [2; 16]), 3)) };
     let free = JournalEntry { charge: None, ..charged.clone() };
     let before = JournalRow(vec![charged.clone(), free.clone()]);
     assert!(earlier::<JournalRow>(1) == before);
-    let later = JournalEntry { life: 3, ..charged };
+    let later = JournalEntry { generation: 3, ..charged };
     check(&JournalRow(vec![later, free]));
     check(&CountRow(1000));
     check(&OpenRow(100_000));
@@ -57,19 +57,19 @@ fn records_have_golden_bytes() {
     check(&SettingRow(vec![4, 5]));
     check(&ErasedRow(1_700_000_000_000));
     check(&IdentityRow([6; 16]));
-    let life = Life {
+    let generation = Generation {
         id: 2,
         name: "home".into(),
-        generation: u64::MAX,
+        params_hash: u64::MAX,
         params: b"{}".to_vec(),
         event: b"null".to_vec(),
         began: 1,
         ended: Some(2),
         ledger: 1,
     };
-    check(&life);
-    let own = Life { ledger: 2, ..life.clone() };
-    assert!(earlier::<Life>(1) == own);
+    check(&generation);
+    let own = Generation { ledger: 2, ..generation.clone() };
+    assert!(earlier::<Generation>(1) == own);
     check(&ReleaseRecord {
         number: 5,
         time: 7,
@@ -91,10 +91,10 @@ fn records_have_golden_bytes() {
         replays: BTreeMap::from([(2, 1)]),
         revoked_keys: ["key".to_owned()].into(),
         erased: [[2; 16]].into(),
-        lives: BTreeMap::from([(2, life)]),
+        generations: BTreeMap::from([(2, generation)]),
         time: 1_700_000_000_000,
     };
     check(&witness);
-    let lives = BTreeMap::from([(2, own)]);
-    assert!(earlier::<WitnessRecord>(2) == WitnessRecord { lives, ..witness });
+    let generations = BTreeMap::from([(2, own)]);
+    assert!(earlier::<WitnessRecord>(2) == WitnessRecord { generations, ..witness });
 }

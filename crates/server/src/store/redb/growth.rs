@@ -14,17 +14,17 @@ async fn compacted_models_leave_their_place_to_new_ones() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store");
     let store = RedbStore::open(&path).unwrap();
-    let life = store.begin_life(sample::life("home", 1)).await.unwrap().id;
+    let generation = store.begin_generation(sample::generation("home", 1)).await.unwrap().id;
     let model = vec![7; 256 << 10];
     for number in 1..=100 {
-        let step = sample::step(life, 0, number);
+        let step = sample::step(generation, 0, number);
         let release = ReleaseRecord { release: model.clone(), ..step.release };
         store.release(Step { release, ..step }).await.unwrap();
         let first_release = (number + 1).saturating_sub(4);
-        store.collect(life, Collect { first_release, ..sample::everything() }).await.unwrap();
+        store.collect(generation, Collect { first_release, ..sample::everything() }).await.unwrap();
     }
     let whole = |record: &&ReleaseRecord| !record.release.is_empty();
-    let records = store.releases(life, 1, 1000).await.unwrap();
+    let records = store.releases(generation, 1, 1000).await.unwrap();
     assert_eq!((records.len(), records.iter().filter(whole).count()), (100, 4));
     drop(store);
     let bytes = std::fs::metadata(&path).unwrap().len();

@@ -8,60 +8,64 @@ use super::{
     writer::{Attempt, Group},
 };
 use crate::store::{
-    Committed, Digest, Head, Life, LifeId, NewLife, Raise, ReleaseRecord, Replacement, Step,
-    refusal, row,
+    Committed, Digest, Generation, GenerationId, Head, NewGeneration, Raise, ReleaseRecord,
+    Replacement, Step, refusal, row,
 };
 
 /// Closes all slots up to this one.
-pub(super) fn close(group: &mut Group<'_>, life: LifeId, slot: u64) -> Attempt<()> {
+pub(super) fn close(group: &mut Group<'_>, generation: GenerationId, slot: u64) -> Attempt<()> {
     if slot == u64::MAX {
         return Err(refusal::last_slot(slot).into());
     }
-    let head = group.tables.head(life)?;
+    let head = group.tables.head(generation)?;
     if slot <= head.closed {
         return Ok(());
     }
-    group.tables.open.remove((life, 0)..=(life, slot))?;
-    group.tables.heads.put(life, HeadRow { closed: slot, ..head });
+    group.tables.open.remove((generation, 0)..=(generation, slot))?;
+    group.tables.heads.put(generation, HeadRow { closed: slot, ..head });
     Ok(())
 }
 
 /// Commits a step if the head has the number before it and the same epoch. There is one writer, so that nothing moves the head in between.
 pub(super) fn release(group: &mut Group<'_>, step: Step) -> Attempt<Committed> {
-    let head = group.tables.head(step.life)?;
+    let head = group.tables.head(step.generation)?;
     if head.epoch != step.epoch || head.number.checked_add(1) != Some(step.release.number) {
-        return Ok(Committed::No(head.with_state(state(&group.tables.states, step.life)?)));
+        return Ok(Committed::No(head.with_state(state(&group.tables.states, step.generation)?)));
     }
     refusal::check_step(&step, head.closed, head.folded)?;
     let ReleaseRecord { number, chain, .. } = step.release;
-    put(&mut group.tables.releases, (step.life, number), &step.release)?;
-    put(&mut group.tables.states, step.life, &StateRow(step.state))?;
+    put(&mut group.tables.releases, (step.generation, number), &step.release)?;
+    put(&mut group.tables.states, step.generation, &StateRow(step.state))?;
     let head = HeadRow { number, chain, folded: step.folded, ..head };
-    group.tables.heads.put(step.life, head);
+    group.tables.heads.put(step.generation, head);
     Ok(Committed::Yes)
 }
 
 /// The state of a generation.
-pub(super) fn state(states: &impl ReadableTable<LifeId, Row>, life: LifeId) -> Attempt<Vec<u8>> {
-    let StateRow(state) = get(states, life)?.ok_or_else(|| refusal::unknown_life(life))?;
+pub(super) fn state(
+    states: &impl ReadableTable<GenerationId, Row>,
+    generation: GenerationId,
+) -> Attempt<Vec<u8>> {
+    let StateRow(state) =
+        get(states, generation)?.ok_or_else(|| refusal::unknown_generation(generation))?;
     Ok(state)
 }
 
 /// Moves the right to release to a new epoch.
-pub(super) fn take_epoch(group: &mut Group<'_>, life: LifeId) -> Attempt<u64> {
-    let head = group.tables.head(life)?;
+pub(super) fn take_epoch(group: &mut Group<'_>, generation: GenerationId) -> Attempt<u64> {
+    let head = group.tables.head(generation)?;
     let epoch = head.epoch.checked_add(1).ok_or_else(|| refusal::exhausted("epoch"))?;
-    group.tables.heads.put(life, HeadRow { epoch, ..head });
+    group.tables.heads.put(generation, HeadRow { epoch, ..head });
     Ok(epoch)
 }
 
 /// Replaces a head by a later one.
 pub(super) fn replace_state(
     group: &mut Group<'_>,
-    life: LifeId,
+    generation: GenerationId,
     replacement: Replacement,
 ) -> Attempt<()> {
-    let old = group.tables.head(life)?;
+    let old = group.tables.head(generation)?;
     let charged = match &replacement.charge {
         Some(charge) => events::floor(group, &charge.name)?,
         None => 0,
@@ -72,34 +76,34 @@ pub(super) fn replace_state(
         events::put_floor(group, &name, to.max(charged))?;
     }
     if let Some(link) = link {
-        put(&mut group.tables.releases, (life, link.number), &link)?;
+        put(&mut group.tables.releases, (generation, link.number), &link)?;
     }
     let Head { number, chain, epoch, closed, folded, state } = new;
-    group.tables.open.remove((life, 0)..=(life, closed))?;
-    put(&mut group.tables.states, life, &StateRow(state))?;
+    group.tables.open.remove((generation, 0)..=(generation, closed))?;
+    put(&mut group.tables.states, generation, &StateRow(state))?;
     let head = HeadRow { number, chain, epoch, closed, folded, ..old };
-    group.tables.heads.put(life, head);
+    group.tables.heads.put(generation, head);
     Ok(())
 }
 
 /// Begins a generation, or returns the present one with the new parameters if it has the same hash.
-pub(super) fn begin_life(group: &mut Group<'_>, new: NewLife) -> Attempt<Life> {
+pub(super) fn begin_generation(group: &mut Group<'_>, new: NewGeneration) -> Attempt<Generation> {
     if new.closed == u64::MAX {
         return Err(refusal::last_slot(new.closed).into());
     }
     let (mut present, mut last) = (None, 0);
-    for row in group.tables.lives.iter()? {
-        let life: Life = row::decode(row?.1.value())?;
-        last = life.id;
-        if life.name == new.name && life.ended.is_none() {
-            present = Some(life);
+    for row in group.tables.generations.iter()? {
+        let generation: Generation = row::decode(row?.1.value())?;
+        last = generation.id;
+        if generation.name == new.name && generation.ended.is_none() {
+            present = Some(generation);
         }
     }
     if let Some(present) = &present
-        && present.generation == new.generation
+        && present.params_hash == new.params_hash
     {
-        let present = Life { params: new.params, ..present.clone() };
-        put(&mut group.tables.lives, present.id, &present)?;
+        let present = Generation { params: new.params, ..present.clone() };
+        put(&mut group.tables.generations, present.id, &present)?;
         return Ok(present);
     }
     let id = last.checked_add(1).ok_or_else(|| refusal::exhausted("generation"))?;
@@ -107,7 +111,7 @@ pub(super) fn begin_life(group: &mut Group<'_>, new: NewLife) -> Attempt<Life> {
     if let Some(mut present) = present {
         let head = group.tables.head(present.id)?;
         present.ended = Some(new.time);
-        put(&mut group.tables.lives, present.id, &present)?;
+        put(&mut group.tables.generations, present.id, &present)?;
         group.tables.heads.put(present.id, HeadRow { ended: true, ..head });
     }
     let head = HeadRow {
@@ -120,10 +124,10 @@ pub(super) fn begin_life(group: &mut Group<'_>, new: NewLife) -> Attempt<Life> {
         stripped: 0,
         ended: false,
     };
-    let life = Life {
+    let generation = Generation {
         id,
         name: new.name,
-        generation: new.generation,
+        params_hash: new.params_hash,
         params: new.params,
         event: new.event,
         began: new.time,
@@ -132,6 +136,6 @@ pub(super) fn begin_life(group: &mut Group<'_>, new: NewLife) -> Attempt<Life> {
     };
     group.tables.heads.put(id, head);
     put(&mut group.tables.states, id, &StateRow(new.state))?;
-    put(&mut group.tables.lives, id, &life)?;
-    Ok(life)
+    put(&mut group.tables.generations, id, &generation)?;
+    Ok(generation)
 }

@@ -45,7 +45,7 @@ use std::{
 use ::redb::{ReadTransaction, ReadableTable};
 
 use self::{
-    tables::{IdentityRow, KEYS, LIVES, SettingRow, Tables, get, put},
+    tables::{GENERATIONS, IdentityRow, KEYS, SettingRow, Tables, get, put},
     writer::{Attempt, Opener, Queue, Shared},
 };
 use super::*;
@@ -152,24 +152,24 @@ impl Store for RedbStore {
         self.queue.submit(move |group| events::reward(group, rewards))
     }
 
-    fn activate(&self, life: LifeId, event: EventHash) -> Pending<Outcome> {
-        self.queue.submit(move |group| events::activate(group, life, &event))
+    fn activate(&self, generation: GenerationId, event: EventHash) -> Pending<Outcome> {
+        self.queue.submit(move |group| events::activate(group, generation, &event))
     }
 
-    fn close(&self, life: LifeId, slot: u64) -> Pending<()> {
-        self.queue.submit(move |group| heads::close(group, life, slot))
+    fn close(&self, generation: GenerationId, slot: u64) -> Pending<()> {
+        self.queue.submit(move |group| heads::close(group, generation, slot))
     }
 
     fn closed_events(
         &self,
-        life: LifeId,
+        generation: GenerationId,
         after: Place,
         until: u64,
         limit: usize,
     ) -> Pending<Vec<(Place, StoredEvent)>> {
         self.read(move |transaction| {
-            let until = until.min(reads::closed(transaction, life)?);
-            reads::events(transaction, life, after, until, limit)
+            let until = until.min(reads::closed(transaction, generation)?);
+            reads::events(transaction, generation, after, until, limit)
         })
     }
 
@@ -177,30 +177,31 @@ impl Store for RedbStore {
         self.queue.submit(move |group| heads::release(group, step))
     }
 
-    fn head(&self, life: LifeId) -> Pending<Head> {
-        self.read(move |transaction| reads::whole_head(transaction, life))
+    fn head(&self, generation: GenerationId) -> Pending<Head> {
+        self.read(move |transaction| reads::whole_head(transaction, generation))
     }
 
-    fn take_epoch(&self, life: LifeId) -> Pending<u64> {
-        self.queue.submit(move |group| heads::take_epoch(group, life))
+    fn take_epoch(&self, generation: GenerationId) -> Pending<u64> {
+        self.queue.submit(move |group| heads::take_epoch(group, generation))
     }
 
-    fn replace_state(&self, life: LifeId, replacement: Replacement) -> Pending<()> {
-        self.queue.submit(move |group| heads::replace_state(group, life, replacement))
+    fn replace_state(&self, generation: GenerationId, replacement: Replacement) -> Pending<()> {
+        self.queue.submit(move |group| heads::replace_state(group, generation, replacement))
     }
 
     fn release_page(
         &self,
-        life: LifeId,
+        generation: GenerationId,
         from: u64,
         limit: usize,
         bytes: usize,
     ) -> Pending<Vec<ReleaseRecord>> {
-        self.read(move |transaction| reads::releases(transaction, life, from, limit, bytes))
+        self.read(move |transaction| reads::releases(transaction, generation, from, limit, bytes))
     }
 
-    fn collect(&self, life: LifeId, what: Collect) -> Pending<u64> {
-        let garbage = self.read(move |transaction| removal::find_garbage(transaction, life, what));
+    fn collect(&self, generation: GenerationId, what: Collect) -> Pending<u64> {
+        let garbage =
+            self.read(move |transaction| removal::find_garbage(transaction, generation, what));
         let queue = self.queue.clone();
         Box::pin(async move {
             let garbage = garbage.await?;
@@ -213,11 +214,11 @@ impl Store for RedbStore {
 
     fn kept_events(
         &self,
-        life: LifeId,
+        generation: GenerationId,
         after: Place,
         limit: usize,
     ) -> Pending<Vec<(Place, StoredEvent)>> {
-        self.read(move |transaction| reads::events(transaction, life, after, u64::MAX, limit))
+        self.read(move |transaction| reads::events(transaction, generation, after, u64::MAX, limit))
     }
 
     fn erase(&self, persons: Vec<PersonHash>, time: Time) -> Pending<Erased> {
@@ -235,16 +236,16 @@ impl Store for RedbStore {
         self.read(reads::erased)
     }
 
-    fn ledger(&self, life: LifeId, period: u64, most: u32) -> Pending<LedgerCount> {
-        self.read(move |transaction| reads::ledger(transaction, life, period, most))
+    fn ledger(&self, generation: GenerationId, period: u64, most: u32) -> Pending<LedgerCount> {
+        self.read(move |transaction| reads::ledger(transaction, generation, period, most))
     }
 
-    fn begin_life(&self, life: NewLife) -> Pending<Life> {
-        self.queue.submit(move |group| heads::begin_life(group, life))
+    fn begin_generation(&self, generation: NewGeneration) -> Pending<Generation> {
+        self.queue.submit(move |group| heads::begin_generation(group, generation))
     }
 
-    fn lives(&self) -> Pending<Vec<Life>> {
-        self.read(|transaction| reads::all(transaction, LIVES))
+    fn generations(&self) -> Pending<Vec<Generation>> {
+        self.read(|transaction| reads::all(transaction, GENERATIONS))
     }
 
     fn add_key(&self, key: KeyRecord) -> Pending<()> {
@@ -293,7 +294,7 @@ impl Store for RedbStore {
         self.read(move |transaction| file::copy(transaction, &path))
     }
 
-    fn open_events(&self, life: LifeId) -> Pending<Vec<(u64, u64)>> {
-        self.read(move |transaction| reads::open_events(transaction, life))
+    fn open_events(&self, generation: GenerationId) -> Pending<Vec<(u64, u64)>> {
+        self.read(move |transaction| reads::open_events(transaction, generation))
     }
 }

@@ -11,16 +11,16 @@ use tokio::sync::mpsc;
 use super::{
     RedbStore, file, reads,
     tables::{
-        CountRow, ERASED, EVENTS, ErasedRow, HeadRow, IdentityRow, JOURNAL, JournalRow, KEYS,
-        LEDGER, LIVES, OpenRow, RELEASES, REMEMBERED, Remembered, SETTINGS, SettingRow, StateRow,
-        Tables, place_key, put,
+        CountRow, ERASED, EVENTS, ErasedRow, GENERATIONS, HeadRow, IdentityRow, JOURNAL,
+        JournalRow, KEYS, LEDGER, OpenRow, RELEASES, REMEMBERED, Remembered, SETTINGS, SettingRow,
+        StateRow, Tables, place_key, put,
     },
     writer::Attempt,
 };
 use crate::{
     Error, Result,
     store::{
-        Head, LAST_SLOT, LifeId, Pending, PersonHash, Place, Store, StoreId, StoredEvent,
+        GenerationId, Head, LAST_SLOT, Pending, PersonHash, Place, Store, StoreId, StoredEvent,
         disk::{make_folder, rename},
         portable::{Entry, MOVED, Portable, RETIRED, TOGETHER, UNCHECKED, cut_short},
         row,
@@ -74,12 +74,12 @@ impl Portable for RedbStore {
 
 /// Moves the right to release in every generation to an epoch that no process has.
 fn move_epochs(tables: &mut Tables<'_>) -> Attempt<()> {
-    let lives: Vec<LifeId> =
-        tables.lives.iter()?.map(|row| Ok(row?.0.value())).collect::<Attempt<_>>()?;
-    for life in lives {
-        let head = tables.head(life)?;
+    let generations: Vec<GenerationId> =
+        tables.generations.iter()?.map(|row| Ok(row?.0.value())).collect::<Attempt<_>>()?;
+    for generation in generations {
+        let head = tables.head(generation)?;
         let epoch = head.epoch.saturating_add(1);
-        tables.heads.put(life, HeadRow { epoch, ..head });
+        tables.heads.put(generation, HeadRow { epoch, ..head });
     }
     Ok(())
 }
@@ -104,14 +104,14 @@ impl Sender {
 }
 
 fn export(transaction: &ReadTransaction, sender: &mut Sender) -> Attempt<()> {
-    let lives: Vec<crate::store::Life> = reads::all(transaction, LIVES)?;
-    let ids: Vec<LifeId> = lives.iter().map(|life| life.id).collect();
-    lives.into_iter().for_each(|life| sender.send(Entry::Life(life)));
-    for life in ids {
-        let head = reads::whole_head(transaction, life)?;
+    let generations: Vec<crate::store::Generation> = reads::all(transaction, GENERATIONS)?;
+    let ids: Vec<GenerationId> = generations.iter().map(|generation| generation.id).collect();
+    generations.into_iter().for_each(|generation| sender.send(Entry::Generation(generation)));
+    for generation in ids {
+        let head = reads::whole_head(transaction, generation)?;
         // Loops of devices that have ended are closed beyond it in files of earlier versions.
         let (closed, folded) = (head.closed.min(LAST_SLOT), head.folded.min(LAST_SLOT));
-        sender.send(Entry::Head(life, Head { closed, folded, ..head }));
+        sender.send(Entry::Head(generation, Head { closed, folded, ..head }));
     }
     for row in transaction.open_table(RELEASES)?.iter()? {
         let (key, row) = row?;
@@ -120,9 +120,10 @@ fn export(transaction: &ReadTransaction, sender: &mut Sender) -> Attempt<()> {
     export_ledger(transaction, sender)?;
     for row in transaction.open_table(REMEMBERED)?.iter()? {
         let (key, row) = row?;
-        let ((life, slot, number), known) = (key.value(), row::decode::<Remembered>(row.value())?);
+        let ((generation, slot, number), known) =
+            (key.value(), row::decode::<Remembered>(row.value())?);
         sender.send(Entry::Remembered(
-            life,
+            generation,
             Place { slot, number },
             known.event,
             known.person,
@@ -132,9 +133,9 @@ fn export(transaction: &ReadTransaction, sender: &mut Sender) -> Attempt<()> {
     }
     for row in transaction.open_table(EVENTS)?.iter()? {
         let (key, row) = row?;
-        let (life, slot, number) = key.value();
+        let (generation, slot, number) = key.value();
         let event = row::decode(row.value()).unwrap_or_else(|_| StoredEvent::unreadable());
-        sender.send(Entry::Event(life, Place { slot, number }, event));
+        sender.send(Entry::Event(generation, Place { slot, number }, event));
     }
     for key in reads::all(transaction, KEYS)? {
         sender.send(Entry::Key(key));
@@ -156,17 +157,18 @@ fn export(transaction: &ReadTransaction, sender: &mut Sender) -> Attempt<()> {
 
 /// The ledger: the journal is newer than the table.
 fn export_ledger(transaction: &ReadTransaction, sender: &mut Sender) -> Attempt<()> {
-    let mut newest = BTreeMap::<(LifeId, u64, PersonHash), u32>::new();
+    let mut newest = BTreeMap::<(GenerationId, u64, PersonHash), u32>::new();
     for row in transaction.open_table(JOURNAL)?.iter()? {
         let JournalRow(entries) = row::decode(row?.1.value())?;
         newest.extend(entries.into_iter().filter_map(|entry| entry.charge));
     }
-    let mut send =
-        |(life, period, person), count| sender.send(Entry::Visits(life, period, person, count));
+    let mut send = |(generation, period, person), count| {
+        sender.send(Entry::Visits(generation, period, person, count))
+    };
     for row in transaction.open_table(LEDGER)?.iter()? {
         let (key, row) = row?;
-        let (life, period, person) = key.value();
-        let key = (life, period, *person);
+        let (generation, period, person) = key.value();
+        let key = (generation, period, *person);
         let after = newest.split_off(&key);
         std::mem::replace(&mut newest, after).into_iter().for_each(|(key, count)| send(key, count));
         let count = match newest.remove(&key) {
@@ -220,7 +222,7 @@ fn import(path: &Path, id: StoreId, mut entries: mpsc::Receiver<Vec<Entry>>) -> 
 
 struct Writing<'t> {
     tables: Tables<'t>,
-    ended: BTreeMap<LifeId, bool>,
+    ended: BTreeMap<GenerationId, bool>,
     is_whole: bool,
 }
 
@@ -228,11 +230,11 @@ impl Writing<'_> {
     fn write(&mut self, entry: Entry) -> Attempt<()> {
         let tables = &mut self.tables;
         match entry {
-            Entry::Life(life) => {
-                self.ended.insert(life.id, life.ended.is_some());
-                put(&mut tables.lives, life.id, &life)
+            Entry::Generation(generation) => {
+                self.ended.insert(generation.id, generation.ended.is_some());
+                put(&mut tables.generations, generation.id, &generation)
             }
-            Entry::Head(life, head) => {
+            Entry::Head(generation, head) => {
                 let row = HeadRow {
                     number: head.number,
                     chain: head.chain,
@@ -241,36 +243,36 @@ impl Writing<'_> {
                     folded: head.folded,
                     events: 0,
                     stripped: 0,
-                    ended: self.ended.get(&life).copied().unwrap_or(false),
+                    ended: self.ended.get(&generation).copied().unwrap_or(false),
                 };
-                tables.heads.put(life, row);
-                put(&mut tables.states, life, &StateRow(head.state))
+                tables.heads.put(generation, row);
+                put(&mut tables.states, generation, &StateRow(head.state))
             }
-            Entry::Release(life, release) => {
+            Entry::Release(generation, release) => {
                 if release.release.is_empty() {
-                    let head = tables.head(life)?;
+                    let head = tables.head(generation)?;
                     let stripped = head.stripped.max(release.number);
-                    tables.heads.put(life, HeadRow { stripped, ..head });
+                    tables.heads.put(generation, HeadRow { stripped, ..head });
                 }
-                put(&mut tables.releases, (life, release.number), &release)
+                put(&mut tables.releases, (generation, release.number), &release)
             }
-            Entry::Visits(life, period, person, count) => {
-                put(&mut tables.ledger, (life, period, &person), &CountRow(count))
+            Entry::Visits(generation, period, person, count) => {
+                put(&mut tables.ledger, (generation, period, &person), &CountRow(count))
             }
-            Entry::Remembered(life, place, event, person, request, answer) => {
-                let closed = note_number(tables, life, place)?;
+            Entry::Remembered(generation, place, event, person, request, answer) => {
+                let closed = note_number(tables, generation, place)?;
                 if place.slot > closed {
-                    let key = (life, place.slot);
+                    let key = (generation, place.slot);
                     let OpenRow(count) = tables.open.get(key)?.unwrap_or(OpenRow(0));
                     tables.open.put(key, OpenRow(count.saturating_add(1)));
                 }
-                put(&mut tables.ids, (life, &event), &place)?;
+                put(&mut tables.ids, (generation, &event), &place)?;
                 let known = Remembered { event, person, request, answer };
-                put(&mut tables.remembered, place_key(life, place), &known)
+                put(&mut tables.remembered, place_key(generation, place), &known)
             }
-            Entry::Event(life, place, event) => {
-                note_number(tables, life, place)?;
-                put(&mut tables.events, place_key(life, place), &event)
+            Entry::Event(generation, place, event) => {
+                note_number(tables, generation, place)?;
+                put(&mut tables.events, place_key(generation, place), &event)
             }
             Entry::Key(key) => put(&mut tables.keys, key.id.as_str(), &key),
             Entry::Setting(name, value) => {
@@ -286,9 +288,9 @@ impl Writing<'_> {
 }
 
 /// Lets the next event of a generation have a later number, and returns its last closed slot.
-fn note_number(tables: &mut Tables<'_>, life: LifeId, place: Place) -> Attempt<u64> {
-    let head = tables.head(life)?;
+fn note_number(tables: &mut Tables<'_>, generation: GenerationId, place: Place) -> Attempt<u64> {
+    let head = tables.head(generation)?;
     let (closed, events) = (head.closed, head.events.max(place.number));
-    tables.heads.put(life, HeadRow { events, ..head });
+    tables.heads.put(generation, HeadRow { events, ..head });
     Ok(closed)
 }

@@ -11,20 +11,20 @@ use super::{
     behind::journalled_counts,
     heads::state,
     tables::{
-        CountRow, ERASED, EVENTS, HEADS, JOURNAL, LEDGER, LIVES, OPEN, OpenRow, PlaceKey, RELEASES,
-        Row, SETTINGS, STATES, SettingRow, get, head, ledger_of, place_key,
+        CountRow, ERASED, EVENTS, GENERATIONS, HEADS, JOURNAL, LEDGER, OPEN, OpenRow, PlaceKey,
+        RELEASES, Row, SETTINGS, STATES, SettingRow, get, head, ledger_of, place_key,
     },
     writer::Attempt,
 };
 use crate::store::{
-    Head, LedgerCount, LifeId, PersonHash, Place, ReleaseRecord, StoredEvent,
+    GenerationId, Head, LedgerCount, PersonHash, Place, ReleaseRecord, StoredEvent,
     row::{self, Record},
 };
 
 /// Events after a place and up to a slot.
 pub(super) fn events(
     transaction: &ReadTransaction,
-    life: LifeId,
+    generation: GenerationId,
     after: Place,
     until: u64,
     limit: usize,
@@ -33,8 +33,10 @@ pub(super) fn events(
         return Ok(Vec::new());
     }
     let table = transaction.open_table(EVENTS)?;
-    let range = table
-        .range::<PlaceKey>((Excluded(place_key(life, after)), Included((life, until, u64::MAX))))?;
+    let range = table.range::<PlaceKey>((
+        Excluded(place_key(generation, after)),
+        Included((generation, until, u64::MAX)),
+    ))?;
     let mut events = Vec::new();
     for row in range.take(limit) {
         let (key, row) = row?;
@@ -46,26 +48,29 @@ pub(super) fn events(
 }
 
 /// The last closed slot.
-pub(super) fn closed(transaction: &ReadTransaction, life: LifeId) -> Attempt<u64> {
-    Ok(head(&transaction.open_table(HEADS)?, life)?.closed)
+pub(super) fn closed(transaction: &ReadTransaction, generation: GenerationId) -> Attempt<u64> {
+    Ok(head(&transaction.open_table(HEADS)?, generation)?.closed)
 }
 
 /// The head with its state.
-pub(super) fn whole_head(transaction: &ReadTransaction, life: LifeId) -> Attempt<Head> {
-    let head = head(&transaction.open_table(HEADS)?, life)?;
-    Ok(head.with_state(state(&transaction.open_table(STATES)?, life)?))
+pub(super) fn whole_head(transaction: &ReadTransaction, generation: GenerationId) -> Attempt<Head> {
+    let head = head(&transaction.open_table(HEADS)?, generation)?;
+    Ok(head.with_state(state(&transaction.open_table(STATES)?, generation)?))
 }
 
 /// Releases from a number on, as many as have `bytes` together.
 pub(super) fn releases(
     transaction: &ReadTransaction,
-    life: LifeId,
+    generation: GenerationId,
     from: u64,
     limit: usize,
     bytes: usize,
 ) -> Attempt<Vec<ReleaseRecord>> {
     let (mut releases, mut left) = (Vec::new(), bytes);
-    for row in transaction.open_table(RELEASES)?.range((life, from)..=(life, u64::MAX))?.take(limit)
+    for row in transaction
+        .open_table(RELEASES)?
+        .range((generation, from)..=(generation, u64::MAX))?
+        .take(limit)
     {
         let record: ReleaseRecord = row::decode(row?.1.value())?;
         match left.checked_sub(record.release.len()) {
@@ -81,21 +86,22 @@ pub(super) fn releases(
 /// Number of people of a period, and of those who have used up their visits: those of the table, and those that are only journalled.
 pub(super) fn ledger(
     transaction: &ReadTransaction,
-    life: LifeId,
+    generation: GenerationId,
     period: u64,
     most: u32,
 ) -> Attempt<LedgerCount> {
-    let life = ledger_of(&transaction.open_table(LIVES)?, life)?;
+    let generation = ledger_of(&transaction.open_table(GENERATIONS)?, generation)?;
     let mut newest: BTreeMap<PersonHash, u32> =
-        journalled_counts(&transaction.open_table(JOURNAL)?, life, period)?;
+        journalled_counts(&transaction.open_table(JOURNAL)?, generation, period)?;
     let mut total = LedgerCount::default();
     let mut add = |count: u32| {
         total.people += 1;
         total.used_up += u64::from(count >= most);
     };
     let (first, last) = (PersonHash::default(), [u8::MAX; 16]);
-    for row in
-        transaction.open_table(LEDGER)?.range((life, period, &first)..=(life, period, &last))?
+    for row in transaction
+        .open_table(LEDGER)?
+        .range((generation, period, &first)..=(generation, period, &last))?
     {
         let (key, row) = row?;
         match newest.remove(key.value().2) {
@@ -134,13 +140,17 @@ pub(super) fn setting(transaction: &ReadTransaction, name: &str) -> Attempt<Opti
 }
 
 /// Events in each open slot.
-pub(super) fn open_events(transaction: &ReadTransaction, life: LifeId) -> Attempt<Vec<(u64, u64)>> {
-    let closed = closed(transaction, life)?;
+pub(super) fn open_events(
+    transaction: &ReadTransaction,
+    generation: GenerationId,
+) -> Attempt<Vec<(u64, u64)>> {
+    let closed = closed(transaction, generation)?;
     let mut open = Vec::new();
     let table = transaction.open_table(OPEN)?;
-    for row in
-        table.range::<(LifeId, u64)>((Excluded((life, closed)), Included((life, u64::MAX))))?
-    {
+    for row in table.range::<(GenerationId, u64)>((
+        Excluded((generation, closed)),
+        Included((generation, u64::MAX)),
+    ))? {
         let (key, row) = row?;
         open.push((key.value().1, row::decode::<OpenRow>(row.value())?.0));
     }

@@ -19,14 +19,14 @@ use super::{
 use crate::{
     clock::Time,
     store::{
-        Collect, Erased, EventHash, LifeId, MOST_COMPACTED, PersonHash, ReleaseRecord, StoredEvent,
-        row,
+        Collect, Erased, EventHash, GenerationId, MOST_COMPACTED, PersonHash, ReleaseRecord,
+        StoredEvent, row,
     },
 };
 
 /// Rows, ids and models that a collection will remove.
 pub(super) struct Garbage {
-    life: LifeId,
+    generation: GenerationId,
     events: Vec<PlaceKey>,
     ids: Vec<(PlaceKey, EventHash)>,
     releases: Vec<u64>,
@@ -42,15 +42,16 @@ impl Garbage {
 /// Looks for rows that are not needed.
 pub(super) fn find_garbage(
     transaction: &ReadTransaction,
-    life: LifeId,
+    generation: GenerationId,
     what: Collect,
 ) -> Attempt<Garbage> {
-    let head = head(&transaction.open_table(HEADS)?, life)?;
+    let head = head(&transaction.open_table(HEADS)?, generation)?;
     let last = if what.unreleased { head.closed } else { head.folded };
-    let mut garbage = Garbage { life, events: Vec::new(), ids: Vec::new(), releases: Vec::new() };
+    let mut garbage =
+        Garbage { generation, events: Vec::new(), ids: Vec::new(), releases: Vec::new() };
     for row in transaction
         .open_table(EVENTS)?
-        .range((life, 0, 0)..=(life, what.slot.min(last), u64::MAX))?
+        .range((generation, 0, 0)..=(generation, what.slot.min(last), u64::MAX))?
     {
         if garbage.events.len() >= what.limit {
             break;
@@ -64,7 +65,7 @@ pub(super) fn find_garbage(
     }
     for row in transaction
         .open_table(REMEMBERED)?
-        .range((life, 0, 0)..=(life, what.forget_ids.min(head.closed), u64::MAX))?
+        .range((generation, 0, 0)..=(generation, what.forget_ids.min(head.closed), u64::MAX))?
         .take(what.limit)
     {
         let (key, row) = row?;
@@ -73,7 +74,10 @@ pub(super) fn find_garbage(
     }
     let releases = transaction.open_table(RELEASES)?;
     for row in releases
-        .range::<(LifeId, u64)>((Excluded((life, head.stripped)), Included((life, u64::MAX))))?
+        .range::<(GenerationId, u64)>((
+            Excluded((generation, head.stripped)),
+            Included((generation, u64::MAX)),
+        ))?
         .take(what.limit.min(MOST_COMPACTED))
     {
         let number = row?.0.value().1;
@@ -90,14 +94,14 @@ const PACKED: u64 = 64;
 
 /// Puts compacted releases together whenever a range of numbers is full: a model that is larger than a page had pages of its own, of which its hashes would keep one.
 pub(super) fn pack(
-    releases: &mut Table<'_, (LifeId, u64), Row>,
-    life: LifeId,
+    releases: &mut Table<'_, (GenerationId, u64), Row>,
+    generation: GenerationId,
     before: u64,
     compacted: u64,
 ) -> Attempt<()> {
     let (first, end) = (before / PACKED * PACKED, compacted / PACKED * PACKED);
     let mut rows = Vec::new();
-    for row in releases.range((life, first)..(life, end.max(first)))? {
+    for row in releases.range((generation, first)..(generation, end.max(first)))? {
         let (key, row) = row?;
         rows.push((key.value(), row.value().to_vec()));
     }
@@ -112,24 +116,25 @@ pub(super) fn pack(
 
 /// Removes the found rows, and returns how many they were.
 pub(super) fn remove_garbage(group: &mut Group<'_>, garbage: Garbage) -> Attempt<u64> {
-    let life = garbage.life;
-    let mut head = group.tables.head(life)?;
+    let generation = garbage.generation;
+    let mut head = group.tables.head(generation)?;
     let mut removed = 0;
     let mut stripped = Vec::with_capacity(garbage.releases.len());
     let before = head.stripped;
     for number in garbage.releases {
-        if let Some(record) = get::<_, ReleaseRecord>(&group.tables.releases, (life, number))? {
+        if let Some(record) = get::<_, ReleaseRecord>(&group.tables.releases, (generation, number))?
+        {
             head.stripped = head.stripped.max(number);
             stripped.push(ReleaseRecord { release: Vec::new(), ..record });
             removed += 1;
         }
     }
     for record in &stripped {
-        put(&mut group.tables.releases, (life, record.number), record)?;
+        put(&mut group.tables.releases, (generation, record.number), record)?;
     }
     if !stripped.is_empty() {
-        pack(&mut group.tables.releases, life, before, head.stripped)?;
-        group.tables.heads.put(life, head);
+        pack(&mut group.tables.releases, generation, before, head.stripped)?;
+        group.tables.heads.put(generation, head);
     }
     for key in garbage.events {
         removed += u64::from(group.tables.events.remove(key)?.is_some());
@@ -137,7 +142,7 @@ pub(super) fn remove_garbage(group: &mut Group<'_>, garbage: Garbage) -> Attempt
     for (key, event) in garbage.ids {
         // Another collection may have been faster, and the id may have been given to a new event since.
         if group.tables.remembered.remove(key)?.is_some() {
-            group.behind.forget(&mut group.tables.ids, life, &event)?;
+            group.behind.forget(&mut group.tables.ids, generation, &event)?;
             removed += 1;
         }
     }

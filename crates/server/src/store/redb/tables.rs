@@ -23,9 +23,9 @@ use super::writer::Attempt;
 use crate::{
     clock::Time,
     store::{
-        Digest, ERASED_REQUEST, EventHash, Head, KeyRecord, Life, LifeId, PersonHash, Place,
-        ReleaseRecord, StoreId, StoredEvent,
-        records::FirstLife,
+        Digest, ERASED_REQUEST, EventHash, Generation, GenerationId, Head, KeyRecord, PersonHash,
+        Place, ReleaseRecord, StoreId, StoredEvent,
+        records::FirstGeneration,
         refusal,
         row::{self, Reader, Record},
     },
@@ -36,24 +36,24 @@ pub(super) type Row = &'static [u8];
 type Definition<K> = TableDefinition<'static, K, Row>;
 
 /// The key of an event.
-pub(super) type PlaceKey = (LifeId, u64, u64);
+pub(super) type PlaceKey = (GenerationId, u64, u64);
 /// The key of an event id.
-pub(super) type IdKey = (LifeId, &'static EventHash);
+pub(super) type IdKey = (GenerationId, &'static EventHash);
 /// A person's row in a ledger: the generation that began it, period, person.
-pub(super) type LedgerKey = (LifeId, u64, PersonHash);
+pub(super) type LedgerKey = (GenerationId, u64, PersonHash);
 /// The key of a count.
-pub(super) type CountKey = (LifeId, u64, &'static PersonHash);
+pub(super) type CountKey = (GenerationId, u64, &'static PersonHash);
 
 pub(super) const EVENTS: Definition<PlaceKey> = TableDefinition::new("events");
 pub(super) const REMEMBERED: Definition<PlaceKey> = TableDefinition::new("remembered");
 pub(super) const JOURNAL: Definition<u64> = TableDefinition::new("journal");
 pub(super) const IDS: Definition<IdKey> = TableDefinition::new("ids");
 pub(super) const LEDGER: Definition<CountKey> = TableDefinition::new("ledger");
-pub(super) const OPEN: Definition<(LifeId, u64)> = TableDefinition::new("open");
-pub(super) const HEADS: Definition<LifeId> = TableDefinition::new("heads");
-pub(super) const STATES: Definition<LifeId> = TableDefinition::new("states");
-pub(super) const LIVES: Definition<LifeId> = TableDefinition::new("lives");
-pub(super) const RELEASES: Definition<(LifeId, u64)> = TableDefinition::new("releases");
+pub(super) const OPEN: Definition<(GenerationId, u64)> = TableDefinition::new("open");
+pub(super) const HEADS: Definition<GenerationId> = TableDefinition::new("heads");
+pub(super) const STATES: Definition<GenerationId> = TableDefinition::new("states");
+pub(super) const GENERATIONS: Definition<GenerationId> = TableDefinition::new("lives");
+pub(super) const RELEASES: Definition<(GenerationId, u64)> = TableDefinition::new("releases");
 pub(super) const KEYS: Definition<&'static str> = TableDefinition::new("keys");
 pub(super) const SETTINGS: Definition<&'static str> = TableDefinition::new("settings");
 pub(super) const ERASED: Definition<&'static PersonHash> = TableDefinition::new("erased");
@@ -140,7 +140,7 @@ pub(super) struct RememberedPrefix {
 /// An event of the journal.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct JournalEntry {
-    pub life: LifeId,
+    pub generation: GenerationId,
     pub event: EventHash,
     pub place: Place,
     /// The person's row in the ledger and their visits with this one, if it was charged.
@@ -154,7 +154,7 @@ pub(super) struct JournalRow(pub Vec<JournalEntry>);
 /// Version 1 of a [`JournalEntry`]: of a charge the period, the person and their visits, in the ledger of its own generation.
 #[derive(Deserialize)]
 struct FirstEntry {
-    life: LifeId,
+    generation: GenerationId,
     event: EventHash,
     place: Place,
     charge: Option<(u64, PersonHash, u32)>,
@@ -162,9 +162,9 @@ struct FirstEntry {
 
 impl From<FirstEntry> for JournalEntry {
     fn from(first: FirstEntry) -> Self {
-        let FirstEntry { life, event, place, charge } = first;
-        let charge = charge.map(|(period, person, count)| ((life, period, person), count));
-        JournalEntry { life, event, place, charge }
+        let FirstEntry { generation, event, place, charge } = first;
+        let charge = charge.map(|(period, person, count)| ((generation, period, person), count));
+        JournalEntry { generation, event, place, charge }
     }
 }
 
@@ -181,12 +181,12 @@ impl Record for JournalRow {
     }
 }
 
-impl Record for Life {
+impl Record for Generation {
     const NAME: &'static str = "life";
     const VERSION: u8 = 2;
 
     fn reader_of(version: u8) -> Option<Reader<Self>> {
-        let read: Reader<Self> = |bytes| row::whole::<FirstLife>(bytes).map(Life::from);
+        let read: Reader<Self> = |bytes| row::whole::<FirstGeneration>(bytes).map(Generation::from);
         (version == 1).then_some(read)
     }
 }
@@ -231,11 +231,11 @@ pub(super) struct Tables<'t> {
     pub journal: Table<'t, u64, Row>,
     pub ids: Table<'t, IdKey, Row>,
     pub ledger: Table<'t, CountKey, Row>,
-    pub open: Buffered<'t, (LifeId, u64), OpenRow>,
-    pub heads: Buffered<'t, LifeId, HeadRow>,
-    pub states: Table<'t, LifeId, Row>,
-    pub lives: Table<'t, LifeId, Row>,
-    pub releases: Table<'t, (LifeId, u64), Row>,
+    pub open: Buffered<'t, (GenerationId, u64), OpenRow>,
+    pub heads: Buffered<'t, GenerationId, HeadRow>,
+    pub states: Table<'t, GenerationId, Row>,
+    pub generations: Table<'t, GenerationId, Row>,
+    pub releases: Table<'t, (GenerationId, u64), Row>,
     pub keys: Table<'t, &'static str, Row>,
     pub settings: Table<'t, &'static str, Row>,
     pub erased: Table<'t, &'static PersonHash, Row>,
@@ -254,7 +254,7 @@ impl<'t> Tables<'t> {
             open: Buffered::new(transaction.open_table(OPEN)?),
             heads: Buffered::new(transaction.open_table(HEADS)?),
             states: transaction.open_table(STATES)?,
-            lives: transaction.open_table(LIVES)?,
+            generations: transaction.open_table(GENERATIONS)?,
             releases: transaction.open_table(RELEASES)?,
             keys: transaction.open_table(KEYS)?,
             settings: transaction.open_table(SETTINGS)?,
@@ -264,13 +264,13 @@ impl<'t> Tables<'t> {
     }
 
     /// The head of a generation.
-    pub(super) fn head(&mut self, life: LifeId) -> Attempt<HeadRow> {
-        Ok(self.heads.get(life)?.ok_or_else(|| refusal::unknown_life(life))?)
+    pub(super) fn head(&mut self, generation: GenerationId) -> Attempt<HeadRow> {
+        Ok(self.heads.get(generation)?.ok_or_else(|| refusal::unknown_generation(generation))?)
     }
 
     /// The generation that began the ledger of this one.
-    pub(super) fn ledger_of(&self, life: LifeId) -> Attempt<LifeId> {
-        ledger_of(&self.lives, life)
+    pub(super) fn ledger_of(&self, generation: GenerationId) -> Attempt<GenerationId> {
+        ledger_of(&self.generations, generation)
     }
 
     /// Writes the buffers: before the commit.
@@ -340,7 +340,7 @@ pub(super) fn copy_all(from: &ReadTransaction, to: &WriteTransaction) -> Attempt
     copy(from, to, OPEN)?;
     copy(from, to, HEADS)?;
     copy(from, to, STATES)?;
-    copy(from, to, LIVES)?;
+    copy(from, to, GENERATIONS)?;
     copy(from, to, RELEASES)?;
     copy(from, to, KEYS)?;
     copy(from, to, SETTINGS)?;
@@ -363,13 +363,20 @@ fn copy<K: Key + 'static>(
 }
 
 /// The head of a generation.
-pub(super) fn head(heads: &impl ReadableTable<LifeId, Row>, life: LifeId) -> Attempt<HeadRow> {
-    Ok(get(heads, life)?.ok_or_else(|| refusal::unknown_life(life))?)
+pub(super) fn head(
+    heads: &impl ReadableTable<GenerationId, Row>,
+    generation: GenerationId,
+) -> Attempt<HeadRow> {
+    Ok(get(heads, generation)?.ok_or_else(|| refusal::unknown_generation(generation))?)
 }
 
 /// The generation that began the ledger of this one.
-pub(super) fn ledger_of(lives: &impl ReadableTable<LifeId, Row>, life: LifeId) -> Attempt<LifeId> {
-    Ok(get::<_, Life>(lives, life)?.map_or(life, |life| life.ledger))
+pub(super) fn ledger_of(
+    generations: &impl ReadableTable<GenerationId, Row>,
+    generation: GenerationId,
+) -> Attempt<GenerationId> {
+    Ok(get::<_, Generation>(generations, generation)?
+        .map_or(generation, |generation| generation.ledger))
 }
 
 /// The record under a key.
@@ -392,6 +399,6 @@ pub(super) fn put<'k, K: Key + 'static, R: Record>(
 }
 
 /// The key of a place.
-pub(super) fn place_key(life: LifeId, place: Place) -> PlaceKey {
-    (life, place.slot, place.number)
+pub(super) fn place_key(generation: GenerationId, place: Place) -> PlaceKey {
+    (generation, place.slot, place.number)
 }

@@ -47,14 +47,14 @@ async fn the_file_is_private_and_has_one_owner() {
 async fn a_row_of_another_version_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let store = RedbStore::open(folder.path().join("store")).unwrap();
-    let life = store.begin_life(sample::life("home", 1)).await.unwrap().id;
+    let generation = store.begin_generation(sample::generation("home", 1)).await.unwrap().id;
     let transaction = store.shared.begin_write().ok().unwrap();
-    transaction.open_table(HEADS).unwrap().insert(life, [9, 0].as_slice()).unwrap();
+    transaction.open_table(HEADS).unwrap().insert(generation, [9, 0].as_slice()).unwrap();
     transaction.commit().unwrap();
-    let refused = store.insert_events(vec![event(life, 1)]).await.unwrap_err().to_string();
+    let refused = store.insert_events(vec![event(generation, 1)]).await.unwrap_err().to_string();
     assert!(refused.contains("head has version 9"), "{refused}");
-    assert!(store.head(life).await.is_err());
-    store.begin_life(sample::life("other", 1)).await.unwrap();
+    assert!(store.head(generation).await.is_err());
+    store.begin_generation(sample::generation("other", 1)).await.unwrap();
 }
 
 /// Sums go on without it, and it does not keep others from being removed.
@@ -62,29 +62,32 @@ async fn a_row_of_another_version_is_refused() {
 async fn a_damaged_row_of_an_event_stops_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let store = RedbStore::open(folder.path().join("store")).unwrap();
-    let life = store.begin_life(sample::life("home", 1)).await.unwrap().id;
+    let generation = store.begin_generation(sample::generation("home", 1)).await.unwrap().id;
     let damage = |number: u64| {
         let transaction = store.shared.begin_write().ok().unwrap();
         for table in [EVENTS, REMEMBERED] {
             let mut table = transaction.open_table(table).unwrap();
-            table.insert((life, CLOSED + 1, number), [1, 255, 255].as_slice()).unwrap();
+            table.insert((generation, CLOSED + 1, number), [1, 255, 255].as_slice()).unwrap();
         }
         transaction.commit().unwrap();
     };
-    store.insert_events((1..=4).map(|id| event_of(life, id, charge(id))).collect()).await.unwrap();
+    store
+        .insert_events((1..=4).map(|id| event_of(generation, id, charge(id))).collect())
+        .await
+        .unwrap();
     damage(2);
-    let rows = store.kept_events(life, Place::default(), 9).await.unwrap();
+    let rows = store.kept_events(generation, Place::default(), 9).await.unwrap();
     let lengths: Vec<usize> = rows.iter().map(|(_, row)| row.features.len()).collect();
     assert_eq!(lengths, [2, 0, 2, 2]);
     // It may be any person's, so that it goes with every erasure.
     assert_eq!(store.erase(vec![person(1)], 5).await.unwrap().rows, 2);
     damage(3);
-    store.close(life, CLOSED + 1).await.unwrap();
-    let rows = store.closed_events(life, Place::default(), CLOSED + 1, 9).await.unwrap();
+    store.close(generation, CLOSED + 1).await.unwrap();
+    let rows = store.closed_events(generation, Place::default(), CLOSED + 1, 9).await.unwrap();
     assert_eq!(rows.len(), 2);
-    store.release(Step { folded: CLOSED + 1, ..sample::step(life, 0, 1) }).await.unwrap();
-    while store.collect(life, sample::everything()).await.unwrap() > 0 {}
-    assert!(store.kept_events(life, Place::default(), 9).await.unwrap().is_empty());
+    store.release(Step { folded: CLOSED + 1, ..sample::step(generation, 0, 1) }).await.unwrap();
+    while store.collect(generation, sample::everything()).await.unwrap() > 0 {}
+    assert!(store.kept_events(generation, Place::default(), 9).await.unwrap().is_empty());
     let transaction = store.shared.begin_read().ok().unwrap();
     let remembered = transaction.open_table(REMEMBERED).unwrap();
     assert_eq!(::redb::ReadableTableMetadata::len(&remembered).unwrap(), 0);
@@ -94,17 +97,17 @@ async fn a_damaged_row_of_an_event_stops_nothing() {
 async fn a_refused_transaction_does_not_spoil_its_group() {
     let folder = tempfile::tempdir().unwrap();
     let store = RedbStore::open(folder.path().join("store")).unwrap();
-    let life = store.begin_life(sample::life("home", 1)).await.unwrap().id;
+    let generation = store.begin_generation(sample::generation("home", 1)).await.unwrap().id;
     let commits = store.commits();
     let calls: Vec<_> = (0..100)
-        .map(|id| store.insert_events(vec![event(if id % 2 == 0 { life } else { 99 }, id)]))
+        .map(|id| store.insert_events(vec![event(if id % 2 == 0 { generation } else { 99 }, id)]))
         .collect();
     let calls: Vec<_> = calls.into_iter().map(tokio::spawn).collect();
     for (id, call) in calls.into_iter().enumerate() {
         assert_eq!(call.await.unwrap().is_ok(), id % 2 == 0, "{id}");
     }
     assert!(store.commits() - commits < 50, "groups share commits");
-    assert_eq!(store.kept_events(life, Place::default(), 1000).await.unwrap().len(), 50);
+    assert_eq!(store.kept_events(generation, Place::default(), 1000).await.unwrap().len(), 50);
 }
 
 /// The counts of open events are buffered for a group: closing removes those that are not written yet.
@@ -112,7 +115,7 @@ async fn a_refused_transaction_does_not_spoil_its_group() {
 async fn a_slot_closes_in_the_commit_of_its_events() {
     let folder = tempfile::tempdir().unwrap();
     let store = RedbStore::open(folder.path().join("store")).unwrap();
-    let life = store.begin_life(sample::life("home", 1)).await.unwrap().id;
+    let generation = store.begin_generation(sample::generation("home", 1)).await.unwrap().id;
     let mut behind = store.shared.recover().ok().unwrap();
     let transaction = store.shared.begin_write().ok().unwrap();
     {
@@ -122,14 +125,14 @@ async fn a_slot_closes_in_the_commit_of_its_events() {
             [Ranked::Added { slot }] => slot,
             _ => panic!("the event is not new"),
         };
-        let before = events::insert_events(&mut group, vec![event(life, 1)]).ok().unwrap();
-        heads::close(&mut group, life, CLOSED + 1).ok().unwrap();
-        let after = events::insert_events(&mut group, vec![event(life, 2)]).ok().unwrap();
+        let before = events::insert_events(&mut group, vec![event(generation, 1)]).ok().unwrap();
+        heads::close(&mut group, generation, CLOSED + 1).ok().unwrap();
+        let after = events::insert_events(&mut group, vec![event(generation, 2)]).ok().unwrap();
         assert_eq!((slots(before), slots(after)), (CLOSED + 1, CLOSED + 2));
         group.tables.flush().ok().unwrap();
     }
     transaction.commit().unwrap();
-    assert_eq!(store.open_events(life).await.unwrap(), [(CLOSED + 2, 1)]);
+    assert_eq!(store.open_events(generation).await.unwrap(), [(CLOSED + 2, 1)]);
     // Readers leave out closed slots: a row that stays is seen in the table only.
     let open = store.shared.begin_read().ok().unwrap().open_table(OPEN).unwrap();
     assert_eq!(::redb::ReadableTableMetadata::len(&open).unwrap(), 1);
@@ -140,13 +143,13 @@ async fn a_caller_who_goes_away_cancels_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store");
     let store = RedbStore::open(&path).unwrap();
-    let life = store.begin_life(sample::life("home", 1)).await.unwrap().id;
-    let mut call = store.insert_events(vec![event(life, 1)]);
+    let generation = store.begin_generation(sample::generation("home", 1)).await.unwrap().id;
+    let mut call = store.insert_events(vec![event(generation, 1)]);
     assert!(futures_poll_once(&mut call).await.is_none());
     drop(call);
     drop(store);
     let store = RedbStore::open(&path).unwrap();
-    assert_eq!(store.kept_events(life, Place::default(), 9).await.unwrap().len(), 1);
+    assert_eq!(store.kept_events(generation, Place::default(), 9).await.unwrap().len(), 1);
 }
 
 /// Polls a future once; its value, if it is ready.
@@ -165,23 +168,23 @@ async fn a_full_disk_is_an_error_until_there_is_room() {
     let folder = tempfile::tempdir().unwrap();
     let (disk, path) = (Disk::new(), folder.path().join("store"));
     let store = RedbStore::open_on(&disk, &path, 4).unwrap();
-    let life = store.begin_life(sample::life("home", 1)).await.unwrap().id;
+    let generation = store.begin_generation(sample::generation("home", 1)).await.unwrap().id;
     let mut acknowledged = Vec::new();
     for id in 0..60 {
         // The disk fills up at every point of a transaction, and stays full for a second one.
         disk.fail_after(i64::from(id % 20));
         for id in [id, id + 100] {
-            match store.insert_events(vec![event_of(life, id, charge(id))]).await {
+            match store.insert_events(vec![event_of(generation, id, charge(id))]).await {
                 Ok(_) => acknowledged.push([id; 16]),
                 Err(error) => assert!(matches!(error, Error::Store(_)), "{error}"),
             }
         }
         disk.recover();
-        store.insert_events(vec![event(life, 255 - id)]).await.unwrap();
+        store.insert_events(vec![event(generation, 255 - id)]).await.unwrap();
         acknowledged.push([255 - id; 16]);
     }
     assert!(acknowledged.len() < 170, "the disk was full at times");
-    let kept = store.kept_events(life, Place::default(), 1000).await.unwrap();
+    let kept = store.kept_events(generation, Place::default(), 1000).await.unwrap();
     let count = |id| kept.iter().filter(|(_, event)| event.event == id).count();
     assert!(acknowledged.iter().all(|id| count(*id) == 1), "an acknowledged event is there once");
     let before = Snapshot::of(&store).await.unwrap();
@@ -194,18 +197,18 @@ async fn a_full_disk_is_an_error_until_there_is_room() {
 async fn a_copy_made_while_running_is_a_store() {
     let folder = tempfile::tempdir().unwrap();
     let store = RedbStore::open_on(&Disk::new(), &folder.path().join("store"), 4).unwrap();
-    let life = store.begin_life(sample::life("home", 1)).await.unwrap().id;
-    store.release(sample::step(life, 0, 1)).await.unwrap();
+    let generation = store.begin_generation(sample::generation("home", 1)).await.unwrap().id;
+    store.release(sample::step(generation, 0, 1)).await.unwrap();
     store.add_key(sample::key("a")).await.unwrap();
     store.keep_setting("a".into(), vec![1]).await.unwrap();
     for id in 0..50 {
-        store.insert_events(vec![event_of(life, id, charge(id % 7))]).await.unwrap();
+        store.insert_events(vec![event_of(generation, id, charge(id % 7))]).await.unwrap();
     }
     store.erase(vec![person(3)], 5).await.unwrap();
     let before = Snapshot::of(&store).await.unwrap();
     let path = folder.path().join("backups/one");
     let (backup, rank) =
-        tokio::join!(store.backup(path.clone()), store.insert_events(vec![event(life, 200)]));
+        tokio::join!(store.backup(path.clone()), store.insert_events(vec![event(generation, 200)]));
     backup.unwrap();
     rank.unwrap();
     assert!(store.backup(path.clone()).await.is_err(), "a copy is never overwritten");
@@ -218,7 +221,7 @@ async fn a_copy_made_while_running_is_a_store() {
     for id in 0..50 {
         assert!(
             matches!(
-                copy.insert_events(vec![event(life, id)]).await.unwrap()[..],
+                copy.insert_events(vec![event(generation, id)]).await.unwrap()[..],
                 [Ranked::Repeated { .. }]
             ),
             "{id}"
@@ -236,12 +239,12 @@ async fn ids_and_counts_are_merged_behind_and_the_journal_stays_short() {
         id
     };
     let mut store = RedbStore::open_on(&Disk::new(), &path, 64).unwrap();
-    let life = store.begin_life(sample::life("home", 1)).await.unwrap().id;
+    let generation = store.begin_generation(sample::generation("home", 1)).await.unwrap().id;
     let mut longest = 0;
     for round in 0..100 {
         let new = |number| {
             let mut event = event_of(
-                life,
+                generation,
                 1,
                 super::Charge { person: wide(number % 150), most: 4, ..charge(1) },
             );
@@ -258,12 +261,12 @@ async fn ids_and_counts_are_merged_behind_and_the_journal_stays_short() {
     }
     // 64 entries before merging begins, as many again in a lap; with a restart after every group, three times 64 and one group.
     assert!((7..=20).contains(&longest), "{longest} rows of ten entries");
-    let count = store.ledger(life, 0, 4).await.unwrap();
+    let count = store.ledger(generation, 0, 4).await.unwrap();
     assert_eq!((count.people, count.used_up), (150, 150));
-    let kept = store.kept_events(life, Place::default(), 2000).await.unwrap();
+    let kept = store.kept_events(generation, Place::default(), 2000).await.unwrap();
     assert_eq!(kept.iter().filter(|(_, event)| event.learnt).count(), 600);
     for number in 0..1000 {
-        let again = super::NewReward { event: wide(number), ..reward(life, 1, 1, None) };
+        let again = super::NewReward { event: wide(number), ..reward(generation, 1, 1, None) };
         assert_eq!(store.reward(vec![again]).await.unwrap(), [Outcome::Taken], "{number}");
     }
 }
@@ -273,13 +276,16 @@ async fn ids_and_counts_are_merged_behind_and_the_journal_stays_short() {
 async fn the_journal_stays_short_when_groups_grow() {
     let folder = tempfile::tempdir().unwrap();
     let store = RedbStore::open_on(&Disk::new(), &folder.path().join("store"), 16).unwrap();
-    let life = store.begin_life(sample::life("home", 1)).await.unwrap().id;
+    let generation = store.begin_generation(sample::generation("home", 1)).await.unwrap().id;
     for id in 0..40 {
-        store.insert_events(vec![event(life, id)]).await.unwrap();
+        store.insert_events(vec![event(generation, id)]).await.unwrap();
     }
     let mut longest = 0;
     for first in (40..240).step_by(8) {
-        store.insert_events((first..first + 8).map(|id| event(life, id)).collect()).await.unwrap();
+        store
+            .insert_events((first..first + 8).map(|id| event(generation, id)).collect())
+            .await
+            .unwrap();
         let journal = store.shared.begin_read().ok().unwrap().open_table(JOURNAL).unwrap();
         let rows = ::redb::ReadableTable::iter(&journal).unwrap();
         let entries =
@@ -296,15 +302,20 @@ async fn clients_who_repeat_after_failures_count_once() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store");
     let store = Arc::new(RedbStore::open_on(&Disk::new(), &path, 32).unwrap());
-    let life = store.begin_life(sample::life("home", 1)).await.unwrap().id;
+    let generation = store.begin_generation(sample::generation("home", 1)).await.unwrap().id;
     let client = |client: u8, store: Arc<RedbStore>| async move {
         let mut failures = 0;
         for number in 0..5 {
             let id = client * 5 + number;
-            while store.insert_events(vec![event_of(life, id, charge(client % 8))]).await.is_err() {
+            while store
+                .insert_events(vec![event_of(generation, id, charge(client % 8))])
+                .await
+                .is_err()
+            {
                 failures += 1;
             }
-            while store.reward(vec![reward(life, id, i64::from(id), Some(7))]).await.is_err() {
+            while store.reward(vec![reward(generation, id, i64::from(id), Some(7))]).await.is_err()
+            {
                 failures += 1;
             }
         }
@@ -322,7 +333,7 @@ async fn clients_who_repeat_after_failures_count_once() {
         failures += client.await.unwrap();
     }
     assert!(failures > 0, "groups failed");
-    let kept = store.kept_events(life, Place::default(), 1000).await.unwrap();
+    let kept = store.kept_events(generation, Place::default(), 1000).await.unwrap();
     let sum: i64 = kept.iter().filter_map(|(_, event)| event.reward).sum();
     assert_eq!((kept.len(), sum), (200, (0..200).sum()));
     assert_eq!(

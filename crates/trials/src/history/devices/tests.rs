@@ -8,7 +8,7 @@ use reticent_device::ProtocolPlan;
 use super::*;
 use reticent_server::{
     clock::ManualClock,
-    config::{DeviceLearner, ServiceFile},
+    config::{DeviceLearner, Plan, ServiceFile},
     loops::Limits,
     secret::Secret,
     service::{Options, Reports, Service},
@@ -26,8 +26,8 @@ const LOOP: &str = r#"
 "#;
 const TICK: u64 = 60_000;
 
-fn plan() -> DevicePlan {
-    ServiceFile::parse(LOOP).unwrap().check_devices().unwrap().remove(0)
+fn plan() -> Arc<ReportsPlan> {
+    ServiceFile::parse(LOOP).unwrap().check().unwrap()[0].reports().unwrap().clone()
 }
 
 /// A service with devices who write everything down.
@@ -40,7 +40,7 @@ struct World {
 
 async fn open(store: &Arc<MemoryStore>, clock: &Arc<ManualClock>) -> Arc<Service> {
     let options = Options {
-        plans: Vec::new(),
+        plans: vec![Plan::Reports(plan())],
         store: store.clone(),
         clock: clock.clone(),
         people: Secret::from_bytes([3; 32]),
@@ -48,8 +48,9 @@ async fn open(store: &Arc<MemoryStore>, clock: &Arc<ManualClock>) -> Arc<Service
         events: Secret::from_bytes([5; 32]),
         witness: None,
         limits: Limits::default(),
+        seal_key: None,
     };
-    Service::open_with_devices(options, vec![plan()], None).await.unwrap()
+    Service::open(options).await.unwrap()
 }
 
 impl World {

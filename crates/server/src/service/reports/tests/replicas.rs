@@ -11,7 +11,7 @@ struct Replica {
 impl Replica {
     async fn open(url: &str, text: &str, clock: &Arc<ManualClock>) -> Self {
         let database = Arc::new(PostgresStore::open(url).await.unwrap());
-        let plans = ServiceFile::parse(text).unwrap().check_devices().unwrap();
+        let plans = ServiceFile::parse(text).unwrap().check().unwrap();
         let service =
             Service::of_devices(plans, database.clone(), clock.clone(), None).await.unwrap();
         Replica { service, database }

@@ -1,88 +1,47 @@
-//! Certificate of a loop whose devices add the noise, and what enforces each of its conditions.
+//! Terms of the promise of a loop to which devices report, and what enforces each of its conditions.
 
-use reticent::{
-    privacy::{Event, Guarantee, TrustModel},
-    randomize::Levels,
-};
+use reticent::{privacy::Event, randomize::Levels};
 
-use super::{Certificate, Condition, Part, Together, best_guess, sentence};
+use super::{Condition, Part, Terms};
 use crate::{
     Result,
-    config::{DevicePlan, LoopPlan, Period},
-    periods::{Periods, SHOWN_PERIODS, often, windows_of_a_year},
-    records::Digest,
-    secret::hex,
-    time::Time,
+    config::{Period, ReportsPlan},
+    periods::{often, windows_of_a_year},
 };
 
-impl Certificate {
-    /// The certificate of a loop whose devices add the noise, with the number and the chain of its last model.
-    pub fn of_devices(plan: &DevicePlan, head: Option<(u64, &Digest)>, made: Time) -> Result<Self> {
-        certificate(plan, head, made)
-    }
-}
-
-impl Together {
-    /// The guarantee that all loops of a file, those with devices included, would give one person.
-    pub fn of_file(loops: &[LoopPlan], devices: &[DevicePlan]) -> Result<Self> {
-        let part = |plan: &DevicePlan| {
-            let (name, model) = (plan.name.clone(), plan.guarantee()?.model());
-            Ok(Part { name, event: plan.event()?, visits: Some(plan.visits()), model })
-        };
-        let parts = devices.iter().map(part).collect::<Result<_>>()?;
-        let deltas = devices.iter().map(|plan| plan.params.privacy.delta);
-        Self::of_plans_and(loops, parts, deltas.fold(0.0, f64::max))
-    }
-}
-
-fn certificate(plan: &DevicePlan, head: Option<(u64, &Digest)>, made: Time) -> Result<Certificate> {
-    let guarantee = plan.guarantee()?;
+/// The terms of one installation's reports.
+pub(super) fn terms(plan: &ReportsPlan) -> Result<Terms<'_>> {
     let period = plan.params.privacy.per.unwrap_or(Period::Ever);
-    let protects = format!(
-        "one installation, which reports at most {}",
-        often(plan.visits(), period, "period")
-    );
-    Ok(Certificate {
-        name: plan.name.clone(),
-        purpose: plan.params.purpose.clone(),
-        version: env!("CARGO_PKG_VERSION"),
-        made,
-        sentence: sentence(&guarantee, &protects),
-        protects,
-        period: Some(period.to_string()),
+    let report = plan.local().event(plan.largest_level())?;
+    Ok(Terms {
+        name: &plan.name,
+        params: &plan.params,
+        params_hash: plan.params_hash(),
+        guarantee: plan.guarantee()?,
+        protects: format!(
+            "one installation, which reports at most {}",
+            often(plan.visits(), period, "period")
+        ),
+        period: Some(period),
+        // A device's period may last longer than the window of the calendar in which it began, which may be before the year.
+        windows_of_a_year: period.span().map(|span| windows_of_a_year(span).saturating_add(1)),
+        // Reports of several periods are separate releases under separate noise: they compose.
+        several: Box::new(move |periods| {
+            let times = plan.visits() * u64::from(periods);
+            Event::Repeated { event: Box::new(report.clone()), times }
+        }),
         conditions: conditions(plan),
-        periods: periods(plan, guarantee.delta())?,
-        year: year(plan, guarantee.delta())?,
-        best_guess: best_guess(&guarantee)?,
         ends: None,
-        generation: format!("{:016x}", plan.generation()),
-        release: head.map_or(0, |(number, _)| number),
-        chain: head.map(|(_, chain)| hex(chain)),
-        guarantee,
     })
 }
 
-/// Reports of several periods are separate releases under separate noise: they compose.
-fn periods(plan: &DevicePlan, delta: f64) -> Result<Vec<Periods>> {
-    let Some(Period::Each(_)) = plan.params.privacy.per else { return Ok(Vec::new()) };
-    SHOWN_PERIODS.into_iter().map(|periods| several(plan, periods, delta)).collect()
+/// The loop as a part of what all loops of a file cost a person.
+pub(super) fn part(plan: &ReportsPlan) -> Result<Part> {
+    let (name, model) = (plan.name.clone(), plan.guarantee()?.model());
+    Ok(Part { name, event: plan.event()?, visits: Some(plan.visits()), model })
 }
 
-/// The same of all periods that a year meets.
-fn year(plan: &DevicePlan, delta: f64) -> Result<Option<Periods>> {
-    let Some(Period::Each(span)) = plan.params.privacy.per else { return Ok(None) };
-    // A device's period may last longer than the window of the calendar in which it began, which may be before the year.
-    several(plan, windows_of_a_year(span).saturating_add(1), delta).map(Some)
-}
-
-fn several(plan: &DevicePlan, periods: u32, delta: f64) -> Result<Periods> {
-    let event = Box::new(plan.local().event(plan.largest_level())?);
-    let event = Event::Repeated { event, times: plan.visits() * u64::from(periods) };
-    let epsilon = Guarantee::of(&event, TrustModel::Local, delta)?.epsilon();
-    Ok(Periods { periods, epsilon })
-}
-
-fn conditions(plan: &DevicePlan) -> Vec<Condition> {
+fn conditions(plan: &ReportsPlan) -> Vec<Condition> {
     let mut conditions = vec![
         Condition::enforced(
             "features and reward are clipped and randomised on the device before anything leaves it",
@@ -134,7 +93,7 @@ fn conditions(plan: &DevicePlan) -> Vec<Condition> {
 }
 
 /// Conditions of loops whose reports come to this server one by one.
-fn local(plan: &DevicePlan, conditions: &mut Vec<Condition>) {
+fn local(plan: &ReportsPlan, conditions: &mut Vec<Condition>) {
     if let Levels::Public(levels) = &plan.local().params().report.levels
         && levels.len() > 1
     {
@@ -158,7 +117,7 @@ fn local(plan: &DevicePlan, conditions: &mut Vec<Condition>) {
 }
 
 /// Conditions of loops with a shuffler.
-fn shuffled(plan: &DevicePlan, conditions: &mut Vec<Condition>) {
+fn shuffled(plan: &ReportsPlan, conditions: &mut Vec<Condition>) {
     let Some(shuffle) = plan.shuffled() else { return };
     let (batch, honest) = (shuffle.params().batch, shuffle.honest());
     conditions.extend([

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     LoopMode, LoopParams, Period, Span, Trust, UnitName,
-    plan::{check_name, within},
+    refusal::{check_name, within},
 };
 use crate::{Error, Result, time::Time};
 
@@ -103,9 +103,9 @@ pub enum DeviceLearner {
     Shuffled(Box<ShufflePlan>),
 }
 
-/// A loop that devices can take part in.
+/// A loop to which devices report: local, or behind a shuffler.
 #[derive(Debug, Clone)]
-pub struct DevicePlan {
+pub struct ReportsPlan {
     /// Its name.
     pub name: String,
     /// Its parameters.
@@ -124,7 +124,7 @@ pub struct DevicePlan {
 
 impl LoopParams {
     /// Calibrates a loop whose people's devices add the noise, or says which field stands in the way.
-    pub fn check_device(&self, name: &str) -> Result<DevicePlan> {
+    pub(super) fn check_reports(&self, name: &str) -> Result<ReportsPlan> {
         check_name(name)?;
         self.check_unused(name)?;
         self.check_rewards(name)?;
@@ -152,7 +152,7 @@ impl LoopParams {
         };
         let cap = self.cap(name)?;
         let (name, params) = (name.to_string(), self.clone());
-        Ok(DevicePlan { name, params, features, learner, tick, late_models, cap })
+        Ok(ReportsPlan { name, params, features, learner, tick, late_models, cap })
     }
 
     /// Milliseconds between two models.
@@ -319,7 +319,7 @@ impl LoopParams {
     }
 }
 
-impl DevicePlan {
+impl ReportsPlan {
     /// The slot that a moment lies in.
     pub fn slot(&self, time: Time) -> u64 {
         time / self.tick
@@ -340,7 +340,7 @@ impl DevicePlan {
             name: &self.name,
             features: self.features.params(),
             reports: plan.local().reports(),
-            generation: self.generation(),
+            params_hash: self.params_hash(),
             batch: plan.params().batch,
             honest: plan.honest(),
             summed: self.sums(),
@@ -401,7 +401,7 @@ impl DevicePlan {
     }
 
     /// The hash of everything that a generation is.
-    pub fn generation(&self) -> u64 {
+    pub fn params_hash(&self) -> u64 {
         let LoopParams { trust, privacy, reward, shuffle, .. } = &self.params;
         let parts = (
             trust,

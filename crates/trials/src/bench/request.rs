@@ -1,10 +1,10 @@
 //! The loop and the requests that are measured.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use reticent_server::{
     Error, Result,
-    config::{LoopPlan, ServiceFile},
+    config::{CentralPlan, ServiceFile},
 };
 
 /// The loop: 16 coordinates, the default ensemble of 64 members.
@@ -25,11 +25,11 @@ pub(super) const LOOP: &str = r#"
 "#;
 
 /// The loop, checked to be the one that the figures are for.
-pub(super) fn plan() -> Result<LoopPlan> {
+pub(super) fn plan() -> Result<Arc<CentralPlan>> {
     let plan = ServiceFile::parse(LOOP)?.check()?.remove(0);
-    match plan.features.dimension() {
-        16 => Ok(plan),
-        other => Err(Error::invalid("dimension", other, "figures are for 16")),
+    match (plan.central(), plan.features().dimension()) {
+        (Some(central), 16) => Ok(Arc::clone(central)),
+        (_, other) => Err(Error::invalid("dimension", other, "figures are for 16")),
     }
 }
 
@@ -43,7 +43,7 @@ static ACTIONS: LazyLock<String> = LazyLock::new(|| {
 });
 
 /// The rank request of this number, by one of a million people, as JSON. It is cheap to make: the load comes from the same machine.
-pub(super) fn question(number: u64) -> String {
+pub(super) fn rank_request(number: u64) -> String {
     let person = reticent::hash::mix(number, 1) % 1_000_000;
     format!(
         r#"{{"event_id":"{}","person":"person-{person}","context":{{"age":{},"device":"phone","hour":17.5}},"actions":[{}]}}"#,

@@ -1,58 +1,40 @@
-//! The sheet of a loop whose devices add the noise.
+//! Sections of the sheet of a loop to which devices report.
 
 use maud::{Markup, html};
 use reticent::randomize::Levels;
 
 use super::{
-    central::{conditions, encoding, heading, numbers, rows, together_words},
-    epsilon_text, grouped, meaning,
+    epsilon_text, grouped,
+    loop_sheet::{Sections, features, several},
 };
 use crate::{
-    certificate::{Certificate, Together},
-    config::{DevicePlan, Period, Span},
+    certificate::Certificate,
+    config::{Period, ReportsPlan, Span},
     time::date_time,
 };
 
-/// The sheet of one loop whose devices add the noise.
-pub fn device_sheet(plan: &DevicePlan, certificate: &Certificate, together: &Together) -> Markup {
-    html! {
-        article.sheet {
-            (heading(&plan.name, plan.params.purpose.as_deref()))
-            h2 { "What is promised" }
-            (numbers(certificate, "period"))
-            p { strong { "Protected: " } (certificate.protects) "; replaced by any other reports." }
-            @let reports = if certificate.year.is_some() { "one installation's reports of one period" } else { "one installation's reports" };
-            (meaning(&certificate.guarantee, certificate.best_guess, reports, false))
-            @for warning in certificate.guarantee.warnings() { p.notice { (warning) } }
-            div.columns {
-                div { (later(plan, certificate)) (levels(plan)) (leaves(plan)) }
-                div { h2 { "All loops together" } (together_words(together)) (kept(plan)) }
-            }
-            (seen(plan))
-            (conditions(&certificate.conditions))
-            h2 { "Origin" }
-            dl.facts {
-                dt { "made" } dd { (date_time(certificate.made)) " by Reticent " (certificate.version) ", generation " code { (certificate.generation) } }
-                dt { "model" } dd {
-                    @match &certificate.chain {
-                        Some(_) => (grouped(certificate.release)),
-                        None => "none: this page was made from the file of loops, without a service",
-                    }
-                }
-            }
-        }
+pub(super) fn sections(plan: &ReportsPlan, certificate: &Certificate) -> Sections {
+    Sections {
+        window: "period",
+        replaced: "reports",
+        unit: match certificate.year {
+            Some(_) => "one installation's reports of one period",
+            None => "one installation's reports",
+        },
+        hides_taking_part: false,
+        data: html! { (later(plan, certificate)) (levels(plan)) (leaves(plan)) },
+        kept: kept(plan),
+        seen: seen(plan),
+        origin: origin(certificate),
     }
 }
 
-fn later(plan: &DevicePlan, certificate: &Certificate) -> Markup {
+fn later(plan: &ReportsPlan, certificate: &Certificate) -> Markup {
     html! {
         h2 { "Installations that come back" }
         @match plan.params.privacy.per {
             Some(Period::Each(span)) => {
-                table {
-                    thead { tr { th { "periods of " (span) } @for row in rows(certificate) { th.number { (row.periods) } } } }
-                    tbody { tr { td { "epsilon at delta " span.nowrap { (format!("{:e}", certificate.guarantee.delta())) } } @for row in rows(certificate) { td.number { (epsilon_text(row.epsilon)) } } } }
-                }
+                (several(certificate, html! { "periods of " (span) }))
                 p.quiet { "The last column is a year, which meets up to that many periods. Each period adds to the number. No number holds for ever." }
             },
             _ => p { "The number holds however often an installation comes back: it reports at most " @if plan.visits() == 1 { "once." } @else { (plan.visits()) " times." } },
@@ -60,7 +42,7 @@ fn later(plan: &DevicePlan, certificate: &Certificate) -> Markup {
     }
 }
 
-fn levels(plan: &DevicePlan) -> Markup {
+fn levels(plan: &ReportsPlan) -> Markup {
     let Levels::Public(levels) = &plan.local().params().report.levels else { return html! {} };
     html! {
         @if levels.len() > 1 {
@@ -72,12 +54,11 @@ fn levels(plan: &DevicePlan) -> Markup {
     }
 }
 
-fn leaves(plan: &DevicePlan) -> Markup {
+fn leaves(plan: &ReportsPlan) -> Markup {
     html! {
         h2 { "What stays on the device" }
         dl.facts {
-            @for (name, how) in &plan.features.params().context { dt { (name) } dd { (encoding(how)) } }
-            @for (name, how) in &plan.features.params().action { dt { (name) " (of the action)" } dd { (encoding(how)) } }
+            (features(plan.features.params()))
             dt { "reward" } dd { "taken as " (plan.params.reward.range.0) " to " (plan.params.reward.range.1) }
         }
         p { "Features, the choice and the reward never leave the device. What leaves is a list of numbers that the device has randomised, "
@@ -92,7 +73,7 @@ fn reports(count: u64) -> String {
     }
 }
 
-fn seen(plan: &DevicePlan) -> Markup {
+fn seen(plan: &ReportsPlan) -> Markup {
     // Guarantee against a reader of reports before they are mixed, for all reports of an installation.
     let unmixed = plan.shuffled().and_then(|_| plan.local().guarantee(0).ok());
     let only = unmixed.map(|unmixed| {
@@ -120,7 +101,7 @@ fn seen(plan: &DevicePlan) -> Markup {
     }
 }
 
-fn kept(plan: &DevicePlan) -> Markup {
+fn kept(plan: &ReportsPlan) -> Markup {
     let tick = Span::milliseconds(plan.tick).map_or_else(String::new, |span| span.to_string());
     let late = plan.tick.checked_mul(plan.late_models).and_then(Span::milliseconds);
     let late = late.map_or_else(String::new, |span| span.to_string());
@@ -142,6 +123,21 @@ fn kept(plan: &DevicePlan) -> Markup {
                 },
             }
             dt { "sums" } dd { "stay: no person can be distinguished or taken out" }
+        }
+    }
+}
+
+fn origin(certificate: &Certificate) -> Markup {
+    html! {
+        h2 { "Origin" }
+        dl.facts {
+            dt { "made" } dd { (date_time(certificate.made)) " by Reticent " (certificate.version) ", generation " code { (certificate.params_hash) } }
+            dt { "model" } dd {
+                @match &certificate.chain {
+                    Some(_) => (grouped(certificate.release)),
+                    None => "none: this page was made from the file of loops, without a service",
+                }
+            }
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A checked loop: its features, its learner, its clock, its generation.
+//! A checked central loop: its features, its learner, its clock, its generation.
 
 use std::path::Path;
 
@@ -12,7 +12,10 @@ use reticent::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{LoopParams, Period, Span, Trust, UnitName, WarmStart};
+use super::{
+    LoopParams, Period, Span, UnitName, WarmStart,
+    refusal::{check_name, within},
+};
 use crate::{Error, Result, time::Time};
 
 /// Default half-life, without a horizon.
@@ -60,9 +63,9 @@ impl Ledger {
     }
 }
 
-/// A loop that can be served.
+/// A central loop that can be served.
 #[derive(Debug, Clone)]
-pub struct LoopPlan {
+pub struct CentralPlan {
     /// Its name.
     pub name: String,
     /// Its parameters.
@@ -82,14 +85,10 @@ pub struct LoopPlan {
 }
 
 impl LoopParams {
-    /// Calibrates the loop of this name, or says which field stands in the way.
-    pub fn check(&self, name: &str) -> Result<LoopPlan> {
+    /// Calibrates a central loop, or says which field stands in the way.
+    pub(super) fn check_central(&self, name: &str) -> Result<CentralPlan> {
         let at = |field: &str| format!("loop.{name}.{field}");
         check_name(name)?;
-        if self.trust != Trust::Curator {
-            let remedy = "people's devices add the noise: it is no loop of a curator";
-            return Err(Error::invalid(at("trust"), serde_json::json!(self.trust), remedy));
-        }
         if self.device.is_some() || self.shuffle.is_some() {
             let remedy =
                 "leave `device` and `shuffle` out, or give trust = \"device\" or \"shuffler\"";
@@ -141,7 +140,7 @@ impl LoopParams {
         let warm_start = opened.transpose().map_err(|error| within(name, error))?;
         let mut noted = self.clone();
         noted.warm_start_origin = warm_start.as_ref().and_then(|warm| warm.origin.clone());
-        let plan = LoopPlan {
+        let plan = CentralPlan {
             name: name.to_string(),
             params: noted,
             features,
@@ -236,7 +235,7 @@ impl LoopParams {
     }
 }
 
-impl LoopPlan {
+impl CentralPlan {
     /// The slot that a moment lies in.
     pub fn slot(&self, time: Time) -> u64 {
         time / self.tick
@@ -258,7 +257,7 @@ impl LoopPlan {
 
     /// The hash of everything that a generation is: features, privacy, reward, forgetting, what it began with, and the rule, which is part of a
     /// learner's state.
-    pub fn generation(&self) -> u64 {
+    pub fn params_hash(&self) -> u64 {
         let LoopParams { trust, privacy, reward, .. } = &self.params;
         let learner = &self.learner_params;
         let parts = (
@@ -285,49 +284,4 @@ pub fn set_group(row: &mut [f64], compares: bool, holdout: bool) {
         let value = *constant;
         (*constant, *last) = if holdout { (value, 0.0) } else { (0.0, value) };
     }
-}
-
-/// Refuses names that cannot stand in an address.
-pub fn check_name(name: &str) -> Result<()> {
-    let sound = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '-';
-    if (1..=64).contains(&name.len()) && name.chars().all(sound) {
-        return Ok(());
-    }
-    let remedy = "a loop's name stands in addresses: give 1 to 64 of a-z, 0-9, _ and -";
-    Err(Error::invalid("loop", format!("{name:?}"), remedy))
-}
-
-/// The same error with the name of the loop.
-pub(super) fn within(name: &str, error: Error) -> Error {
-    match error {
-        Error::Invalid { field, value, remedy } => {
-            Error::Invalid { field: format!("loop.{name}.{field}"), value, remedy }
-        }
-        Error::Core(error) => match (path_of(&error), error) {
-            (Some(path), reticent::Error::Invalid { value, remedy, .. }) => {
-                Error::invalid(format!("loop.{name}.{path}"), value, remedy)
-            }
-            (_, error) => Error::invalid(format!("loop.{name}"), "not possible", error),
-        },
-        other => other,
-    }
-}
-
-/// Path in a loop's table of the parameter that the core refuses.
-fn path_of(error: &reticent::Error) -> Option<&'static str> {
-    const PATHS: [(&str, &str); 11] = [
-        ("epsilon", "privacy.epsilon"),
-        ("delta", "privacy.delta"),
-        ("contributions_per_person", "privacy.visits"),
-        ("levels", "device.levels"),
-        ("rewards", "reward.range"),
-        ("default_reward", "reward.default"),
-        ("rule", "learner.rule"),
-        ("forget", "learner.forget"),
-        ("horizon", "learner.horizon"),
-        ("batch", "shuffle.batch"),
-        ("honest", "shuffle.honest"),
-    ];
-    let reticent::Error::Invalid { field, .. } = error else { return None };
-    PATHS.iter().find(|(name, _)| name == field).map(|(_, path)| *path)
 }

@@ -1,0 +1,184 @@
+//! Terms of the promise of a central loop, and what enforces each of its conditions.
+
+use reticent::{bandit::Curator, noise::SecureNoise, privacy::TrustModel};
+
+use super::{Condition, Part, Terms, Watch};
+use crate::{
+    Result,
+    config::{CentralPlan, Ledger, LoopMode, Period, Span, WarmStart},
+    generations::Earlier,
+    periods::{CALENDAR, of_one_stream, often, windows_of_a_year},
+};
+
+/// The terms of a present learner and of the earlier generations that count visits with it.
+pub(super) fn terms<'a>(
+    plan: &'a CentralPlan,
+    curator: &Curator<SecureNoise>,
+    earlier: &Earlier,
+    watch: Watch,
+) -> Result<Terms<'a>> {
+    let (event, most) = earlier.event(curator)?;
+    let (period, protects) = match plan.ledger {
+        Ledger::Decision => (None, "one decision".into()),
+        Ledger::Person { period, .. } => (
+            Some(period),
+            format!("one person, who takes part at most {}", often(most, period, CALENDAR)),
+        ),
+    };
+    Ok(Terms {
+        name: &plan.name,
+        params: &plan.params,
+        params_hash: plan.params_hash(),
+        guarantee: earlier.guarantee(curator)?,
+        protects,
+        period,
+        windows_of_a_year: period.and_then(Period::span).map(windows_of_a_year),
+        several: Box::new(move |periods| of_one_stream(&event, periods)),
+        conditions: conditions(plan, earlier, (most, curator.replays()), watch),
+        ends: ends(plan),
+    })
+}
+
+/// The loop as a part of what all loops of a file cost a person: its learner, and the learners of the model that it begins with.
+pub(super) fn parts(plan: &CentralPlan) -> Result<Vec<Part>> {
+    let curator = plan.begin()?;
+    let (name, visits) = (plan.name.clone(), plan.ledger.visits());
+    let mut parts = vec![Part { name, event: curator.event(), visits, model: TrustModel::Joint }];
+    let origin = plan.params.warm_start_origin.as_ref();
+    let units = origin.map_or(&[][..], |origin| &origin.units);
+    parts.extend(Part::earlier(&plan.name, curator.earlier_events(), units));
+    Ok(parts)
+}
+
+/// Statement before a start about the end of learning.
+fn ends(plan: &CentralPlan) -> Option<String> {
+    let horizon = plan.params.learner.horizon?;
+    let after = Span::milliseconds(horizon.saturating_mul(plan.tick));
+    let after = after.map_or_else(String::new, |span| format!(", after {span} of service"));
+    Some(format!(
+        "learning ends with release {horizon}{after}: people are then answered by the last model, nothing more is learnt or released, and raw rows go with their windows"
+    ))
+}
+
+/// The conditions of a loop's guarantee, each with what enforces it: the largest number of visits that are learnt from, and the replays that are charged.
+fn conditions(
+    plan: &CentralPlan,
+    earlier: &Earlier,
+    (most, replays): (u64, u64),
+    watch: Watch,
+) -> Vec<Condition> {
+    let mut conditions = vec![
+        Condition::enforced(
+            "the model is updated on a fixed timetable",
+            "one step for every tick, empty ones included. Ticks that pass while the service is away or stopped share one step: forgetting and a horizon count steps",
+        ),
+        Condition::enforced(
+            "every event contributes once, when its window has ended: its reward, or the default one; late rewards change nothing",
+            "the store closes slots of the clock in order and never opens one again",
+        ),
+        Condition::enforced(
+            "features and rewards are clipped to their bounds before noise is added",
+            "the learner, for every contribution",
+        ),
+        Condition::enforced(
+            "every update gets fresh noise and is published once",
+            "every step draws under a new key of the system, and is committed before it is served",
+        ),
+    ];
+    conditions.extend(watch.conditions());
+    if replays > 0 {
+        let times = if replays == 1 { "once".into() } else { format!("{replays} times") };
+        conditions.push(Condition::enforced(
+            format!("the store was rolled back {times}, and releases were made from the older copy: the numbers of this page are charged for it"),
+            "an operator accepted it; it is a link of the chain of releases",
+        ));
+    }
+    match plan.ledger {
+        Ledger::Person { period, .. } => {
+            conditions.extend([
+                Condition::enforced(
+                    format!(
+                        "a person is learnt from at most {}, over {}",
+                        often(most, period, CALENDAR),
+                        match earlier.separate {
+                            0 => "all generations of the loop",
+                            _ => "the generations of the loop that count together",
+                        }
+                    ),
+                    "the ledger, charged in the transaction of the event; it goes on when the loop's file changes",
+                ),
+                Condition::trusted("the caller uses the same id for the same person", "the caller of the service"),
+            ]);
+            if let Period::Each(_) = period {
+                conditions.push(Condition::trusted(
+                    "windows are fixed, counted from 1970-01-01 UTC: a person who comes around the end of one is in two. Each further window adds to the number: see the table of windows; no number holds for ever",
+                    "nothing limits in how many windows a person comes",
+                ));
+            }
+            if !earlier.shared.is_empty() {
+                conditions.push(Condition::enforced(
+                    format!("{} of this loop counted visits in the same ledger, and the number covers them: with equal noise they add nothing, else the dearest counts", generations(earlier.shared.len())),
+                    "the accountant",
+                ));
+            }
+            if earlier.separate > 0 {
+                conditions.push(Condition::trusted(
+                    format!("{} of this loop have ledgers of their own, or count decisions: what they cost is not in this number", generations(earlier.separate)),
+                    "it is in the total of all loops",
+                ));
+            }
+        }
+        Ledger::Decision => conditions.push(Condition::trusted(
+            "one decision is protected, not all decisions of a person",
+            "the file of loops says so",
+        )),
+    }
+    conditions.extend(plan.warm_start.as_ref().map(began_with));
+    if plan.params.mode == LoopMode::Online {
+        conditions.push(Condition::trusted(
+            "each person sees their own decisions; others see releases and no decisions of theirs",
+            "the application that shows the decisions",
+        ));
+    }
+    conditions.extend([
+        Condition::trusted(
+            "the time of every rank request is seen by the carriers of the request, and requests are counted for admin keys; a read key sees no count of requests",
+            "the operator of this service, of a proxy and of the network",
+        ),
+        Condition::trusted(
+            "the operator and holders of an admin key see raw rows, counts of rewards and exports",
+            "the operator of this service",
+        ),
+        Condition::trusted("ranges, categories and the other parameters were not taken from the people who are protected", "the author of the file of loops"),
+    ]);
+    conditions
+}
+
+fn generations(count: usize) -> String {
+    match count {
+        1 => "1 earlier generation".into(),
+        _ => format!("{count} earlier generations"),
+    }
+}
+
+/// Condition on the model or the examples that a loop began with.
+fn began_with(warm: &WarmStart) -> Condition {
+    let Some(origin) = &warm.origin else {
+        return Condition::trusted(
+            "it began with public examples, which were not taken from the people who are protected",
+            "the author of the file of loops",
+        );
+    };
+    let text = match origin.units.iter().all(|unit| unit.visits().is_some()) {
+        true => {
+            "it began with a model that was released before: people who took part in that too are protected by both together, which is in the total of all loops"
+        }
+        false => {
+            "it began with a model that was released before and counted no visits of persons: one decision of it is protected, and no number holds for people who took part in that too"
+        }
+    };
+    Condition::trusted(
+        format!("{text}; the model's file states its cost truly"),
+        "the author of the model's file",
+    )
+}
