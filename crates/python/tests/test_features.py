@@ -143,3 +143,30 @@ def test_newer_keys_in_every_form():
     ]:
         with pytest.raises(reticent.ReticentError, match=message):
             reticent.Features(**radio, **changes)
+
+
+def test_the_two_level_rule_takes_its_levels_from_the_features():
+    words = lambda count: {"categories": [str(word) for word in range(count)]}
+    table = dict(context={"device": words(3)}, action={"topic": words(4)}, cross=[("device", "topic")], weighting="groups")
+    features = reticent.Features(**table)
+    assert features.dimension == 4 + 12 + 1 and features.constant == pytest.approx(0.2**0.5)
+    assert reticent.Features.from_json(features.to_json()) == features != reticent.Features(**{**table, "weighting": "roots"})
+    budget = dict(dimension=features.dimension, epsilon=4.0, delta=1e-6, horizon=1000, rule="two_level")
+    actions = [{"topic": str(topic)} for topic in range(4)]
+    arms = features.arms({"device": "1"}, actions)
+    for bandit in (reticent.JointBandit(**budget, features=features), reticent.LinUCB(features.dimension, rule="two_level", features=features, seed=3)):
+        for _ in range(200):
+            decision = bandit.decide(arms)
+            assert 0.0 < decision.probability <= 1.0
+            bandit.observe(decision.ticket, 1.0 if decision.arm == 2 else -1.0)
+    # Without privacy 200 rewards are enough.
+    assert [bandit.decide(arms).arm for _ in range(20)].count(2) >= 15
+    with pytest.raises(reticent.ReticentError, match="give a table of features"):
+        reticent.JointBandit(**budget)
+    with pytest.raises(reticent.ReticentError, match="dimension is 18: the levels have 17 coordinates"):
+        reticent.JointBandit(**{**budget, "dimension": 18}, features=features)
+    with pytest.raises(reticent.ReticentError, match="weighting"):
+        reticent.Features(**{**table, "weighting": "even"})
+    with pytest.raises(reticent.ReticentError, match="projection is given"):
+        narrow = reticent.Features(**table, projection={"dimension": 9, "seed": 1})
+        reticent.JointBandit(**{**budget, "dimension": 9}, features=narrow)
