@@ -311,7 +311,7 @@ fn a_check_with_data_says_what_begins_anew() {
     let expect = || {
         assert!(said(config).contains("loop home continues its generation: epsilon stays 1.00"));
         let notice = said(changed);
-        let anew = "loop home begins a new generation and learns anew (changed: privacy): epsilon of all its generations 1.00 before, 2.00 after";
+        let anew = "loop home begins a new generation without knowledge (changed: privacy): epsilon of all its generations 1.00 before, 2.00 after";
         assert!(notice.contains(anew), "{notice}");
         assert!(notice.contains("loop search continues its generation"), "{notice}");
     };

@@ -7,7 +7,7 @@
 //! A file with a warm start of its own begins with that.
 
 use reticent::{
-    bandit::{Curator, Legacy},
+    bandit::{Curator, Legacy, Rule},
     features::FeaturesPlan,
     noise::SecureNoise,
 };
@@ -35,7 +35,10 @@ pub struct Predecessor<'a> {
 impl CentralPlan {
     /// True if this plan knows something of what a generation with these stored parameters has learnt.
     pub fn knows_from(&self, stored: &LoopParams) -> bool {
+        // The bounds of that rule are on the noise of one stream.
+        let regularized = matches!(self.params.learner.rule, Rule::Regularized { .. });
         self.params.warm_start.is_none()
+            && !regularized
             && stored.trust == Trust::Curator
             && stored.newest_features().is_ok_and(|before| {
                 self.features.knows_from(&before)

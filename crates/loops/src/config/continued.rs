@@ -215,3 +215,142 @@ impl CentralPlan {
         Ok(curator)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::ServiceFile;
+
+    const LOOP: &str = r#"
+        [loop.home]
+        privacy = { epsilon = 1.0, delta = 1e-6, visits = 1, per = "1 day" }
+        reward = { range = [0, 1], window = "2 minutes" }
+        [loop.home.context]
+        age = { range = [18, 80] }
+        device = { categories = ["phone", "computer"] }
+        [loop.home.action]
+        topic = { categories = ["news", "sport"] }
+        [loop.home.cross]
+        with = [["device", "topic"]]
+    "#;
+
+    fn plan(from: &str, to: &str) -> CentralPlan {
+        let text = LOOP.replace(from, to);
+        assert!(from == to || text != LOOP, "{from} is not in the file");
+        let plans = ServiceFile::parse(&text).unwrap().check().unwrap();
+        plans[0].central().unwrap().as_ref().clone()
+    }
+
+    /// What a store has of a plan.
+    fn stored(plan: &CentralPlan) -> (LoopParams, u64) {
+        let bytes = serde_json::to_vec(&plan.params).unwrap();
+        (serde_json::from_slice(&bytes).unwrap(), plan.params_hash())
+    }
+
+    fn continuing(from: &str, to: &str) -> Option<CentralPlan> {
+        let (params, hash) = stored(&plan("", ""));
+        plan(from, to).continuing(&params, hash, 7)
+    }
+
+    #[test]
+    fn only_lists_of_words_continue_a_generation() {
+        let began = plan("", "");
+        for (from, to, dimension) in [
+            ("", "", 10),
+            ("[\"news\", \"sport\"]", "[\"jazz\", \"news\", \"sport\"]", 13),
+            ("[\"phone\", \"computer\"]", "[\"tablet\"]", 13),
+            ("[\"news\", \"sport\"]", "[\"sport\", \"news\"]", 10),
+            ("[\"news\", \"sport\"]", "[\"news\"]", 10),
+            ("1 day", "24 hours", 10),
+        ] {
+            let later = continuing(from, to).expect(to);
+            assert_eq!(
+                (later.params_hash(), later.features.dimension()),
+                (began.params_hash(), dimension),
+                "{to}"
+            );
+            let weights = |plan: &CentralPlan| -> Vec<f64> {
+                plan.features.parts().iter().map(|part| part.weight).collect()
+            };
+            assert_eq!(
+                (weights(&later), later.features.constant()),
+                (weights(&began), began.features.constant())
+            );
+            let places = later.places(10).unwrap();
+            assert_eq!(places.is_none(), dimension == 10);
+            assert!(later.places(11).is_err() && later.places(20).is_err());
+            assert_eq!(places.map_or(10, |places| places.iter().flatten().count()), 10);
+        }
+        for (from, to) in [
+            ("[18, 80]", "[18, 90]"),
+            ("[0, 1]", "[0, 2]"),
+            ("epsilon = 1.0", "epsilon = 2.0"),
+            ("2 minutes", "3 minutes"),
+            ("with = [[\"device\", \"topic\"]]", ""),
+            ("age = { range = [18, 80] }", ""),
+            ("[loop.home.action]", "[loop.home.action]\nlength = { range = [0, 9] }"),
+            ("range = [18, 80]", "range = [18, 80], weight = 0.1"),
+            ("categories = [\"news\", \"sport\"]", "hash = { buckets = 2 }"),
+        ] {
+            assert!(continuing(from, to).is_none(), "{to}");
+        }
+        // A warm start that the store does not know of.
+        let (params, _) = stored(&began);
+        assert!(plan("\"sport\"", "\"sport\", \"jazz\"").continuing(&params, 1, 7).is_none());
+    }
+
+    #[test]
+    fn steps_are_noted_and_words_keep_their_coordinates() {
+        let (mut params, hash) = stored(&plan("", ""));
+        let mut last = None;
+        for (time, words) in
+            [(1, "\"jazz\", \"news\""), (2, "\"film\", \"sport\""), (3, "\"sport\", \"jazz\"")]
+        {
+            let later = plan("\"news\", \"sport\"", words).continuing(&params, hash, time).unwrap();
+            (params, _) = stored(&later);
+            last = Some(later);
+        }
+        let later = last.unwrap();
+        let times: Vec<Time> = later.appended().iter().map(|appended| appended.time).collect();
+        assert_eq!(times, [1, 2]);
+        let names = later.features.names();
+        assert_eq!(
+            names[3..7],
+            ["action.topic=news", "action.topic=sport", "action.topic=jazz", "action.topic=film"]
+        );
+        // Of every layout: with one word, and with two.
+        for dimension in [10, 13] {
+            let places = later.places(dimension).unwrap().unwrap();
+            assert_eq!(places.iter().flatten().count(), dimension);
+            assert_eq!((places[3], places[4], places[6]), (Some(3), Some(4), None));
+        }
+        assert!(later.places(16).unwrap().is_none());
+        let began = later.as_it_began().unwrap();
+        assert_eq!((began.params_hash(), began.features.dimension()), (hash, 10));
+    }
+
+    /// Stores have this form of the note for ever.
+    #[test]
+    fn a_note_stays_readable() {
+        let noted = r#"{
+            "privacy": {"epsilon": 1.0, "delta": 1e-6, "visits": 1, "per": "1 day", "unit": null},
+            "reward": {"range": [0.0, 1.0], "window": "2 minutes", "default": null, "combine": "first"},
+            "context": null, "action": {"topic": {"categories": ["jazz"]}}, "cross": null, "projection": null,
+            "continuation": {
+                "began": {"context": {}, "action": {"topic": {"categories": ["news", "sport"]}}, "cross": {"with": []}, "constant": true, "projection": null},
+                "appended": [{"time": 17, "words": {"action.topic": ["jazz", "film"]}}]
+            }
+        }"#;
+        let params: LoopParams = serde_json::from_str(noted).unwrap();
+        let continuation = params.continuation.clone().unwrap();
+        let names: Vec<Vec<String>> =
+            continuation.layouts().unwrap().iter().map(FeaturesPlan::names).collect();
+        assert_eq!(
+            (names[0].len(), &names[1][2..4]),
+            (3, &["action.topic=jazz".to_string(), "action.topic=film".into()][..])
+        );
+        let again = serde_json::to_value(&params).unwrap()["continuation"].clone();
+        let wanted: serde_json::Value = serde_json::from_str(noted).unwrap();
+        assert_eq!(again, wanted["continuation"]);
+    }
+}

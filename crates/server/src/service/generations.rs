@@ -33,6 +33,10 @@ pub(super) async fn continuing(store: &dyn Store, plan: Plan, now: Time) -> Resu
     let params: LoopParams = serde_json::from_slice(&present.params).map_err(Error::store)?;
     let continued = plan.continuing(&params, present.params_hash, now);
     if continued.params_hash() == present.params_hash {
+        let words = appended_words(&continued, &params).join(", ");
+        if !words.is_empty() {
+            tracing::info!(r#loop = %plan.name(), life = present.id, %words, "words are appended: the generation continues, and epsilon stays");
+        }
         return Ok(continued);
     }
     let charged = floor(store, replays_name(present.id)).await?;
