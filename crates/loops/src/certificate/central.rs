@@ -170,7 +170,7 @@ fn generations(count: usize) -> String {
 
 /// Conditions on words that were appended to lists since the generation began.
 fn appended(plan: &CentralPlan) -> Vec<Condition> {
-    let changes = plan.appended();
+    let changes = plan.params.appended();
     if changes.is_empty() {
         return Vec::new();
     }

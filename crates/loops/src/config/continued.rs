@@ -75,11 +75,6 @@ impl Continuation {
         Ok(layouts)
     }
 
-    /// Number of changes that appended words.
-    pub fn changes(&self) -> usize {
-        self.appended.len()
-    }
-
     /// The hash of the rule from records to vectors, which has the weights that the generation began with.
     pub(super) fn features_hash(&self) -> u64 {
         let words: Vec<_> = self.appended.iter().map(|appended| &appended.words).collect();
@@ -88,6 +83,11 @@ impl Continuation {
 }
 
 impl LoopParams {
+    /// Words that were appended since the generation began, the earliest change first.
+    pub fn appended(&self) -> &[Appended] {
+        self.continuation.as_ref().map_or(&[], |continuation| &continuation.appended)
+    }
+
     /// Features of a stored generation since it began, with the weights that it began with.
     fn layouts(&self) -> Result<Vec<FeaturesPlan>> {
         match &self.continuation {
@@ -178,11 +178,6 @@ impl CentralPlan {
                 self.with_features(self.params.clone(), continuation.began.check()?)
             }
         }
-    }
-
-    /// Words that were appended since the generation began, the earliest change first.
-    pub fn appended(&self) -> &[Appended] {
-        self.params.continuation.as_ref().map_or(&[], |continuation| &continuation.appended)
     }
 
     /// Places of the coordinates among those of an earlier vector with this length; none if it has the present ones.
@@ -311,7 +306,8 @@ mod tests {
             last = Some(later);
         }
         let later = last.unwrap();
-        let times: Vec<Time> = later.appended().iter().map(|appended| appended.time).collect();
+        let times: Vec<Time> =
+            later.params.appended().iter().map(|appended| appended.time).collect();
         assert_eq!(times, [1, 2]);
         let names = later.features.names();
         assert_eq!(

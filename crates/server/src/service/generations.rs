@@ -17,7 +17,7 @@ use super::{
 use crate::{
     Error, Result,
     clock::Time,
-    config::{Continuation, LoopParams, Plan, Predecessor, Trust},
+    config::{LoopParams, Plan, Predecessor, Trust},
     loops::{self, Earlier, HeadName, Token},
     store::{Agreement, Generation, GenerationId, NewGeneration, Store, WitnessRecord, floor},
 };
@@ -42,14 +42,12 @@ pub(super) async fn continuing(store: &dyn Store, plan: Plan, now: Time) -> Resu
     let charged = floor(store, replays_name(present.id)).await?;
     let head = store.head(present.id).await?;
     plan.following(Predecessor { store: store.id(), generation: present, head: &head, charged })
-        .map_err(Error::from)
 }
 
 /// Changes of a list of words between a stored generation and a plan that continues it.
 fn appended_words(plan: &Plan, stored: &LoopParams) -> Vec<String> {
-    let before = stored.continuation.as_ref().map_or(0, Continuation::changes);
-    let appended = plan.central().map_or(&[][..], |plan| plan.appended());
-    let words = appended.iter().skip(before).flat_map(|change| &change.words);
+    let appended = plan.params().appended().iter().skip(stored.appended().len());
+    let words = appended.flat_map(|change| &change.words);
     words.flat_map(|(name, words)| words.iter().map(move |word| format!("{name}={word}"))).collect()
 }
 
@@ -250,7 +248,6 @@ pub struct Outcome {
 struct Planned<'p> {
     name: &'p str,
     params: &'p LoopParams,
-    params_hash: u64,
     cost: GenerationCost,
     model: TrustModel,
     plan: &'p Plan,
@@ -259,8 +256,8 @@ struct Planned<'p> {
 impl<'p> Planned<'p> {
     fn new(plan: &'p Plan) -> Result<Self> {
         let (cost, model) = (plan.cost()?, plan.trust_model());
-        let (name, params, params_hash) = (plan.name(), plan.params(), plan.params_hash());
-        Ok(Planned { name, params, params_hash, cost, model, plan })
+        let (name, params) = (plan.name(), plan.params());
+        Ok(Planned { name, params, cost, model, plan })
     }
 
     /// Epsilon of all generations: those with one ledger together, and ledgers beside each other.

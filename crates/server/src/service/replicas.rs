@@ -31,12 +31,6 @@ fn is_other_chain(head: &Head, served: HeadName, found: Option<&ReleaseRecord>) 
     record.is_some_and(|record| HeadName::new(record.number, &record.chain) != served)
 }
 
-/// Number of changes that appended words, by the parameters of a stored generation.
-fn appended(params: &[u8]) -> Result<Option<usize>> {
-    let params: LoopParams = serde_json::from_slice(params).map_err(Error::store)?;
-    Ok(params.continuation.map(|continuation| continuation.changes()))
-}
-
 impl Service {
     /// Looks at what other processes have done to the whole store: people they have erased, keys they have revoked, keys of people's hashes they have begun with.
     pub async fn follow_others(&self) -> Result<()> {
@@ -61,9 +55,10 @@ impl Service {
         }
         for loop_ in self.central_loops().filter(|loop_| loop_.halt_state().is_none()) {
             let present = generations.iter().find(|generation| generation.id == loop_.generation);
-            if present.map(|present| appended(&present.params)).transpose()?.flatten().unwrap_or(0)
-                > loop_.plan.appended().len()
-            {
+            let Some(present) = present else { continue };
+            let params: LoopParams =
+                serde_json::from_slice(&present.params).map_err(Error::store)?;
+            if params.appended() != loop_.plan.params.appended() {
                 let why = "another process has appended words to a list of this loop: give all of them the same file of loops, and start this one again";
                 loop_.halt(why.into(), None);
             }

@@ -75,6 +75,14 @@ async fn an_appended_word_keeps_the_model_and_the_price() {
     assert_eq!((world.number(), world.store.generations().await.unwrap().len()), (3, 1));
     close(chosen(&world.service, "news"), 1.0);
     assert_eq!(chosen(&world.service, "jazz"), 0.0);
+    // Releases from before are read as they are.
+    let records = world.service.releases("home", 1, 9).await.unwrap();
+    let mean = |record: &ReleaseRecord| {
+        let release: reticent::release::Release =
+            reticent::wire::from_json(&record.release).unwrap();
+        crate::loops::Summary::of(world.service.plan("home"), Some(&release)).mean_reward
+    };
+    assert!((mean(&records[2]).unwrap().value - 1.0).abs() < 0.1);
     assert_eq!(epsilons(&world.service).await, before);
     assert!(says(&world.service, "appended to lists of features once").await);
     crowd(&world.service, "three", "jazz").await;
