@@ -154,3 +154,109 @@ fn together(before: &Map<Encoding>, after: &Map<Encoding>) -> Map<Encoding> {
     };
     before.iter().map(encoding).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::features::{Cross, Report, Value};
+
+    const WORDS: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
+
+    fn listed(words: &[&str]) -> Encoding {
+        Encoding::Categories(words.iter().map(|word| word.to_string()).collect())
+    }
+
+    fn rule(liked: &[&str], topic: &[&str]) -> FeaturesParams {
+        let names = |names: &[&str]| names.iter().map(|name| name.to_string()).collect::<Vec<_>>();
+        let cross = Cross {
+            with: vec![names(&["liked", "topic"]), names(&["age", "liked", "topic"])],
+            matches: Vec::new(),
+        };
+        let context = [("age", Encoding::Range(0.0, 9.0)), ("liked", listed(liked))];
+        FeaturesParams { cross, ..FeaturesParams::new(context, [("topic", listed(topic))]) }
+    }
+
+    fn some_words() -> impl Strategy<Value = Vec<&'static str>> {
+        prop::sample::subsequence(WORDS.to_vec(), 1..=6).prop_shuffle()
+    }
+
+    proptest! {
+        /// Over a chain of files: every vector of an earlier one is that of the later one on its old coordinates, appended ones were zero, a word that is not
+        /// listed has none, and no vector is longer than 1.
+        #[test]
+        fn words_keep_their_coordinates_and_new_ones_were_zero(
+            files in prop::collection::vec((some_words(), some_words()), 2..5), age in 0.0_f64..9.0,
+        ) {
+            let mut plans = vec![rule(&files[0].0, &files[0].1).check().unwrap()];
+            for (liked, topic) in &files[1..] {
+                plans.push(plans.last().unwrap().continued(&rule(liked, topic)).unwrap());
+            }
+            let last = plans.last().unwrap();
+            let (liked_now, topic_now) = files.last().unwrap();
+            for (plan, (liked, topic)) in plans.iter().zip(&files) {
+                let places = last.places_in(plan);
+                prop_assert_eq!(places.iter().flatten().count(), plan.dimension());
+                for (one, other) in WORDS.iter().flat_map(|one| WORDS.map(|other| (*one, other))) {
+                    let context = Value::from_iter([("age", age.to_string().as_str()), ("liked", one)]);
+                    let action = Value::from_iter([("topic", other)]);
+                    let vector = |plan: &FeaturesPlan| plan.vector(&context, &action, &mut Report::default());
+                    let (then, now) = (vector(plan), vector(last));
+                    prop_assert!(now.iter().map(|x| x * x).sum::<f64>() <= 1.0 + 1e-12);
+                    let same = |then: &[&str], now: &[&str], word| then.contains(&word) && now.contains(&word);
+                    if same(liked, liked_now, one) && same(topic, topic_now, other) {
+                        for (x, place) in now.iter().zip(&places) {
+                            prop_assert_eq!(*x, place.map_or(0.0, |place| then[place]));
+                        }
+                    }
+                    if !topic_now.contains(&other) {
+                        let none = vector(last);
+                        let parts = last.parts().iter().filter(|part| part.name.contains("topic"));
+                        for part in parts {
+                            prop_assert!(none[part.offset..][..part.cells].iter().all(|x| *x == 0.0));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn other_changes_are_refused_with_a_reason() {
+        let began = rule(&["a"], &["b"]).check().unwrap();
+        let with = |change: &dyn Fn(&mut FeaturesParams)| {
+            let mut later = rule(&["a", "c"], &["b", "d"]);
+            change(&mut later);
+            began.continued(&later).map(|plan| plan.dimension()).map_err(|error| error.to_string())
+        };
+        assert_eq!(with(&|_| ()), Ok(1 + 2 + 2 + 4 + 4 + 1));
+        for (change, reason) in [
+            (
+                &|rule: &mut FeaturesParams| {
+                    drop(rule.context.insert("age".into(), Encoding::Range(0.0, 8.0))) as _
+                },
+                "another context.age",
+            ),
+            (
+                &|rule| drop(rule.action.insert("topic".into(), Encoding::Hash { buckets: 4 })),
+                "another action.topic",
+            ),
+            (
+                &|rule| drop(rule.action.insert("length".into(), Encoding::Range(0.0, 1.0))),
+                "another action.length",
+            ),
+            (&|rule| drop(rule.context.remove("age")), "another context.age"),
+            (&|rule| drop(rule.cross.with.pop()), "other crosses, weights or products"),
+            (
+                &|rule| drop(rule.weight.insert("constant".into(), 0.1)),
+                "other crosses, weights or products",
+            ),
+            (&|rule| rule.constant = false, "other crosses, weights or products"),
+        ] as [(&dyn Fn(&mut FeaturesParams), &str); 7]
+        {
+            let error = with(change).unwrap_err();
+            assert!(error.contains(reason), "{error}");
+        }
+    }
+}

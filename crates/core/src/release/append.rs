@@ -22,8 +22,8 @@
 //!
 //! **Rounding.** Each noisy entry adds to the price of rounding and of the grid (`fixed`, `privacy/grid.rs`), and those of K' count from t_c on. A stream that forgets
 //! is priced for 2^32 steps. With more coordinates it ends earlier, such that the number of noisy entries and the sum of their inverse variances stay
-//! below what the price counts, and the price stays what it was. Other streams have a horizon to keep, and are priced again: mu grows by about 1e-9
-//! of it.
+//! below what the price counts, and the price stays what it was. Other streams have a horizon to keep, and are priced again: in the tests mu
+//! grows by less than 1e-8 of it.
 
 use super::{
     Clipper, Domain, PrivateSum, Schedule,

@@ -374,7 +374,7 @@ async fn what_is_appended_is_said_before() {
     }
 }
 
-/// With a horizon the noise of new coordinates is rounded too, which costs about 1e-9.
+/// With a horizon the noise of new coordinates is rounded too, which costs less than 1e-7.
 #[tokio::test]
 async fn with_a_horizon_the_number_grows_by_rounding_only() {
     let mut world =

@@ -129,7 +129,9 @@ fn a_legacy_is_told_in_other_features() {
         assert!(*new >= 1.2 * old, "{at}");
     }
     let curator = later.check().unwrap().curator_from(carried, Seeded(4)).unwrap();
-    assert!(curator.policy().theta()[0] < -0.05 && curator.policy().theta()[1] == 0.0);
+    // Below the new centre for all, and less so with the second feature.
+    let theta = curator.policy().theta();
+    assert!(theta[0] > 0.05 && theta[1] == 0.0 && theta[2] < -0.05, "{theta:?}");
     assert_eq!(curator.earlier_events().len(), 1);
     assert!(legacy.carried(&later, &rows, &[]).is_err());
     assert!(legacy.carried(&later, &rows[..2], &ones).is_err());
