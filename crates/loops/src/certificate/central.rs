@@ -5,7 +5,7 @@ use reticent::{bandit::Curator, noise::SecureNoise, privacy::TrustModel};
 use super::{Condition, Part, Terms, Watch};
 use crate::{
     Result,
-    config::{CentralPlan, Ledger, LoopMode, Period, Span, WarmStart},
+    config::{CentralPlan, Ledger, LoopMode, Origin, Period, Span, WarmStart},
     generations::Earlier,
     periods::{CALENDAR, of_one_stream, often, windows_of_a_year},
 };
@@ -136,10 +136,7 @@ fn conditions(
     conditions.extend(appended(plan));
     conditions.extend(plan.warm_start.as_ref().map(began_with));
     if let (None, Some(origin)) = (&plan.warm_start, &plan.params.warm_start_origin) {
-        conditions.push(Condition::enforced(
-            format!("it began with release {} of generation {} of this loop, which was published and is charged there: beginning with it adds nothing to any number", origin.release, origin.generation),
-            "the store shows that release",
-        ));
+        conditions.push(followed(origin));
     }
     if plan.params.mode == LoopMode::Online {
         conditions.push(Condition::trusted(
@@ -165,6 +162,28 @@ fn generations(count: usize) -> String {
     match count {
         1 => "1 earlier generation".into(),
         _ => format!("{count} earlier generations"),
+    }
+}
+
+/// Condition on the last release of the generation before, which a generation began with.
+fn followed(origin: &Origin) -> Condition {
+    let release = format!(
+        "it began with release {} of generation {} of this loop",
+        origin.release, origin.generation
+    );
+    match origin.units.iter().all(|unit| unit.visits().is_some()) {
+        true => Condition::enforced(
+            format!(
+                "{release}, which was published and is charged there: beginning with it adds nothing to any number"
+            ),
+            "the store shows that release",
+        ),
+        false => Condition::trusted(
+            format!(
+                "{release}, which counted no visits of persons: one decision of it is protected, and no number holds for people who took part in that too"
+            ),
+            "the file of loops at that time",
+        ),
     }
 }
 
