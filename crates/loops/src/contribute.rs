@@ -5,9 +5,13 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use reticent::{bandit::Curator, noise::SecureNoise, release::ContributionSums};
+use reticent::{
+    bandit::Curator,
+    noise::SecureNoise,
+    release::{Contribution, ContributionSums},
+};
 
-use crate::records::StoredEvent;
+use crate::{Result, config::CentralPlan, records::StoredEvent};
 
 /// Counts of folded events. Internal: do not publish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -20,8 +24,9 @@ pub struct Folded {
     pub unusable: u64,
 }
 
-/// Adds the contribution of this event.
+/// Adds the contribution of this event. One from before words were appended has zeros in their coordinates.
 pub fn contribute(
+    plan: &CentralPlan,
     curator: &Curator<SecureNoise>,
     event: &StoredEvent,
     sums: &mut ContributionSums,
@@ -36,9 +41,15 @@ pub fn contribute(
         None => curator.params().default_reward,
     };
     // A fault of the program at one row would else end every tick.
-    let contribution =
-        catch_unwind(AssertUnwindSafe(|| curator.contribution(&event.features, reward)));
-    match contribution.map(|contribution| contribution.and_then(|one| sums.add(&one))) {
+    let contribution = catch_unwind(AssertUnwindSafe(|| {
+        let places = plan.places(event.features.len())?;
+        let padded = places.map(|places| -> Vec<f64> {
+            places.iter().map(|place| place.map_or(0.0, |at| event.features[at])).collect()
+        });
+        Ok(curator.contribution(padded.as_ref().unwrap_or(&event.features), reward)?)
+    }));
+    let add = |one: Result<Contribution>| one.and_then(|one| Ok(sums.add(&one)?));
+    match contribution.map(add) {
         Ok(Ok(())) => folded.contributed += 1,
         _ => folded.unusable += 1,
     }

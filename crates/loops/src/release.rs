@@ -13,7 +13,7 @@ use reticent::{
 use super::Earlier;
 use crate::{
     Error, Result,
-    config::{DeviceLearner, Plan, StorageOutlook},
+    config::{CentralPlan, DeviceLearner, Plan, StorageOutlook},
     records::{Digest, GenerationId, Head, ReleaseRecord, StoreId},
     secret::digest,
     time::Time,
@@ -82,9 +82,14 @@ pub fn storage(plan: &Plan) -> Result<StorageOutlook> {
     Ok(StorageOutlook::new(plan.params(), plan.tick(), release.as_bytes()))
 }
 
-/// The served model of a stored head, after these generations.
-pub fn served(head: &Head, time: Option<Time>, earlier: &Earlier) -> Result<Served> {
-    let curator = learner(head)?;
+/// The served model of a stored head, after these generations, over the present coordinates of its loop.
+pub fn served(
+    plan: &CentralPlan,
+    head: &Head,
+    time: Option<Time>,
+    earlier: &Earlier,
+) -> Result<Served> {
+    let curator = plan.grown(learner(head)?)?;
     Ok(Served {
         policy: curator.policy().clone(),
         number: head.number,

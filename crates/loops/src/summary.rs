@@ -60,7 +60,8 @@ impl Summary {
         let (Some(release), Some(constant)) = (release, plan.features.constant()) else {
             return Summary::default();
         };
-        let last = plan.learner_params.bounds.dimension - 1;
+        // An earlier release may have fewer words; constants are the last ones of each.
+        let last = release.domain().dimension() - 1;
         let policy = mean(plan, release, last, constant);
         let baseline = match plan.params.compares() && last > 0 {
             true => mean(plan, release, last - 1, constant),
@@ -81,7 +82,7 @@ impl Summary {
 
     /// Number of visits of the policy that must count until this release would have a mean: it depends on the noise alone.
     pub fn people_needed(plan: &CentralPlan, release: Option<&Release>) -> Option<u64> {
-        let dimension = plan.learner_params.bounds.dimension;
+        let dimension = release?.domain().dimension();
         let deviation = release?.deviations().get(diagonal(dimension, dimension - 1))?;
         let least = MOST_NOISE * deviation / plan.features.constant()?.powi(2);
         least.is_finite().then_some(least.max(1.0).ceil() as u64)
@@ -99,7 +100,7 @@ fn diagonal(dimension: usize, row: usize) -> usize {
 /// The mean of a group whose constant stands at this coordinate.
 fn mean(plan: &CentralPlan, release: &Release, at: usize, constant: f64) -> Option<Mean> {
     let bounds = plan.learner_params.bounds;
-    let dimension = bounds.dimension;
+    let dimension = release.domain().dimension();
     let entry =
         |place: usize| Some((*release.sums().get(place)?, *release.deviations().get(place)?));
     let (square, square_noise) = entry(diagonal(dimension, at))?;

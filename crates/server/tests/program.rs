@@ -297,6 +297,8 @@ fn a_check_with_data_says_what_begins_anew() {
     let config = config.to_str().unwrap();
     let changed = file("after.toml", &LOOPS.replacen("epsilon = 1.0", "epsilon = 2.0", 1));
     let changed = changed.to_str().unwrap();
+    let longer = file("longer.toml", &LOOPS.replacen("\"sport\"", "\"sport\", \"jazz\"", 1));
+    let longer = longer.to_str().unwrap();
     let folder = std::env::temp_dir().join(format!("reticent-outcome-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);
     let data = folder.display().to_string();
@@ -311,9 +313,12 @@ fn a_check_with_data_says_what_begins_anew() {
     let expect = || {
         assert!(said(config).contains("loop home continues its generation: epsilon stays 1.00"));
         let notice = said(changed);
-        let anew = "loop home begins a new generation and learns anew (changed: privacy): epsilon of all its generations 1.00 before, 2.00 after";
+        let anew = "loop home begins a new generation without knowledge (changed: privacy): epsilon of all its generations 1.00 before, 2.00 after";
         assert!(notice.contains(anew), "{notice}");
         assert!(notice.contains("loop search continues its generation"), "{notice}");
+        let notice = said(longer);
+        let words = "loop home continues its generation and keeps its model (appended: action.topic=jazz): epsilon stays 1.00";
+        assert!(notice.contains(words), "{notice}");
     };
     expect();
     assert_eq!(service.stop(), Some(0));

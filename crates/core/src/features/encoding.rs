@@ -192,6 +192,14 @@ impl Encoder {
         }
     }
 
+    /// The same with these words only: others of its list keep their coordinates, and no value has them.
+    pub(super) fn only(mut self, words: &[String]) -> Self {
+        if let Encoding::Categories(listed) = &self.encoding {
+            self.places.retain(|place| words.contains(&listed[*place as usize]));
+        }
+        self
+    }
+
     /// True for a number that keeps its value: what products and Fourier features are made of.
     pub(super) fn is_number(&self) -> bool {
         matches!(self.encoding, Encoding::Range(..) | Encoding::Cycle(_))

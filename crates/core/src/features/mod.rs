@@ -12,6 +12,8 @@
 //! | `composition` | levels of a checked rule |
 //! | `params`, `table`, `packed` | the rule as a file writes it, and as bytes hold it |
 //! | `schema` | the JSON schema of a table of features |
+//! | `carried` | coordinates of one rule in terms of those of another |
+//! | `continued` | a rule whose lists of words have changed, over the coordinates that it has had |
 //! | `plan`, `writer` | the rule checked; vectors and their names |
 //! | `projection` | a public random projection to fewer coordinates |
 //! | `report` | what was clipped, unknown, missing or of another type |
@@ -47,7 +49,9 @@
 //! `vectors/features.json` and `vectors/feature_maps.json` have vectors made by another program in another language. A rule without the newer keys has the
 //! bits, the bytes and the hash that it had before there were any.
 
+mod carried;
 mod composition;
+mod continued;
 mod encoding;
 mod fourier;
 mod json;

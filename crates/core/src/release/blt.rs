@@ -26,7 +26,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
+    append::{Places, appended, new_coordinates},
     blt_design::{Rates, design, sum_of_squares, weights},
+    blt_history::History,
     factorization::{Draw, Factorization},
     fixed,
     forgetting::HalfLife,
@@ -87,6 +89,12 @@ impl Blt {
         blt.weight =
             weights(&blt.rates(), &blt.zeros).into_iter().map(fixed::coefficient).collect();
         blt
+    }
+
+    /// Rates and weights of C, and what is forgotten.
+    #[cfg(test)]
+    pub(super) fn parts(&self) -> (Vec<f64>, Vec<f64>, f64) {
+        (self.rates(), self.weights(), self.forgotten)
     }
 
     /// A planted mistake: the weights of C times this, in the running code and nowhere else.
@@ -228,6 +236,26 @@ impl BltSums {
         self.blt == other.blt
             && self.coordinates.len() == other.coordinates.len()
             && pairs.all(|(one, two)| one.exact == two.exact)
+    }
+
+    /// Ends the stream after this step.
+    pub(super) fn end_after(&mut self, last: u64) {
+        self.blt.steps = last;
+    }
+
+    /// Appends coordinates that were zero until now, with the noisy state that `steps` steps would have left: see `blt_history`.
+    pub(super) fn append(&mut self, places: &Places, steps: u64, draw: Draw) {
+        let size = self.blt.buffers();
+        let empty = Buffers { exact: vec![0; size], noisy: vec![0.0; size], prefix: 0.0 };
+        self.coordinates = appended(&self.coordinates, places, empty);
+        let history =
+            History::of(&self.blt.rates(), &self.blt.weights(), self.blt.forgotten, steps);
+        for coordinate in new_coordinates(places) {
+            let mut state = history.draw(&mut || draw(coordinate) as f64);
+            let buffers = &mut self.coordinates[coordinate];
+            buffers.prefix = state.pop().unwrap_or_default();
+            buffers.noisy = state;
+        }
     }
 
     pub(super) fn step(&mut self, entries: &[i128], draw: Draw) -> Vec<f64> {

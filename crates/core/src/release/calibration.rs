@@ -196,9 +196,45 @@ impl GridNoise {
         distance / self.sigma * MARGIN + self.rounding_cost(factor)
     }
 
-    fn rounding_cost(&self, factor: &dyn Factorization) -> f64 {
-        let inverse_squares: f64 = self.laws.iter().map(|law| 1.0 / square(law.size())).sum();
-        factor.rounding() * (factor.steps() as f64 * inverse_squares).sqrt()
+    /// The same noise with that of appended coordinates: of each the law of an earlier one on the same grid with the same ratio.
+    pub(super) fn appended(
+        &self,
+        earlier: &Clipper,
+        later: &Clipper,
+        places: &[Option<usize>],
+    ) -> Result<Self> {
+        let kinds = |clipper: &Clipper| {
+            clipper.domain().noise_ratios().into_iter().zip(clipper.exponents()).collect::<Vec<_>>()
+        };
+        let (before, after) = (kinds(earlier), kinds(later));
+        let place = |(place, kind): (&Option<usize>, &(f64, i32))| {
+            place.or_else(|| before.iter().position(|other| other == kind)).ok_or_else(|| {
+                let remedy = "an earlier stream has no coordinate of this kind: begin a new stream";
+                Error::invalid("coordinates", "appended", remedy)
+            })
+        };
+        let from: Vec<usize> = places.iter().zip(&after).map(place).collect::<Result<_>>()?;
+        Ok(GridNoise {
+            laws: from.iter().map(|at| self.laws[*at]).collect(),
+            deviations: from.iter().map(|at| self.deviations[*at]).collect(),
+            sigma: self.sigma,
+        })
+    }
+
+    /// The share of steps that noise of more coordinates can take for the same number of draws and the same cost of rounding.
+    pub(super) fn share_of(&self, longer: &GridNoise) -> f64 {
+        let draws = self.laws.len() as f64 / longer.laws.len() as f64;
+        // Floating point in the sums is covered twice over.
+        draws.min(self.inverse_squares() / longer.inverse_squares()) / MARGIN
+    }
+
+    /// Sum of the inverse variances of one draw for each coordinate, in grid units.
+    pub(super) fn inverse_squares(&self) -> f64 {
+        self.laws.iter().map(|law| 1.0 / square(law.size())).sum()
+    }
+
+    pub(super) fn rounding_cost(&self, factor: &dyn Factorization) -> f64 {
+        factor.rounding() * (factor.steps() as f64 * self.inverse_squares()).sqrt()
     }
 
     pub(super) fn draw(&self, coordinate: usize, noise: &mut impl Noise) -> i64 {

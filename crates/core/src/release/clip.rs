@@ -148,6 +148,11 @@ impl Clipper {
         })
     }
 
+    /// The same grid for a domain of the same bounds.
+    pub(super) fn with_domain(&self, domain: Domain) -> Result<Self> {
+        Clipper::try_from((domain, self.feature_exponent, self.reward_exponent))
+    }
+
     /// The domain this clips to.
     pub fn domain(&self) -> &Domain {
         &self.domain

@@ -15,6 +15,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
+    append::Places,
     factorization::{Draw, Factorization},
     tree::{NodeSums, block_norm, completing_levels},
 };
@@ -59,6 +60,13 @@ impl Factorization for Honaker {
 pub(super) type HonakerSums = NodeSums<Honaker, f64>;
 
 impl HonakerSums {
+    /// Appends coordinates that were zero until now. Estimates of different nodes of a prefix have no draw in common.
+    pub(super) fn append(&mut self, places: &Places, draw: Draw) {
+        self.append_drawn(places, |height, coordinate| {
+            draw(coordinate) as f64 * node_variance(height).sqrt()
+        });
+    }
+
     pub(super) fn step(&mut self, entries: &[i128], draw: Draw) -> Vec<f64> {
         self.step += 1;
         let top = self.step.trailing_zeros() as usize;

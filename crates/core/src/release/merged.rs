@@ -28,6 +28,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
 
+use super::Places;
 use crate::{
     Error, Result,
     features::{Levels, Monomials},
@@ -95,7 +96,7 @@ fn square_ratio(row: usize, column: usize) -> f64 {
 }
 
 /// The places of an upper triangle, by rows.
-fn upper(dimension: usize) -> impl Iterator<Item = (usize, usize)> {
+pub(super) fn upper(dimension: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..dimension).flat_map(move |row| (row..dimension).map(move |column| (row, column)))
 }
 
@@ -258,6 +259,38 @@ impl Merging {
         }
         let largest = rows.into_iter().fold(0.0, f64::max);
         (largest / dimension as f64).sqrt()
+    }
+
+    /// Places of these sums in an earlier pattern, over features of which `places` has those of earlier ones. A product with an appended coordinate has
+    /// one of its cells as a factor, so that a sum is of earlier entries alone, with the weights that it has had, or of none.
+    pub(super) fn places_in(
+        &self,
+        earlier: &Merging,
+        places: &Places,
+    ) -> Result<Vec<Option<usize>>> {
+        let (now, before) = (self.tables(), earlier.tables());
+        let of_earlier = |(row, column): (usize, usize)| {
+            let (row, column) = (places[row]?, places[column]?);
+            let (row, column) = (row.min(column), row.max(column));
+            Some(before.entries[row * before.weights.len() - triangle(row) + column])
+        };
+        let mut found: Vec<Option<Option<u32>>> = vec![None; self.count()];
+        let mut kept = vec![false; earlier.count()];
+        let same =
+            now.entries.iter().zip(upper(now.weights.len())).all(|((sum, k), place)| {
+                match (*sum, of_earlier(place)) {
+                    (Monomials::ZERO, entry) => entry.is_none_or(|(sum, _)| sum == Monomials::ZERO),
+                    (_, Some((other, with))) if other == Monomials::ZERO || with != *k => false,
+                    (sum, entry) => {
+                        let of_sum = entry.map(|(sum, _)| sum);
+                        of_sum.iter().for_each(|sum| kept[*sum as usize] = true);
+                        *found[sum as usize].get_or_insert(of_sum) == of_sum
+                    }
+                }
+            });
+        let remedy = "the sums that were merged so far would be others: begin a new stream";
+        refuse_if(!same || kept.contains(&false), "levels", "appended", remedy)?;
+        Ok(found.into_iter().map(|sum| sum.flatten().map(|sum| sum as usize)).collect())
     }
 
     /// Refuses a pattern that is not that of these levels.

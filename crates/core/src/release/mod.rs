@@ -17,8 +17,9 @@
 //! | `padded` | a binary tree with the noise of every level in every sum |
 //! | `wishart` | a binary tree with positive semidefinite noise, as published |
 //! | `toeplitz` | the square root of A: near-optimal, linear memory |
-//! | `blt`, `blt_design` | buffered linear Toeplitz: as good in constant memory; the default |
+//! | `blt`, `blt_design`, `blt_history` | buffered linear Toeplitz: as good in constant memory; the default |
 //! | `doubling` | an unknown horizon |
+//! | `append` | coordinates appended to a stream that is under way, at no cost |
 //! | `forgetting` | sums that forget by half-lives: no horizon, one calibration |
 //! | `generations` | streams of one loop that share a ledger: what they cost a person together |
 //! | `randomized` | sums of contributions that were randomised one by one |
@@ -28,8 +29,10 @@
 //!
 //! Start at [`PrivateSumParams`] and [`PrivateSum`].
 
+mod append;
 mod blt;
 mod blt_design;
+mod blt_history;
 mod calibration;
 mod clip;
 mod contribution;
@@ -58,6 +61,7 @@ mod wishart;
 
 pub(crate) use crate::linalg::Layout;
 pub use crate::linalg::Structure;
+pub(crate) use append::{Places, appended};
 pub use calibration::Calibration;
 pub use clip::Clipper;
 pub(crate) use clip::power_of_two;

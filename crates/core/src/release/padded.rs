@@ -14,6 +14,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
+    append::{Places, appended, new_coordinates},
     factorization::{Draw, Factorization},
     tree::{Tree, complete, completing_levels, nodes_fit},
 };
@@ -76,6 +77,19 @@ impl PaddedSums {
 
     pub(super) fn factor(&self) -> &PaddedTree {
         &self.tree
+    }
+
+    /// Appends coordinates that were zero until now, with the noise of every level.
+    pub(super) fn append(&mut self, places: &Places, draw: Draw) {
+        for node in &mut self.exact {
+            *node = appended(node, places, 0);
+        }
+        for node in &mut self.noisy {
+            *node = appended(node, places, 0);
+            for coordinate in new_coordinates(places).filter(|_| self.step > 0) {
+                node[coordinate] = i128::from(draw(coordinate));
+            }
+        }
     }
 
     pub(super) fn step(&mut self, entries: &[i128], draw: Draw) -> Vec<f64> {

@@ -467,6 +467,15 @@ impl Promise {
         })
     }
 
+    /// The same with this much more mu, and this many times the draws.
+    pub(super) fn with_more(mut self, more: f64, times: f64) -> Self {
+        if let Price::Gaussian { mu, coordinates, .. } = &mut self.price {
+            *mu += more;
+            *coordinates *= times;
+        }
+        self
+    }
+
     /// The event after this number of replays: each repeats at most every release, with independent noise.
     pub(crate) fn after(&self, replays: u64) -> Event {
         match self.price {

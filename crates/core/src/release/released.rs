@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Domain;
+use super::{Domain, Places, appended};
 use crate::{
     Result,
     error::{finite_vector, not_negative},
@@ -94,6 +94,17 @@ impl Release {
             sums: sums.collect(),
             deviations,
         }
+    }
+
+    /// The same sums among coordinates that were appended (`release/append.rs`), in which no contribution has come yet: they are zero.
+    pub(crate) fn appended(
+        &self,
+        domain: Domain,
+        places: &Places,
+        deviations: Vec<f64>,
+    ) -> Release {
+        let sums = appended(&self.sums, places, 0.0);
+        Release { domain, round: self.round, index: self.index, sums, deviations }
     }
 
     /// The sum of two releases, with this release number. The noises are independent, so variances add.

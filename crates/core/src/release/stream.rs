@@ -55,7 +55,7 @@ use crate::{
 /// # Ok::<(), reticent::Error>(())
 /// ```
 pub struct PrivateSum<N> {
-    state: State<N>,
+    pub(super) state: State<N>,
 }
 
 /// Prints no sums, because exact sums in a log would bypass the noise.
@@ -72,20 +72,20 @@ impl<N> std::fmt::Debug for PrivateSum<N> {
 /// Everything that is saved. Private, so that a stream is restored only through `resume`. The kind of a saved state contains the name of its
 /// noise source, so that a stream on simulation noise cannot be resumed as one on secure noise.
 #[derive(Serialize, Deserialize)]
-struct State<N> {
-    plan: Plan,
+pub(super) struct State<N> {
+    pub(super) plan: Plan,
     /// Contributions so far.
     round: u64,
     /// Steps the mechanism has taken.
-    step: u64,
+    pub(super) step: u64,
     /// Round of the next release.
     next: u64,
     /// Releases made, those of abandoned branches included.
     released: u64,
     replays: u64,
     /// Exact sum since the last release.
-    pending: Vec<i128>,
-    noise: N,
+    pub(super) pending: Vec<i128>,
+    pub(super) noise: N,
 }
 
 impl<N: Noise> PrivateSum<N> {

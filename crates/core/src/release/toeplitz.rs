@@ -20,6 +20,7 @@ use std::f64::consts::{LN_2, PI};
 use serde::{Deserialize, Serialize};
 
 use super::{
+    append::{Places, appended, new_coordinates},
     factorization::{Draw, Factorization},
     fixed,
 };
@@ -131,6 +132,16 @@ impl ToeplitzSums {
 
     pub(super) fn factor(&self) -> &Toeplitz {
         &self.toeplitz
+    }
+
+    /// Appends coordinates that were zero until now, with the noise of every step.
+    pub(super) fn append(&mut self, places: &Places, draw: Draw) {
+        let length = self.exact.first().map_or(0, Vec::len);
+        self.exact = appended(&self.exact, places, vec![0; length]);
+        self.noisy = appended(&self.noisy, places, Vec::new());
+        for coordinate in new_coordinates(places) {
+            self.noisy[coordinate] = (0..length).map(|_| draw(coordinate) as f64).collect();
+        }
     }
 
     pub(super) fn step(&mut self, entries: &[i128], draw: Draw) -> Vec<f64> {

@@ -19,7 +19,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::factorization::{Draw, Factorization};
+use super::{
+    append::{Places, appended, new_coordinates},
+    factorization::{Draw, Factorization},
+};
 use crate::{Error, Result};
 
 /// A binary tree over a number of steps.
@@ -132,12 +135,32 @@ impl<F: Factorization, T: Clone + Default> NodeSums<F, T> {
     pub(super) fn factor(&self) -> &F {
         &self.tree
     }
+
+    /// Appends coordinates that were zero until now, with the noise of the nodes that the next prefixes use, by their heights.
+    pub(super) fn append_drawn(&mut self, places: &Places, mut draw: impl FnMut(u32, usize) -> T) {
+        let step = self.step;
+        for node in &mut self.exact {
+            *node = appended(node, places, 0);
+        }
+        for (height, node) in (0..).zip(&mut self.noisy) {
+            let used = step >> height & 1 == 1;
+            *node = appended(node, places, T::default());
+            for coordinate in new_coordinates(places).filter(|_| used) {
+                node[coordinate] = draw(height, coordinate);
+            }
+        }
+    }
 }
 
 /// The noise of a node is an integer.
 pub(super) type TreeSums = NodeSums<Tree, i128>;
 
 impl TreeSums {
+    /// Appends coordinates that were zero until now.
+    pub(super) fn append(&mut self, places: &Places, draw: Draw) {
+        self.append_drawn(places, |_, coordinate| i128::from(draw(coordinate)));
+    }
+
     pub(super) fn step(&mut self, entries: &[i128], draw: Draw) -> Vec<f64> {
         self.step += 1;
         let level = self.step.trailing_zeros() as usize;

@@ -5,7 +5,7 @@ use reticent::{bandit::Curator, noise::SecureNoise, privacy::TrustModel};
 use super::{Condition, Part, Terms, Watch};
 use crate::{
     Result,
-    config::{CentralPlan, Ledger, LoopMode, Period, Span, WarmStart},
+    config::{CentralPlan, Ledger, LoopMode, Origin, Period, Span, WarmStart},
     generations::Earlier,
     periods::{CALENDAR, of_one_stream, often, windows_of_a_year},
 };
@@ -133,7 +133,11 @@ fn conditions(
             "the file of loops says so",
         )),
     }
+    conditions.extend(appended(plan));
     conditions.extend(plan.warm_start.as_ref().map(began_with));
+    if let (None, Some(origin)) = (&plan.warm_start, &plan.params.warm_start_origin) {
+        conditions.push(followed(origin));
+    }
     if plan.params.mode == LoopMode::Online {
         conditions.push(Condition::trusted(
             "each person sees their own decisions; others see releases and no decisions of theirs",
@@ -159,6 +163,49 @@ fn generations(count: usize) -> String {
         1 => "1 earlier generation".into(),
         _ => format!("{count} earlier generations"),
     }
+}
+
+/// Condition on the last release of the generation before, which a generation began with.
+fn followed(origin: &Origin) -> Condition {
+    let release = format!(
+        "it began with release {} of generation {} of this loop",
+        origin.release, origin.generation
+    );
+    match origin.units.iter().all(|unit| unit.visits().is_some()) {
+        true => Condition::enforced(
+            format!(
+                "{release}, which was published and is charged there: beginning with it adds nothing to any number"
+            ),
+            "the store shows that release",
+        ),
+        false => Condition::trusted(
+            format!(
+                "{release}, which counted no visits of persons: one decision of it is protected, and no number holds for people who took part in that too"
+            ),
+            "the file of loops at that time",
+        ),
+    }
+}
+
+/// Conditions on words that were appended to lists since the generation began.
+fn appended(plan: &CentralPlan) -> Vec<Condition> {
+    let changes = plan.params.appended();
+    if changes.is_empty() {
+        return Vec::new();
+    }
+    let times = if changes.len() == 1 { "once".into() } else { format!("{} times", changes.len()) };
+    vec![
+        Condition::enforced(
+            format!(
+                "words were appended to lists of features {times} since this generation began, which changes no number of this page: every person's new coordinates were zero before, so that releasing them from then on shows a part of what a stream shows that always had them"
+            ),
+            "weights stay those of the beginning, and every vector is clipped to the same norm",
+        ),
+        Condition::trusted(
+            "appended words were chosen from releases or public facts, not from requests, counts or logs of the people who are protected",
+            "the author of the file of loops",
+        ),
+    ]
 }
 
 /// Condition on the model or the examples that a loop began with.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use reticent::{
-    bandit::{Curator, JointParams, JointPlan},
+    bandit::{Curator, JointParams, JointPlan, Legacy},
     features::FeaturesPlan,
     hash,
     noise::SecureNoise,
@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     LoopParams, Period, Span, UnitName, WarmStart,
+    continued::Continued,
     refusal::{check_name, within},
 };
 use crate::{Error, Result, time::Time};
@@ -82,6 +83,10 @@ pub struct CentralPlan {
     pub ledger: Ledger,
     /// Warm start.
     pub warm_start: Option<WarmStart>,
+    /// The generation that it continues, with other lists of words.
+    pub(super) continued: Option<Continued>,
+    /// What the generation before it has released.
+    pub(super) carried: Option<Legacy>,
 }
 
 impl LoopParams {
@@ -101,9 +106,20 @@ impl LoopParams {
         self.check_rewards(name)?;
         self.check_person_from(name)?;
         self.check_kept_models(name)?;
-        let ledger = self.ledger(name)?;
         let features = self.features().and_then(|features| Ok(features.check()?));
         let features = features.map_err(|error| within(name, error))?;
+        self.check_central_over(name, features, None)
+    }
+
+    /// The same over these features, with a warm start that has been read, if any.
+    pub(super) fn check_central_over(
+        &self,
+        name: &str,
+        features: FeaturesPlan,
+        read: Option<WarmStart>,
+    ) -> Result<CentralPlan> {
+        let at = |field: &str| format!("loop.{name}.{field}");
+        let ledger = self.ledger(name)?;
         let (tick, forget) = self.ticks(name)?;
         let (low, high) = self.reward.range;
         let bounds = Bounds {
@@ -139,8 +155,10 @@ impl LoopParams {
         let opened = self
             .warm_start
             .as_ref()
+            .filter(|_| read.is_none())
             .map(|file| WarmStart::open(Path::new(file), &params, &features, self.compares()));
-        let warm_start = opened.transpose().map_err(|error| within(name, error))?;
+        let is_read = read.is_some();
+        let warm_start = read.or(opened.transpose().map_err(|error| within(name, error))?);
         let mut noted = self.clone();
         noted.warm_start_origin = warm_start.as_ref().and_then(|warm| warm.origin.clone());
         let plan = CentralPlan {
@@ -152,8 +170,10 @@ impl LoopParams {
             tick,
             ledger,
             warm_start,
+            continued: None,
+            carried: None,
         };
-        if let Some(file) = &self.warm_start {
+        if let Some(file) = self.warm_start.as_ref().filter(|_| !is_read) {
             let refused = |error| Error::invalid(at("warm_start"), file, error);
             plan.begin().map(drop).map_err(refused)?;
         }
@@ -252,15 +272,19 @@ impl CentralPlan {
     /// The learner as it begins.
     pub fn begin(&self) -> Result<Curator<SecureNoise>> {
         let (learner, noise) = (self.learner.clone(), SecureNoise::from_system()?);
-        Ok(match &self.warm_start {
+        let warm = self.warm_start.as_ref().map(|warm| &warm.legacy).or(self.carried.as_ref());
+        Ok(match warm {
             None => learner.curator(noise),
-            Some(warm) => learner.curator_from(warm.legacy.clone(), noise)?,
+            Some(legacy) => learner.curator_from(legacy.clone(), noise)?,
         })
     }
 
     /// The hash of everything that a generation is: features, privacy, reward, forgetting, what it began with, and the rule, which is part of a
     /// learner's state.
     pub fn params_hash(&self) -> u64 {
+        if let Some(continued) = &self.continued {
+            return continued.params_hash;
+        }
         let LoopParams { trust, privacy, reward, .. } = &self.params;
         let learner = &self.learner_params;
         let parts = (

@@ -47,7 +47,14 @@ impl LoopParams {
             tick,
             part("forgetting", &(self.forget(), learner.horizon)),
             part("baseline", &self.compares()),
-            part("warm start", &(self.warm_start.is_some(), &self.warm_start_origin)),
+            // The origin that is noted without a file is that of the generation before.
+            part(
+                "warm start",
+                &(
+                    self.warm_start.is_some(),
+                    self.warm_start_origin.as_ref().filter(|_| self.warm_start.is_some()),
+                ),
+            ),
         ]
     }
 }

@@ -73,6 +73,10 @@ impl LoopParams {
             let remedy = "it is noted by the service itself: leave it out";
             return Err(Error::invalid(format!("loop.{name}.warm_start_origin"), "given", remedy));
         }
+        if self.continuation.is_some() {
+            let remedy = "it is noted by the service itself: leave it out";
+            return Err(Error::invalid(format!("loop.{name}.continuation"), "given", remedy));
+        }
         if let Some(file) = self.warm_start.as_ref().filter(|file| file.trim().is_empty()) {
             let remedy = "name a file, or leave it out";
             let field = format!("loop.{name}.warm_start");

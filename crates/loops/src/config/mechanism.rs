@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use reticent::{features::FeaturesPlan, privacy::TrustModel, release::GenerationCost};
 
-use super::{CentralPlan, LoopOutlook, LoopParams, ReportsPlan, Trust};
-use crate::{Result, generations::generation_cost};
+use super::{CentralPlan, LoopOutlook, LoopParams, Predecessor, ReportsPlan, Trust};
+use crate::{Result, generations::generation_cost, time::Time};
 
 /// A checked loop of a file.
 #[derive(Debug, Clone)]
@@ -58,6 +58,24 @@ impl Plan {
         match self {
             Plan::Central(_) => None,
             Plan::Reports(plan) => Some(plan),
+        }
+    }
+
+    /// The same over the coordinates of a stored generation with these parameters and this hash, where the file continues it with other lists of words; else
+    /// the plan as it is.
+    pub fn continuing(&self, stored: &LoopParams, params_hash: u64, now: Time) -> Self {
+        let continued = match self {
+            Plan::Central(plan) => plan.continuing(stored, params_hash, now),
+            Plan::Reports(_) => None,
+        };
+        continued.map_or_else(|| self.clone(), Plan::from)
+    }
+
+    /// The same, beginning with the last release of the generation before it where that knows something of its features.
+    pub fn following(&self, before: Predecessor<'_>) -> Result<Self> {
+        match self {
+            Plan::Central(plan) => Ok(plan.following(before)?.into()),
+            Plan::Reports(_) => Ok(self.clone()),
         }
     }
 

@@ -11,12 +11,16 @@
 //! | `reports` | a checked loop to which devices report: local, or behind a shuffler |
 //! | `refusal` | errors about a loop of a file |
 //! | `changes` | changed parts of a file, where a new generation begins |
+//! | `carried` | a new generation that begins with the last release of the one before it |
+//! | `continued` | a later file with other lists of words, which continues the generation |
 //! | `outlook` | sample size estimate |
 //! | `storage` | storage that its releases take |
 //! | `warm` | warm start: a released model, or public examples |
 
+mod carried;
 mod central;
 mod changes;
+mod continued;
 #[cfg(test)]
 mod docs;
 mod file;
@@ -30,7 +34,9 @@ mod span;
 mod storage;
 mod warm;
 
+pub use carried::Predecessor;
 pub use central::{CentralPlan, Ledger, REMEMBERED, set_group};
+pub use continued::{Appended, Continuation};
 pub use file::ServiceFile;
 pub use limits::LimitParams;
 pub use mechanism::Plan;

@@ -14,7 +14,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use serde_json::json;
 
-use super::{Origin, Span, span};
+use super::{Continuation, Origin, Span, span};
 use crate::{Error, Result};
 
 /// One decision point.
@@ -67,6 +67,10 @@ pub struct LoopParams {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(skip)]
     pub warm_start_origin: Option<Origin>,
+    /// Words that were appended since the generation began: noted when a store is opened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
+    pub continuation: Option<Continuation>,
     /// Features of the context; other entries are ignored.
     #[serde(default)]
     #[schemars(with = "FeatureTable")]

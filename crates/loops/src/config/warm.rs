@@ -103,7 +103,10 @@ impl ModelFile {
             kind: MODEL.into(),
             name: generation.name.clone(),
             origin,
-            features: features_hash(&params.features()?),
+            features: match &params.continuation {
+                Some(continuation) => format!("{:016x}", continuation.features_hash()),
+                None => features_hash(&params.features()?),
+            },
             legacy: hex(&legacy.save()),
         };
         serde_json::to_string(&file).map_err(Error::store)

@@ -3,7 +3,7 @@
 //! | who | what |
 //! | --- | --- |
 //! | `read`, of its own loop | the number of the last release, and how the service and the loop are doing (`gauges`) |
-//! | `admin`, of all loops | also answered rank requests, open events, the times of rank requests, rewards and activations with their times, refused ones, clipped and unknown features, unusable rows, requests by status |
+//! | `admin`, of all loops | also answered rank requests, open events, the times of rank requests, rewards and activations with their times, refused ones, clipped and missing features, unusable rows, requests by status |
 
 use std::{
     collections::BTreeMap,
@@ -206,9 +206,7 @@ impl View {
             }),
             ("activations", "Deferred events activated", |counts| &counts.activations),
             ("clipped_features", "Features outside their range", |counts| &counts.clipped),
-            ("unknown_features", "Features unknown, missing or of another type", |counts| {
-                &counts.unknown
-            }),
+            ("missing_features", "Features missing or of another type", |counts| &counts.missing),
             ("unusable_rows", "Rows that could not be used at a release", |counts| {
                 &counts.unusable
             }),

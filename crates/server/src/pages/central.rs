@@ -177,7 +177,7 @@ fn exact(loop_: &Central, view: &LoopView, ledger: Option<LedgerCount>) -> Marku
                 @if loop_.plan.params.mode == LoopMode::Apprentice {
                     (tile("Apprentice matches", &count(read(&counts.matches)), "decisions that the policy would have made too"))
                 }
-                (tile("Features clipped", &count(read(&counts.clipped)), &format!("{} unknown or missing", count(read(&counts.unknown)))))
+                (tile("Features clipped", &count(read(&counts.clipped)), &format!("{} missing", count(read(&counts.missing)))))
                 (tile("Rows not usable", &count(read(&counts.unusable)), "each is a fault, and counted as zeros"))
             }
         }

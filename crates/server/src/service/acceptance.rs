@@ -130,7 +130,7 @@ impl Service {
         let replacement =
             Replacement { from, head: accepted.clone(), link: Some(link), charge: Some(charge) };
         self.store.replace_state(loop_.generation, replacement).await?;
-        let served = loops::served(&accepted, Some(self.clock.now()), &loop_.earlier)?;
+        let served = loops::served(&loop_.plan, &accepted, Some(self.clock.now()), &loop_.earlier)?;
         let cost = RollbackCost { before, after: served.epsilon };
         let (epsilon, was) = (epsilon_text(cost.after), epsilon_text(cost.before));
         let replays = curator.replays();

@@ -18,7 +18,7 @@ use super::{
     time::{BelievedClock, end_of_slot},
 };
 use crate::{
-    Result,
+    Error, Result,
     clock::{Clock, Time},
     config::CentralPlan,
     loops::{self, Earlier, Folded, Stepped, contribute},
@@ -70,7 +70,7 @@ impl Central {
         let begun = LifeCycle::begin(store, new, is_whole, plan.tick).await?;
         let Begun { mut cycle, generation, head, released } = begun;
         let earlier = generations::earlier(store, &generation).await?;
-        let served = loops::served(&head, released, &earlier)?;
+        let served = loops::served(&plan, &head, released, &earlier)?;
         let answering = Answering::new(served, tokens, generation.id);
         let closed_until = AtomicU64::new(end_of_slot(&plan, head.closed));
         let progress = cycle.ticking.get_mut();
@@ -106,7 +106,7 @@ impl Central {
         time: Option<Time>,
         tokens: &Secret,
     ) -> Result<()> {
-        let served = loops::served(head, time, &self.earlier)?;
+        let served = loops::served(&self.plan, head, time, &self.earlier)?;
         self.serve(Answering::new(served, tokens, self.generation));
         Ok(())
     }
@@ -135,15 +135,18 @@ fn grace(plan: &CentralPlan) -> u64 {
 
 /// A step of the private sum, on a copy of the stored learner.
 pub(super) struct CentralStep {
+    plan: Arc<CentralPlan>,
     curator: Curator<SecureNoise>,
     sums: ContributionSums,
+    /// Reason for which this process must not step: another one has appended words.
+    ahead: Option<Error>,
 }
 
 impl CentralStep {
-    pub(super) fn new(head: &Head) -> Result<Self> {
-        let curator = loops::learner(head)?;
+    pub(super) fn new(plan: &Arc<CentralPlan>, head: &Head) -> Result<Self> {
+        let curator = plan.grown(loops::learner(head)?)?;
         let sums = curator.no_sums();
-        Ok(CentralStep { curator, sums })
+        Ok(CentralStep { plan: Arc::clone(plan), curator, sums, ahead: None })
     }
 }
 
@@ -151,12 +154,19 @@ impl LoopStep for CentralStep {
     fn fold(&mut self, events: &[(Place, StoredEvent)]) -> u64 {
         let mut folded = Folded::default();
         for (_, event) in events {
-            contribute(&self.curator, event, &mut self.sums, &mut folded);
+            if event.features.len() > self.plan.learner_params.bounds.dimension {
+                self.ahead = self.plan.places(event.features.len()).err();
+                continue;
+            }
+            contribute(&self.plan, &self.curator, event, &mut self.sums, &mut folded);
         }
         folded.unusable
     }
 
     fn finish(self: Box<Self>, head: &Head, now: Time) -> Result<Stepped> {
-        loops::step(head, self.curator, self.sums, now)
+        match self.ahead {
+            Some(ahead) => Err(ahead),
+            None => loops::step(head, self.curator, self.sums, now),
+        }
     }
 }

@@ -16,10 +16,40 @@ use super::{
 };
 use crate::{
     Error, Result,
-    config::{LoopParams, Plan, Trust},
+    clock::Time,
+    config::{LoopParams, Plan, Predecessor, Trust},
     loops::{self, Earlier, HeadName, Token},
     store::{Agreement, Generation, GenerationId, NewGeneration, Store, WitnessRecord, floor},
 };
+
+/// A plan over the coordinates of its loop's present generation, where the file continues that with other lists of words; else one that begins with what that
+/// has released.
+pub(super) async fn continuing(store: &dyn Store, plan: Plan, now: Time) -> Result<Plan> {
+    let generations = store.generations().await?;
+    let present = generations
+        .iter()
+        .find(|generation| generation.name == plan.name() && generation.ended.is_none());
+    let Some(present) = present else { return Ok(plan) };
+    let params: LoopParams = serde_json::from_slice(&present.params).map_err(Error::store)?;
+    let continued = plan.continuing(&params, present.params_hash, now);
+    if continued.params_hash() == present.params_hash {
+        let words = appended_words(&continued, &params).join(", ");
+        if !words.is_empty() {
+            tracing::info!(r#loop = %plan.name(), life = present.id, %words, "words are appended: the generation continues, and epsilon stays");
+        }
+        return Ok(continued);
+    }
+    let charged = floor(store, replays_name(present.id)).await?;
+    let head = store.head(present.id).await?;
+    plan.following(Predecessor { store: store.id(), generation: present, head: &head, charged })
+}
+
+/// Changes of a list of words between a stored generation and a plan that continues it.
+fn appended_words(plan: &Plan, stored: &LoopParams) -> Vec<String> {
+    let appended = plan.params().appended().iter().skip(stored.appended().len());
+    let words = appended.flat_map(|change| &change.words);
+    words.flat_map(|(name, words)| words.iter().map(move |word| format!("{name}={word}"))).collect()
+}
 
 /// The generations of a loop before this one.
 pub(super) async fn earlier(store: &dyn Store, generation: &Generation) -> Result<Earlier> {
@@ -152,6 +182,12 @@ pub struct StoredLoop {
     ledger: GenerationId,
     /// True if that ledger has counted everything, as far as the store knows.
     is_whole: bool,
+    /// Number of the last release of the present generation.
+    #[serde(default)]
+    release: u64,
+    /// Number of the present generation.
+    #[serde(default, rename = "life")]
+    generation: GenerationId,
 }
 
 /// All loops that a store has, each with all of its generations.
@@ -173,8 +209,17 @@ pub(crate) async fn stored_loops(store: &dyn Store) -> Result<Vec<StoredLoop>> {
         ledgers.entry(ledger).or_default().push(cost);
         let is_whole = is_whole(store, None, &name).await?;
         let (params_hash, stored_name) = (generation.params_hash, name.clone());
-        let stored =
-            StoredLoop { name: stored_name, params_hash, params, ledgers, ledger, is_whole };
+        let (release, id) = (store.head(generation.id).await?.number, generation.id);
+        let stored = StoredLoop {
+            name: stored_name,
+            params_hash,
+            params,
+            ledgers,
+            ledger,
+            is_whole,
+            release,
+            generation: id,
+        };
         found.insert(name, stored);
     }
     Ok(found.into_values().collect())
@@ -189,6 +234,10 @@ pub struct Outcome {
     pub continues: bool,
     /// The parts of its file that begin another generation, such as "reward"; empty if none does, or if there was none before.
     pub changed: Vec<&'static str>,
+    /// Words that are appended to a generation that goes on, such as "action.topic=jazz".
+    pub appended: Vec<String>,
+    /// Generation and release that a new generation begins with; none if it begins without knowledge.
+    pub begins_with: Option<(GenerationId, u64)>,
     /// Epsilon of one unit over all generations that the store has; none before the first.
     pub epsilon_before: Option<f64>,
     /// The same with that of the file.
@@ -199,16 +248,16 @@ pub struct Outcome {
 struct Planned<'p> {
     name: &'p str,
     params: &'p LoopParams,
-    params_hash: u64,
     cost: GenerationCost,
     model: TrustModel,
+    plan: &'p Plan,
 }
 
 impl<'p> Planned<'p> {
     fn new(plan: &'p Plan) -> Result<Self> {
         let (cost, model) = (plan.cost()?, plan.trust_model());
-        let (name, params, params_hash) = (plan.name(), plan.params(), plan.params_hash());
-        Ok(Planned { name, params, params_hash, cost, model })
+        let (name, params) = (plan.name(), plan.params());
+        Ok(Planned { name, params, cost, model, plan })
     }
 
     /// Epsilon of all generations: those with one ledger together, and ledgers beside each other.
@@ -226,8 +275,20 @@ impl<'p> Planned<'p> {
             Some(_) => Some(self.epsilon(&ledgers)?),
             None => None,
         };
-        let continues = stored.is_some_and(|stored| stored.params_hash == self.params_hash);
+        let continued =
+            stored.map(|stored| self.plan.continuing(&stored.params, stored.params_hash, 0));
+        let (mut continues, mut appended) = (false, Vec::new());
+        if let (Some(stored), Some(continued)) = (stored, &continued) {
+            continues = stored.params_hash == continued.params_hash();
+            appended = appended_words(continued, &stored.params);
+        }
         let mut changed = Vec::new();
+        let begins_with = stored
+            .filter(|stored| {
+                let knows = self.plan.central().is_some_and(|plan| plan.knows_from(&stored.params));
+                !continues && stored.release > 0 && knows
+            })
+            .map(|stored| (stored.generation, stored.release));
         if !continues {
             let shared =
                 stored.filter(|stored| stored.is_whole && stored.params.counts_with(self.params));
@@ -239,7 +300,15 @@ impl<'p> Planned<'p> {
             }
         }
         let epsilon_after = self.epsilon(&ledgers)?;
-        Ok(Outcome { name, continues, changed, epsilon_before, epsilon_after })
+        Ok(Outcome {
+            name,
+            continues,
+            changed,
+            appended,
+            begins_with,
+            epsilon_before,
+            epsilon_after,
+        })
     }
 }
 
@@ -258,14 +327,27 @@ impl std::fmt::Display for Outcome {
         let (name, after) = (&self.name, text(self.epsilon_after));
         match self.epsilon_before.map(text) {
             None => write!(formatter, "loop {name} begins its first generation: epsilon {after}"),
-            Some(_) if self.continues => {
+            Some(_) if self.continues && self.appended.is_empty() => {
                 write!(formatter, "loop {name} continues its generation: epsilon stays {after}")
             }
-            Some(before) => write!(
+            Some(_) if self.continues => write!(
                 formatter,
-                "loop {name} begins a new generation and learns anew (changed: {}): epsilon of all its generations {before} before, {after} after",
-                self.changed.join(", ")
+                "loop {name} continues its generation and keeps its model (appended: {}): epsilon stays {after}",
+                self.appended.join(", ")
             ),
+            Some(before) => {
+                let begins = match self.begins_with {
+                    Some((generation, release)) => {
+                        format!("with release {release} of generation {generation}")
+                    }
+                    None => "without knowledge".into(),
+                };
+                write!(
+                    formatter,
+                    "loop {name} begins a new generation {begins} (changed: {}): epsilon of all its generations {before} before, {after} after",
+                    self.changed.join(", ")
+                )
+            }
         }
     }
 }

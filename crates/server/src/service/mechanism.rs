@@ -187,7 +187,7 @@ impl Loop {
     /// Begins a step on a copy of the stored state.
     pub(super) fn begin_step(&self, head: &Head) -> Result<Box<dyn LoopStep>> {
         Ok(match self {
-            Loop::Central(_) => Box::new(CentralStep::new(head)?),
+            Loop::Central(central) => Box::new(CentralStep::new(&central.plan, head)?),
             Loop::Reports(reports) => Box::new(ReportStep::new(&reports.plan, head)?),
         })
     }

@@ -36,7 +36,7 @@ struct RankCounts {
     /// True if a person is missing in a loop that counts persons, so that nothing is learnt from it.
     without_person: bool,
     clipped: u64,
-    unknown: u64,
+    missing: u64,
     matched: bool,
 }
 
@@ -45,7 +45,7 @@ impl RankCounts {
         Counts::add(&counts.ranks, 1);
         Counts::add(&counts.without_person, u64::from(self.without_person));
         Counts::add(&counts.clipped, self.clipped);
-        Counts::add(&counts.unknown, self.unknown);
+        Counts::add(&counts.missing, self.missing);
         Counts::add(&counts.matches, u64::from(self.matched));
     }
 }
@@ -221,10 +221,10 @@ impl Service {
             features: decision.features,
             raw,
         };
-        let (clipped, unknown) = totals(&decision.report);
+        let (clipped, missing) = totals(&decision.report);
         let matched = decision.matched == Some(true);
         let without_person = event.person.is_none() && matches!(plan.ledger, Ledger::Person { .. });
-        let counts = RankCounts { without_person, clipped, unknown, matched };
+        let counts = RankCounts { without_person, clipped, missing, matched };
         Ok((event, Prepared { request, digest, event_id, answer, counts }))
     }
 
@@ -275,10 +275,10 @@ fn answer_stored(one: Prepared, stored: Ranked) -> Result<RankAnswer> {
     }
 }
 
-/// Features that were clipped, and those that were unknown, missing or of another type.
+/// Features that were clipped, and those that were missing or of another type. Unknown words are not counted: see `counts`.
 fn totals(report: &reticent::features::Report) -> (u64, u64) {
     let counts = report.context.values().chain(report.action.values());
-    counts.fold((report.shortened, 0), |(clipped, unknown), count| {
-        (clipped + count.clipped, unknown + count.unknown + count.missing + count.mistyped)
+    counts.fold((report.shortened, 0), |(clipped, missing), count| {
+        (clipped + count.clipped, missing + count.missing + count.mistyped)
     })
 }

@@ -9,8 +9,9 @@
 
 use super::{Central, LifeCycle, Loop, Service, WATCHED, tick::Progress};
 use crate::{
-    Result,
+    Error, Result,
     clock::Time,
+    config::LoopParams,
     loops::HeadName,
     store::{Head, ReleaseRecord},
 };
@@ -39,7 +40,8 @@ impl Service {
         self.show_watch().await
     }
 
-    /// Says so where another process has begun a new generation of a loop: nothing is learnt from what this one answers any more.
+    /// Stops releases of a loop where another process has begun a new generation of it, so that nothing is learnt from what this one answers any more, or has appended words that this one
+    /// does not know. What this one answers until it is started again is learnt from in the second case.
     async fn notice_ended(&self) -> Result<()> {
         let generations = self.store.generations().await?;
         for loop_ in self.loops().filter(|loop_| loop_.halt_state().is_none()) {
@@ -48,6 +50,16 @@ impl Service {
                 .any(|generation| generation.id == loop_.generation && generation.ended.is_some())
             {
                 let why = "another process has begun a new generation of this loop: give all of them the same file of loops, and start this one again";
+                loop_.halt(why.into(), None);
+            }
+        }
+        for loop_ in self.central_loops().filter(|loop_| loop_.halt_state().is_none()) {
+            let present = generations.iter().find(|generation| generation.id == loop_.generation);
+            let Some(present) = present else { continue };
+            let params: LoopParams =
+                serde_json::from_slice(&present.params).map_err(Error::store)?;
+            if params.appended() != loop_.plan.params.appended() {
+                let why = "another process has appended words to a list of this loop: give all of them the same file of loops, and start this one again";
                 loop_.halt(why.into(), None);
             }
         }

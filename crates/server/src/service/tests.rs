@@ -5,6 +5,7 @@
 
 mod accidents;
 mod clocks;
+mod continued;
 mod counts;
 mod devices;
 mod generations;

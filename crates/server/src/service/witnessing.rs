@@ -4,7 +4,7 @@ use super::{mechanism::new_generation, rollback::replays_name};
 use crate::{
     Error, Result,
     clock::Time,
-    config::{LoopParams, Trust},
+    config::{LoopParams, Plan, Trust},
     loops,
     store::{
         Generation, GenerationId, Head, NewGeneration, Store, Witness, WitnessHead, WitnessRecord,
@@ -124,7 +124,11 @@ async fn restore_generations(store: &dyn Store, record: &WitnessRecord) -> Resul
 /// A generation as it was when it began.
 fn begin_again(generation: &Generation) -> Result<NewGeneration> {
     let params: LoopParams = serde_json::from_slice(&generation.params).map_err(Error::store)?;
-    let plan = params.check(&generation.name)?;
+    let plan = match params.check(&generation.name)? {
+        // Words that were appended later come when the loop is opened.
+        Plan::Central(plan) => Plan::from(plan.as_it_began()?),
+        plan => plan,
+    };
     if plan.params_hash() != generation.params_hash {
         // The hash covers the bytes of the file that it began with, which is read as it is now.
         let value =

@@ -205,6 +205,7 @@ async fn metrics_of_rewards_activations_and_errors_are_for_admin_only() {
             "reticent_activations",
             "reticent_apprentice_matches",
             "reticent_clipped_features",
+            "reticent_missing_features",
             "reticent_open_events",
             "reticent_rank_seconds",
             "reticent_ranks",
@@ -213,7 +214,6 @@ async fn metrics_of_rewards_activations_and_errors_are_for_admin_only() {
             "reticent_requests",
             "reticent_reward_seconds",
             "reticent_rewards",
-            "reticent_unknown_features",
             "reticent_unusable_rows",
         ]
     );

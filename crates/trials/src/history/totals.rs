@@ -159,7 +159,7 @@ fn folded_again(plan: &CentralPlan, contents: &Contents) -> Result<Vec<Violation
         last = slot;
         let mut sums = again.no_sums();
         while let Some((_, row)) = rows.next_if(|(place, _)| place.slot <= slot) {
-            contribute(&again, row, &mut sums, &mut folded);
+            contribute(plan, &again, row, &mut sums, &mut folded);
         }
         again.tick(&mut sums)?;
     }

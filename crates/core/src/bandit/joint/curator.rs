@@ -28,6 +28,7 @@
 //!
 //! **Two phases.** A curator that [holds releases](Curator::hold_releases) makes a release without using it until [`Curator::commit`].
 
+mod append;
 mod saved;
 
 use super::{

@@ -20,7 +20,7 @@ use crate::{
     privacy::{Event, Guarantee, TrustModel},
     randomize::Bounds,
     refuse_if,
-    release::{Domain, Promise, Release, Schedule},
+    release::{Domain, Places, Promise, Release, Schedule, appended},
     wire,
 };
 
@@ -167,6 +167,81 @@ impl Legacy {
     /// The same with its sums at this weight.
     pub(super) fn weighted(&self, weight: f64) -> Self {
         Legacy { release: self.release.weighted(weight), ..self.clone() }
+    }
+
+    /// The same among features that were appended to a learner, of which it knows nothing.
+    pub(super) fn appended(&self, places: &Places, later: &Domain) -> Result<Self> {
+        let before = self.release.domain();
+        let domain = if before.pattern().is_some() { later.clone() } else { later.dense() };
+        let sums = before.places_after(places, &domain)?;
+        let deviations = appended(self.release.deviations(), &sums, 0.0);
+        let release = self.release.appended(domain, &sums, deviations);
+        let bounds = Bounds { dimension: places.len(), ..self.bounds };
+        Ok(Legacy { release, bounds, learners: self.learners.clone() })
+    }
+
+    /// What it knows in terms of other features, for a learner with these parameters: `rows` gives each of its features as a sum of earlier ones with factors,
+    /// nothing for one that is not known, and `ones` a sum of earlier features that is 1 for everybody, which moves rewards to another centre.
+    /// It is post-processing of releases. Deviations are bounds: the largest that any of the new sums has.
+    pub fn carried(
+        &self,
+        params: &JointParams,
+        rows: &[Vec<(usize, f64)>],
+        ones: &[(usize, f64)],
+    ) -> Result<Self> {
+        let (bounds, domain, before) = (params.bounds, params.domain(), &self.release);
+        let whole = bounds.structure.is_dense() && self.bounds.structure.is_dense();
+        let remedy = "expected one block of parameters; begin without it";
+        refuse_if(!whole, "structure of the legacy", self.bounds.structure, remedy)?;
+        let (expected, found) = (bounds.dimension, rows.len());
+        if expected != found {
+            return Err(Error::Dimension { field: "rows", expected, found });
+        }
+        let shift = self.bounds.centre() - bounds.centre();
+        let remedy =
+            "the centre of the rewards has moved, and there is no constant; begin without it";
+        refuse_if(shift != 0.0 && ones.is_empty(), "rewards of the legacy", shift, remedy)?;
+        let entry = |row: usize, column: usize| before.entry(row, column).unwrap_or_default();
+        let product = |left: &[(usize, f64)], right: &[(usize, f64)]| -> f64 {
+            let of = |(row, a): &(usize, f64)| -> f64 {
+                right.iter().map(|(column, b)| a * b * entry(*row, *column)).sum()
+            };
+            left.iter().map(of).sum()
+        };
+        let vector = |row: &Vec<(usize, f64)>| -> f64 {
+            let own: f64 = row
+                .iter()
+                .map(|(place, factor)| {
+                    factor * before.vector().get(*place).copied().unwrap_or_default()
+                })
+                .sum();
+            own + shift * product(row, ones)
+        };
+        let pairs =
+            (0..rows.len()).flat_map(|row| (row..rows.len()).map(move |column| (row, column)));
+        let mut sums: Vec<f64> =
+            pairs.map(|(row, column)| product(&rows[row], &rows[column])).collect();
+        sums.extend(rows.iter().map(vector));
+        // By the triangle inequality: a sum of earlier features has at most the sum of the deviations.
+        let length = |row: &[(usize, f64)]| row.iter().map(|(_, factor)| factor.abs()).sum::<f64>();
+        let longest = rows.iter().map(|row| length(row)).fold(0.0, f64::max);
+        let of_ratio = before.deviations().iter().zip(before.domain().noise_ratios());
+        let matrix = of_ratio
+            .take(before.domain().matrix_coordinates())
+            .map(|(deviation, ratio)| deviation / ratio)
+            .fold(0.0, f64::max);
+        let of_vector = &before.deviations()[before.domain().matrix_coordinates()..];
+        let of_shift = shift.abs() * length(ones) * std::f64::consts::SQRT_2 * matrix;
+        let of_vector = longest * (of_vector.iter().copied().fold(0.0, f64::max) + of_shift);
+        let ratios = domain.noise_ratios();
+        let (of_matrix, _) = ratios.split_at(domain.matrix_coordinates());
+        let mut deviations: Vec<f64> =
+            of_matrix.iter().map(|ratio| ratio * longest * longest * matrix).collect();
+        deviations.resize(domain.coordinates(), of_vector);
+        let release = Release::new(domain, before.round(), before.index(), sums, deviations);
+        let legacy = Legacy { release, bounds, learners: self.learners.clone() };
+        legacy.check(params)?;
+        Ok(legacy)
     }
 
     /// Conditions of the earlier learners' guarantees, for a person who took part in all of them.

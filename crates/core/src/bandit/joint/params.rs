@@ -131,15 +131,7 @@ impl JointParams {
             contributions_per_person: self.contributions_per_person,
             ..PrivateSumParams::new(self.domain(), lifetime, self.calibration.unwrap_or(budget))
         };
-        let releases = lifetime.map(|rounds| self.schedule.releases(rounds).max(1));
-        // The failure probability is for all streams of the horizon together, or for each if it is unknown how many there are.
-        let streams = match (self.restart_every, self.horizon) {
-            (Some(every), Some(horizon)) => horizon.div_ceil(every),
-            _ => 1,
-        };
-        let horizon = self.horizon.or(self.restart_every);
-        let rule = self.rule.plan(sums.domain.clone(), horizon, releases)?.shared_by(streams);
-        let rule = if self.forget.is_some() { rule.weighted() } else { rule };
+        let rule = self.rule_plan()?;
         let mechanism = self.suited_mechanism(&sums)?;
         let sums = PrivateSumParams { mechanism, ..sums };
         let params = JointParams { mechanism: Some(mechanism), ..self.clone() };
@@ -149,6 +141,20 @@ impl JointParams {
             Some(reports) => reports.sums(&sums)?,
         };
         Ok(JointPlan { params, sums, plan, rule, reports })
+    }
+
+    /// The rule for the sums of these parameters.
+    pub(super) fn rule_plan(&self) -> Result<RulePlan> {
+        let lifetime = self.restart_every.or(self.horizon);
+        let releases = lifetime.map(|rounds| self.schedule.releases(rounds).max(1));
+        // The failure probability is for all streams of the horizon together, or for each if it is unknown how many there are.
+        let streams = match (self.restart_every, self.horizon) {
+            (Some(every), Some(horizon)) => horizon.div_ceil(every),
+            _ => 1,
+        };
+        let horizon = self.horizon.or(self.restart_every);
+        let rule = self.rule.plan(self.domain(), horizon, releases)?.shared_by(streams);
+        Ok(if self.forget.is_some() { rule.weighted() } else { rule })
     }
 
     /// Refuses what stands in the way of a learner without calibrating one.

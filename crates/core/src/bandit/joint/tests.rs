@@ -11,6 +11,7 @@ use crate::{
     wire,
 };
 
+mod append;
 mod forgetting;
 mod reports;
 mod streams;

@@ -41,6 +41,11 @@ impl Replica {
         Replica { world, database, url: url.into() }
     }
 
+    /// Another process on the same database, with this file.
+    pub(super) async fn again(&self, text: &str, clock: &Arc<ManualClock>) -> Self {
+        Self::open(&self.url, text, clock).await
+    }
+
     pub(super) async fn tick(&self) -> Ticked {
         self.world.service.tick("home").await.unwrap()
     }
