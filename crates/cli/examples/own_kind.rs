@@ -90,7 +90,7 @@ fn greedy(
     let dimension = environment.bounds.dimension;
     let domain = Domain::regression(dimension, environment.bounds.feature_bound, 1.0);
     let sums = PrivateSumParams::new(
-        domain,
+        domain.clone(),
         Some(environment.rounds),
         Calibration::Budget { epsilon, delta },
     );

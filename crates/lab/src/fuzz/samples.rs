@@ -148,7 +148,9 @@ pub(super) fn curator<N: Noise>(noise: N) -> Curator<N> {
 
 /// A learner whose sums are merged, after a release.
 pub(super) fn merged_curator<N: Noise>(noise: N) -> Curator<N> {
-    let plan = grouped_features().check().expect("a rule");
+    let mut features = grouped_features();
+    features.weight.insert("constant".into(), 0.25);
+    let plan = features.check().expect("a rule");
     let rule = Rule::TWO_LEVEL.with_levels(|| plan.levels()).expect("it has levels");
     let bounds = Bounds { intercept: plan.constant(), ..Bounds::unit(plan.dimension()) };
     let params = JointParams { bounds, rule, ..joint_params() };
@@ -317,7 +319,7 @@ pub(super) fn merged_release() -> Release {
 /// A rule whose parts are weighted by groups.
 pub(super) fn grouped_features() -> FeaturesParams {
     let text = r#"{"context": {"device": {"categories": ["phone", "computer"]}}, "action": {"topic": {"categories": ["news", "sport"]}},
-        "cross": {"with": [["device", "topic"]]}, "weighting": "groups", "weight": {"constant": 0.25}}"#;
+        "cross": {"with": [["device", "topic"]]}, "weighting": "groups"}"#;
     serde_json::from_str(text).expect("a rule")
 }
 
