@@ -249,7 +249,7 @@ mod tests {
             (&|rule| drop(rule.context.remove("age")), "another context.age"),
             (&|rule| drop(rule.cross.with.pop()), "other crosses, weights or products"),
             (
-                &|rule| _ = rule.weight.insert("constant".into(), 0.1),
+                &|rule| assert!(rule.weight.insert("constant".into(), 0.1).is_none()),
                 "other crosses, weights or products",
             ),
             (&|rule| rule.constant = false, "other crosses, weights or products"),
