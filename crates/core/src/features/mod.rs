@@ -9,6 +9,7 @@
 //! | `numbers`, `products`, `fourier` | public maps of the numbers: monomials, random Fourier features |
 //! | `parts` | products of factors, and their public weights |
 //! | `levels` | which coordinates are the constant, main effects and crosses, and the monomials of their products |
+//! | `moments` | how much of its share of the norm a part fills |
 //! | `params`, `table`, `packed` | the rule as a file writes it, and as bytes hold it |
 //! | `schema` | the JSON schema of a table of features |
 //! | `plan`, `writer` | the rule checked; vectors and their names |
@@ -53,6 +54,7 @@ mod levels;
 #[cfg(any(little, test))]
 #[cfg_attr(not(little), allow(dead_code))]
 mod map;
+mod moments;
 mod numbers;
 mod packed;
 mod params;

@@ -34,7 +34,7 @@ pub use central::{CentralPlan, Ledger, REMEMBERED, set_group};
 pub use file::ServiceFile;
 pub use limits::LimitParams;
 pub use mechanism::Plan;
-pub use outlook::LoopOutlook;
+pub use outlook::{LoopOutlook, PartNeeds, part_in_words, rounded};
 pub use params::person_path;
 pub use params::{
     Baseline, Combine, LearnerParams, LoopMode, LoopParams, Period, PrivacyParams, RewardParams,

@@ -47,6 +47,10 @@ pub struct LoopParams {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Count>")]
     pub keep_models: Option<u64>,
+    /// Visits a day that are expected: public, for estimates only. With it `--check` says which parts stay noise, and when the others are learnt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Positive>")]
+    pub events_per_day: Option<f64>,
     /// Path of the person in the context, such as `"contextFeatures.user.id"`, for calls that name none, as Personalizer's do. It is taken out
     /// of the features of every call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -147,6 +151,18 @@ impl LoopParams {
         }
         let remedy = "give two finite numbers, the smaller one first";
         Err(Error::invalid(format!("loop.{name}.reward.range"), format!("[{low}, {high}]"), remedy))
+    }
+
+    /// Refuses a number of visits that no estimate can be made for.
+    pub(super) fn check_pace(&self, name: &str) -> Result<()> {
+        match self.events_per_day {
+            Some(events) if !(events.is_finite() && events > 0.0) => {
+                let field = format!("loop.{name}.events_per_day");
+                let remedy = "expected a positive number; give the visits of an ordinary day, or leave it out";
+                Err(Error::invalid(field, events, remedy))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Warnings about parameters that can be served and are probably mistakes.
