@@ -14,6 +14,7 @@
 //! | `schema` | the JSON schema of a table of features |
 //! | `plan`, `writer` | the rule checked; vectors and their names |
 //! | `projection` | a public random projection to fewer coordinates |
+//! | `warnings` | sentences for a rule that does not do what it seems to say |
 //! | `report` | what was clipped, unknown, missing or of another type |
 //!
 //! **The rule.** A record of a context and one of an action become parts: one for each listed feature, one for each cross (the outer product of one or
@@ -70,6 +71,8 @@ mod table;
 mod tests;
 mod turn;
 mod value;
+#[cfg(not(little))]
+mod warnings;
 mod writer;
 
 pub use encoding::{Coordinate, Encoder, Encoding, MOST_BUCKETS, Outcome, number};

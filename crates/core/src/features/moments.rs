@@ -78,7 +78,7 @@ mod tests {
         .unwrap();
         let plan = params.check().unwrap();
         let mut sums = vec![0.0; plan.parts().len()];
-        let (steps, mut records, mut report) = (12, 0.0, Report::default());
+        let (steps, mut records, mut report) = (24, 0.0, Report::default());
         let middle = |i: usize| ((i as f64 + 0.5) / steps as f64).to_string();
         for (i, j) in (0..steps).flat_map(|i| (0..steps).map(move |j| (i, j))) {
             for (hour, left, right) in (0..4).flat_map(|h| (0..9).map(move |w| (h, w / 3, w % 3))) {

@@ -17,7 +17,12 @@ use std::{
     sync::Arc,
 };
 
-use reticent::{Error as CoreError, bandit::Arms, noise::Noise};
+use reticent::{
+    Error as CoreError,
+    bandit::Arms,
+    features::{Fourier, Products},
+    noise::Noise,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -58,6 +63,12 @@ pub struct TableToml {
     /// Treatment of empty cells.
     #[serde(default)]
     pub missing: Missing,
+    /// Products of the columns that are numbers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub products: Option<Products>,
+    /// Random Fourier features of the columns that are numbers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fourier: Option<Fourier>,
     /// Order of the lines.
     #[serde(default)]
     pub order: Order,
@@ -113,6 +124,8 @@ impl TableToml {
             categories: &self.categories,
             hashes: &self.hashes,
             missing: self.missing,
+            products: self.products.as_ref(),
+            fourier: self.fourier.as_ref(),
         };
         let mut columns = Columns::new(&rows, path, lines, &[&label])?;
         Columns::all_known(&[&columns], lines)?;
@@ -412,6 +425,8 @@ mod tests {
             categories: &categories,
             hashes: &BTreeMap::new(),
             missing: Missing::Middle,
+            products: None,
+            fourier: None,
         };
         let columns = Columns::new(&rows, &path, lines, &["y"]).unwrap();
         let cells = |text: &str| text.split(',').map(String::from).collect::<Vec<_>>();

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use reticent::{
-    bandit::{CROSS, MAIN, Pace, PartsModel, PartsOutlook},
+    bandit::{CROSS, MAIN, Pace, PartOutlook, PartsModel, PartsOutlook},
     features::FeaturesPlan,
     randomize::Bounds,
 };
@@ -27,6 +27,8 @@ pub struct LoopOutlook {
     pub forget: Option<Span>,
     /// Visits a day that the loop's file expects.
     pub events_per_day: Option<f64>,
+    /// Visits that count at most at that pace: the rest is forgotten, or comes after the horizon.
+    pub remembered: Option<u64>,
     /// Estimates by part; none where coordinates are not those of parts.
     pub parts: Vec<PartNeeds>,
 }
@@ -42,6 +44,8 @@ pub struct PartNeeds {
     pub useful_from: Option<u64>,
     /// Visits that the other parts need together where this one is left out; given for dear parts only.
     pub others_without: Option<u64>,
+    /// Visits that would have to be remembered; given where the part stays noise.
+    pub out_of_reach: Option<u64>,
 }
 
 /// A number of visits with two digits, as people read it.
@@ -64,20 +68,14 @@ pub fn part_in_words(name: &str) -> String {
     name.replace("==", " = ").replace('*', " x ")
 }
 
-impl PartNeeds {
-    /// True if the part stays noise at the loop's pace.
-    pub fn stays_noise(&self) -> bool {
-        self.useful_from.is_none()
-    }
-}
-
 impl fmt::Display for PartNeeds {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plural = if self.cells == 1 { "" } else { "s" };
         write!(formatter, "{} ({} cell{plural}): ", part_in_words(&self.part), self.cells)?;
-        match self.useful_from {
-            Some(count) => write!(formatter, "{}", rounded(count))?,
-            None => write!(formatter, "stays noise at this pace")?,
+        match (self.useful_from, self.out_of_reach) {
+            (Some(count), _) => write!(formatter, "{}", rounded(count))?,
+            (None, Some(count)) => write!(formatter, "{}, stays noise at this pace", rounded(count))?,
+            (None, None) => write!(formatter, "stays noise at this pace")?,
         }
         match self.others_without {
             Some(count) => write!(formatter, "; leave it out: {}", rounded(count)),
@@ -86,9 +84,29 @@ impl fmt::Display for PartNeeds {
     }
 }
 
+impl LoopOutlook {
+    /// Warnings about parts that stay noise at the pace of the file.
+    pub fn warnings(&self, name: &str) -> Vec<String> {
+        let noise = self.parts.iter().filter(|part| part.useful_from.is_none());
+        let sentence = |part: &PartNeeds| {
+            let PartNeeds { part, cells, others_without, out_of_reach, .. } = part;
+            let remembered = self.remembered.unwrap_or(0);
+            let needs = out_of_reach.map_or(String::new(), |count| format!(", and about {} are needed", rounded(count)));
+            let others = others_without.map_or(String::new(), |count| format!(": the other parts are then learnt from about {}", rounded(count)));
+            format!(
+                "loop.{name}: {part} has {cells} cells for {} {} that count at most, about {} a cell{needs}: it will stay noise. Give it fewer cells, or leave it out{others}",
+                rounded(remembered),
+                self.unit,
+                rounded(remembered / (*cells).max(1))
+            )
+        };
+        noise.map(sentence).collect()
+    }
+}
+
 impl fmt::Display for LoopOutlook {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let LoopOutlook { useful_from, unit, forget, events_per_day, parts } = self;
+        let LoopOutlook { useful_from, unit, forget, events_per_day, parts, .. } = self;
         let pace = events_per_day.map(|events| format!("at {} {unit} a day", rounded(events as u64)));
         match useful_from {
             Some(count) => write!(formatter, "about {} {unit}", rounded(*count))?,
@@ -125,6 +143,7 @@ impl CentralPlan {
             unit: "visits",
             forget: self.params.forget(),
             events_per_day: self.params.events_per_day,
+            remembered: self.remembered(),
             parts,
         };
         let Some(estimate) = self.estimate(&self.features)? else {
@@ -136,16 +155,22 @@ impl CentralPlan {
             _ => true,
         };
         let several = estimate.parts.len() > 1;
-        let needs = |part: &reticent::bandit::PartOutlook| {
+        let unpaced = match estimate.parts.iter().all(|part| part.events.is_some()) {
+            true => None,
+            false => self.parts_model().map(|model| model.outlook(&self.learner, None)).transpose()?,
+        };
+        let needs = |(place, part): (usize, &PartOutlook)| {
             let without = several && dear(part.events);
+            let out_of_reach = unpaced.as_ref().filter(|_| part.events.is_none());
             Ok(PartNeeds {
+                out_of_reach: out_of_reach.and_then(|unpaced| unpaced.parts[place].events),
                 part: part.part.clone(),
                 cells: part.cells,
                 useful_from: part.events,
                 others_without: if without { self.without(&part.part)? } else { None },
             })
         };
-        let parts = estimate.parts.iter().map(needs).collect::<Result<Vec<_>>>()?;
+        let parts = estimate.parts.iter().enumerate().map(needs).collect::<Result<Vec<_>>>()?;
         Ok(Some(of(estimate.all, parts)))
     }
 
@@ -170,6 +195,16 @@ impl CentralPlan {
         Ok(Some(model.outlook(&learner, self.pace())?))
     }
 
+    fn remembered(&self) -> Option<u64> {
+        let per_tick = self.pace()?.per_tick;
+        let ticks = match (self.learner_params.horizon, self.learner_params.forget) {
+            (Some(horizon), _) => horizon as f64,
+            (None, Some(ticks)) => ticks / std::f64::consts::LN_2,
+            (None, None) => return None,
+        };
+        Some((per_tick * ticks) as u64)
+    }
+
     fn pace(&self) -> Option<Pace> {
         let ticks_in_day = 86_400_000.0 / self.tick as f64;
         let delay = self.params.reward.window.as_milliseconds() as f64 / self.tick as f64;
@@ -192,6 +227,6 @@ impl ReportsPlan {
     pub fn outlook(&self) -> LoopOutlook {
         // The number of reports needed does not depend on the number expected.
         let useful_from = Some(self.local().outlook(0).useful_from);
-        LoopOutlook { useful_from, unit: "reports", forget: None, events_per_day: None, parts: Vec::new() }
+        LoopOutlook { useful_from, unit: "reports", forget: None, events_per_day: None, remembered: None, parts: Vec::new() }
     }
 }

@@ -171,11 +171,8 @@ impl LoopParams {
         if self.action.as_object().is_none_or(serde_json::Map::is_empty) {
             warnings.push(format!("loop.{name}.action: actions have no features of their own, so that all of them are equal to the learner: list some, such as topic = {{ categories = [\"news\", \"sport\"] }}"));
         }
-        let features = self.features().ok();
-        let uncrossed = features.iter().flat_map(uncrossed);
-        warnings.extend(uncrossed.map(|feature| {
-            format!("loop.{name}.context.{feature} is in no cross: it adds the same to every action, so that it changes no decision, and takes a share of the norm from the other features. Cross it with a feature of the action, such as [loop.{name}.cross] with = [[\"{feature}\", \"topic\"]], or leave it out")
-        }));
+        let of_features = self.features().map(|features| features.warnings()).unwrap_or_default();
+        warnings.extend(of_features.iter().map(|warning| format!("loop.{name}.{warning}")));
         if self.privacy.delta > MEANINGLESS_DELTA {
             warnings.push(format!("loop.{name}.privacy.delta = {} allows that one person in {:.0} is published outright: give {MEANINGLESS_DELTA} or less, and less than one in the number of people", self.privacy.delta, 1.0 / self.privacy.delta));
         }
@@ -184,13 +181,6 @@ impl LoopParams {
         }
         warnings
     }
-}
-
-/// Features of the context that are crossed with none of the action.
-fn uncrossed(features: &FeaturesParams) -> Vec<String> {
-    let crossed =
-        |feature: &&String| features.cross.with.iter().flatten().any(|one| one == *feature);
-    features.context.keys().filter(|feature| !crossed(feature)).cloned().collect()
 }
 
 /// Epsilon above which an attacker's guess is as good as certain.

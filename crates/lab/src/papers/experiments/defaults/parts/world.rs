@@ -106,9 +106,8 @@ impl<'a> World<'a> {
 
     fn gained(&mut self, curator: &Curator<FastNoise>, tried: &[Rows], events: u64) -> Result<Gained> {
         let features = &self.plans.features;
-        let decides = |part: &&Part| !matches!(part.kind, PartKind::Context | PartKind::Constant);
         let deciding: Vec<&Part> = features.parts().iter().filter(decides).collect();
-        let learnt = curator.policy().theta();
+        let (truth, learnt) = (effects(self.plans, &self.truth), effects(self.plans, curator.policy().theta()));
         let mut at = Gained { events, gained: vec![0.0; deciding.len() + 1], possible: vec![0.0; deciding.len() + 1] };
         for rows in tried {
             for (place, part) in deciding.iter().enumerate() {
@@ -116,9 +115,8 @@ impl<'a> World<'a> {
                 let by = |theta: &[f64]| -> Vec<f64> {
                     rows.iter().map(|row| dot(&theta[of.clone()], &row[of.clone()])).collect()
                 };
-                let truth = by(&self.truth);
-                let chosen = best(&by(learnt), &mut self.source);
-                at.count(place, &truth, chosen);
+                let chosen = best(&by(&learnt), &mut self.source);
+                at.count(place, &by(&truth), chosen);
             }
             let truth: Vec<f64> = rows.iter().map(|row| dot(&self.truth, row)).collect();
             let chosen = curator.choose(&Arms::from_rows(features.dimension(), rows)?, self.source.bits())?.arm;
@@ -134,6 +132,30 @@ impl Gained {
         self.gained[place] += truth[chosen] - mean;
         self.possible[place] += truth.iter().copied().fold(f64::MIN, f64::max) - mean;
     }
+}
+
+fn decides(part: &&Part) -> bool {
+    !matches!(part.kind, PartKind::Context | PartKind::Constant)
+}
+
+/// Parameters that give the same scores up to what all actions share, with the mean of a cross over the words of the context moved to the feature of the action: only so
+/// are the parts told apart by scores.
+fn effects(plans: &Plans, theta: &[f64]) -> Vec<f64> {
+    let (mut theta, features) = (theta.to_vec(), &plans.features);
+    for cross in features.parts().iter().filter(|part| part.kind == PartKind::Cross) {
+        let [left, right] = cross.name.split('*').collect::<Vec<_>>()[..] else { continue };
+        let one_hot = !matches!(features.params().context[left], Encoding::Range(..) | Encoding::Cycle(_));
+        let main = features.parts().iter().find(|part| part.name == format!("action.{right}"));
+        let Some(main) = main.filter(|_| one_hot) else { continue };
+        let words = cross.cells / main.cells;
+        for action in 0..main.cells {
+            let cells: Vec<usize> = (0..words).map(|word| cross.offset + word * main.cells + action).collect();
+            let mean = cells.iter().map(|cell| theta[*cell]).sum::<f64>() / words as f64;
+            cells.iter().for_each(|cell| theta[*cell] -= mean);
+            theta[main.offset + action] += mean * cross.weight / main.weight;
+        }
+    }
+    theta
 }
 
 /// The place of the largest score, one of several by chance.
