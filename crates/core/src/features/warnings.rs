@@ -95,7 +95,7 @@ impl FeaturesParams {
             return None;
         }
         let names = rest.join(", ");
-        let percent = 100.0 * (1.0 - given);
+        let (given, percent) = ((given * 1e9).round() / 1e9, 100.0 * (1.0 - given));
         Some(format!(
             "weight: the given shares sum to {given} and leave {percent:.2} % of the squared norm for {names}, which noise will drown. Give smaller shares, or 0 to the parts that are not wanted"
         ))

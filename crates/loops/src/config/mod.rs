@@ -18,6 +18,8 @@
 mod central;
 mod changes;
 #[cfg(test)]
+mod bad_features;
+#[cfg(test)]
 mod docs;
 mod file;
 mod limits;
