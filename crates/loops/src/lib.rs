@@ -64,7 +64,7 @@ pub use messages::{
 };
 pub use object::{Object, objects};
 pub use periods::{Periods, SHOWN_PERIODS, often, windows_of_a_year};
-pub use release::{Served, Stepped, first_chain, learner, release_record, served, step, storage};
 pub use progress::{Learning, PartProgress, Progress, percent_of};
+pub use release::{Served, Stepped, first_chain, learner, release_record, served, step, storage};
 pub use summary::{Estimate, Summary};
 pub use token::{HeadName, Token};

@@ -48,9 +48,13 @@ impl Progress {
         let needs = plan.parts_model()?.needed_at(release);
         let events = summary::events(plan, release);
         // 1 - g^T: the share that events so far are of those at an even pace for ever.
-        let filled = |ticks: f64| -(-std::f64::consts::LN_2 * (release.index() + 1) as f64 / ticks).exp_m1();
+        let filled =
+            |ticks: f64| -(-std::f64::consts::LN_2 * (release.index() + 1) as f64 / ticks).exp_m1();
         let most = |ticks: f64| events.map(|events| (events / filled(ticks)).round() as u64);
-        let part = |part: reticent::bandit::PartOutlook| PartProgress { part: part.part, needed: part.events.unwrap_or(u64::MAX) };
+        let part = |part: reticent::bandit::PartOutlook| PartProgress {
+            part: part.part,
+            needed: part.events.unwrap_or(u64::MAX),
+        };
         Some(Progress {
             events: events.map(|events| events.round() as u64),
             needed: needs.all.unwrap_or(u64::MAX),

@@ -193,7 +193,8 @@ impl PartsModel {
         let matrix = d * (d + 1) / 2;
         let vector = |piece: &Piece| {
             let of = &deviations[matrix + piece.offset..matrix + piece.offset + piece.cells];
-            of.iter().map(|deviation| square(deviation / self.half_range)).sum::<f64>() / piece.cells as f64
+            of.iter().map(|deviation| square(deviation / self.half_range)).sum::<f64>()
+                / piece.cells as f64
         };
         let entries = |of: &Piece| {
             let row = |with: &Piece| {
@@ -224,10 +225,14 @@ impl PartsModel {
         // The ridge, the share of sampling that is noise on top, and whether parts are shrunk by their own noise.
         let (ridge, sampling, levels) = match self.rule {
             Rule::Tuned { ridge, .. } => (1.0 + ridge * noise.matrix, 0.0, false),
-            Rule::Thompson { ridge, width, .. } => (1.0 + ridge * noise.matrix, square(width), false),
+            Rule::Thompson { ridge, width, .. } => {
+                (1.0 + ridge * noise.matrix, square(width), false)
+            }
             Rule::TwoLevel { width, .. } => (1e-9, square(width), true),
             Rule::Fixed { ridge, .. } => (ridge, 0.0, false),
-            Rule::Certified { .. } | Rule::Regularized { .. } => (1.0 + 3.0 * noise.matrix, 0.0, false),
+            Rule::Certified { .. } | Rule::Regularized { .. } => {
+                (1.0 + 3.0 * noise.matrix, 0.0, false)
+            }
         };
         let inverse = |place: usize| {
             let radius = match levels {
@@ -240,7 +245,8 @@ impl PartsModel {
             moments(self.pieces[place].gram(contributions) + ridge, radius, 0.5 * ridge)
         };
         let inverses: Vec<(f64, f64)> = (0..self.pieces.len()).map(inverse).collect();
-        let fit = |place: usize| (self.pieces[place].gram(contributions) * inverses[place].0).min(1.0);
+        let fit =
+            |place: usize| (self.pieces[place].gram(contributions) * inverses[place].0).min(1.0);
         let learnt: Vec<f64> = (0..self.pieces.len())
             .map(|place| square(fit(place)) * self.pieces[place].parameters())
             .collect();
@@ -248,7 +254,8 @@ impl PartsModel {
         for (place, piece) in self.pieces.iter().enumerate().filter(|(_, piece)| piece.decides()) {
             let gram = piece.gram(contributions);
             let (first, second) = inverses[place];
-            let of_matrix: f64 = noise.entries[place].iter().zip(&learnt).map(|(s, theta)| s * theta).sum();
+            let of_matrix: f64 =
+                noise.entries[place].iter().zip(&learnt).map(|(s, theta)| s * theta).sum();
             let variance = noise.vector[place] + of_matrix + REWARD_VARIANCE * gram;
             let squared = piece.moment * piece.weight * variance * second / square(gram * first);
             let noise = (1.0 + sampling) * squared;
@@ -302,14 +309,17 @@ impl PartsModel {
         let last = match (plan.params.horizon, plan.params.forget) {
             (Some(horizon), _) => horizon as f64,
             (None, Some(ticks)) => HALF_LIVES * ticks + pace.delay,
-            (None, None) => return Ok(self.needed_under(&self.noise(&plan.plan.last_deviations()?))),
+            (None, None) => {
+                return Ok(self.needed_under(&self.noise(&plan.plan.last_deviations()?)));
+            }
         };
         let count = self.deciding().count();
         let mut found: Vec<Option<u64>> = vec![None; count + 1];
         let mut tick = 1.0_f64;
         while tick <= last && found.iter().any(Option::is_none) {
             let ticks = (tick - pace.delay).max(0.0);
-            let weight = if kept < 1.0 { (1.0 - libm::pow(kept, ticks)) / (1.0 - kept) } else { ticks };
+            let weight =
+                if kept < 1.0 { (1.0 - libm::pow(kept, ticks)) / (1.0 - kept) } else { ticks };
             let gains = self.gains(pace.per_tick * weight, &plan.plan.deviations(tick as u64)?);
             let events = (pace.per_tick * tick).ceil() as u64;
             for (place, gain) in gains.parts.iter().chain([&gains.all]).enumerate() {
@@ -358,7 +368,8 @@ mod tests {
     };
 
     fn plan(words: usize, epsilon: f64, forget: f64, rule: Rule) -> (JointPlan, PartsModel) {
-        let list = |count: usize| Encoding::Categories((0..count).map(|i| format!("w{i}")).collect());
+        let list =
+            |count: usize| Encoding::Categories((0..count).map(|i| format!("w{i}")).collect());
         let mut params = FeaturesParams::new([("country", list(words))], [("genre", list(6))]);
         params.cross.with = vec![vec!["country".into(), "genre".into()]];
         params.weight.insert("context.country".into(), 0.0);
@@ -392,7 +403,10 @@ mod tests {
                 needs(&model.outlook(&plan, None).unwrap())
             };
             let (narrow, wide, quiet) = (of(4, 1.0), of(40, 1.0), of(40, 8.0));
-            assert!(narrow[0] < narrow[1] && wide[0] < wide[1] && narrow[1] < wide[1], "{narrow:?} {wide:?}");
+            assert!(
+                narrow[0] < narrow[1] && wide[0] < wide[1] && narrow[1] < wide[1],
+                "{narrow:?} {wide:?}"
+            );
             assert!((0..3).all(|i| quiet[i] < wide[i]), "{wide:?} {quiet:?}");
         }
     }

@@ -1,9 +1,6 @@
 //! Second moments of parts: how much of their share of the norm people fill.
 
-use super::{
-    Encoder, Encoding, FeaturesPlan, Part,
-    parts::Factor,
-};
+use super::{Encoder, Encoding, FeaturesPlan, Part, parts::Factor};
 
 impl FeaturesPlan {
     /// The mean of the squared norm of a part before its weight, where numbers fill their ranges evenly, words are equally common and features are
@@ -38,7 +35,8 @@ impl FeaturesPlan {
         let count = numbers.len() as f64;
         let mean = numbers.iter().map(|encoder| of_feature(encoder)).sum::<f64>() / count;
         // The square of a number that is uniform on [-1, 1] has the variance 1/5 - 1/9; that of a cycle is always 1.
-        let ranges = numbers.iter().filter(|encoder| matches!(encoder.encoding(), Encoding::Range(..)));
+        let ranges =
+            numbers.iter().filter(|encoder| matches!(encoder.encoding(), Encoding::Range(..)));
         let variance = ranges.count() as f64 * (4.0 / 45.0) / (count * count);
         let fourth = mean * mean + variance;
         match self.params.products.as_ref().map(|products| products.degree) {
@@ -51,7 +49,10 @@ impl FeaturesPlan {
 fn of_feature(encoder: &Encoder) -> f64 {
     match encoder.encoding() {
         Encoding::Range(..) => 1.0 / 3.0,
-        Encoding::Categories(_) | Encoding::Hash { .. } | Encoding::Cycle(_) | Encoding::Bins(_) => 1.0,
+        Encoding::Categories(_)
+        | Encoding::Hash { .. }
+        | Encoding::Cycle(_)
+        | Encoding::Bins(_) => 1.0,
     }
 }
 
@@ -83,7 +84,11 @@ mod tests {
         for (i, j) in (0..steps).flat_map(|i| (0..steps).map(move |j| (i, j))) {
             for (hour, left, right) in (0..4).flat_map(|h| (0..9).map(move |w| (h, w / 3, w % 3))) {
                 let word = |place: usize| ["a", "b", "c"][place].to_string();
-                let context = Value::from_iter([("age", middle(i)), ("hour", (6 * hour).to_string()), ("liked", word(left))]);
+                let context = Value::from_iter([
+                    ("age", middle(i)),
+                    ("hour", (6 * hour).to_string()),
+                    ("liked", word(left)),
+                ]);
                 let action = Value::from_iter([("genre", word(right)), ("length", middle(j))]);
                 let row = plan.vector(&context, &action, &mut report);
                 for (sum, part) in sums.iter_mut().zip(plan.parts()) {

@@ -38,7 +38,9 @@ impl FeaturesParams {
         };
         let mut warnings = each(straight);
         warnings.extend(each(constant));
-        warnings.extend(self.context.keys().filter(|name| !self.decides(name)).map(|name| self.uncrossed(name)));
+        warnings.extend(
+            self.context.keys().filter(|name| !self.decides(name)).map(|name| self.uncrossed(name)),
+        );
         warnings.extend(self.without_actions());
         warnings.extend(self.faint());
         warnings
@@ -47,14 +49,18 @@ impl FeaturesParams {
     /// True if a feature of the context stands in something that differs between actions.
     fn decides(&self, name: &String) -> bool {
         let crosses = self.cross.with.iter().chain(&self.cross.matches);
-        let number = matches!(self.context.get(name), Some(Encoding::Range(..) | Encoding::Cycle(_)));
-        crosses.flatten().any(|one| one == name) || (number && (self.products.is_some() || self.fourier.is_some()))
+        let number =
+            matches!(self.context.get(name), Some(Encoding::Range(..) | Encoding::Cycle(_)));
+        crosses.flatten().any(|one| one == name)
+            || (number && (self.products.is_some() || self.fourier.is_some()))
     }
 
     fn uncrossed(&self, name: &str) -> String {
         let other = self.action.keys().next().map_or("topic", String::as_str);
         let share = match self.weight.get(&format!("context.{name}")) {
-            Some(share) if *share == 0.0 => "and has no coordinates of its own, so that it is not used at all",
+            Some(share) if *share == 0.0 => {
+                "and has no coordinates of its own, so that it is not used at all"
+            }
             _ => "and takes a share of the norm from the other features",
         };
         format!(
@@ -64,7 +70,8 @@ impl FeaturesParams {
 
     /// Products and Fourier features of the context's numbers alone.
     fn without_actions(&self) -> Vec<String> {
-        let number = |encoding: &Encoding| matches!(encoding, Encoding::Range(..) | Encoding::Cycle(_));
+        let number =
+            |encoding: &Encoding| matches!(encoding, Encoding::Range(..) | Encoding::Cycle(_));
         if self.action.values().any(number) || !self.context.values().any(number) {
             return Vec::new();
         }
@@ -106,7 +113,8 @@ impl FeaturesParams {
 fn straight(side: &str, name: &str, encoding: &Encoding) -> Option<String> {
     let Encoding::Range(low, high) = encoding else { return None };
     let last = name.rsplit('.').next().unwrap_or(name);
-    let plain: String = last.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
+    let plain: String =
+        last.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
     let (_, longest, period) = CYCLES.iter().find(|(known, ..)| *known == plain)?;
     // A shorter range is a part of a day or of a year, where a line may be meant.
     let width = high - low;
@@ -129,8 +137,12 @@ fn constant(side: &str, name: &str, encoding: &Encoding) -> Option<String> {
         _ => "one category",
     };
     let effect = match side {
-        "action" => "it is the same for every action, so that neither it nor a cross with it changes a decision",
-        _ => "it is the same for every person, so that a cross with it says no more than the action's feature does",
+        "action" => {
+            "it is the same for every action, so that neither it nor a cross with it changes a decision"
+        }
+        _ => {
+            "it is the same for every person, so that a cross with it says no more than the action's feature does"
+        }
     };
     one.then(|| format!("{side}.{name} has {what}: {effect}. List more words, or leave it out"))
 }
@@ -178,7 +190,11 @@ mod tests {
             });
             let found = warnings(table);
             assert!(found.len() == 1, "{found:?}");
-            assert!(found[0].starts_with(&format!("context.user.{name} is a range from {low} to {high}")), "{found:?}");
+            assert!(
+                found[0]
+                    .starts_with(&format!("context.user.{name} is a range from {low} to {high}")),
+                "{found:?}"
+            );
             assert!(found[0].contains("straight line") && found[0].contains(period), "{found:?}");
         }
     }
@@ -191,10 +207,16 @@ mod tests {
         });
         let found = warnings(table);
         assert!(found.len() == 2, "{found:?}");
-        assert!(found[0].starts_with("context.age is in no cross and in no match") && found[0].contains("takes a share"));
+        assert!(
+            found[0].starts_with("context.age is in no cross and in no match")
+                && found[0].contains("takes a share")
+        );
         assert!(found[1].starts_with("context.liked") && found[1].contains("not used at all"));
         assert!(found[0].contains("cross.with = [[\"age\", \"genre\"]]"));
-        for (name, value) in [("products", json!({ "degree": 2 })), ("fourier", json!({ "count": 8, "scale": 0.5, "seed": 7 }))] {
+        for (name, value) in [
+            ("products", json!({ "degree": 2 })),
+            ("fourier", json!({ "count": 8, "scale": 0.5, "seed": 7 })),
+        ] {
             let table = |with: bool| {
                 let mut value = value.clone();
                 if with {
@@ -207,17 +229,30 @@ mod tests {
                 })
             };
             let found = warnings(table(false));
-            assert!(found.len() == 1 && found[0].starts_with(&format!("{name} is made of numbers of the context alone")), "{found:?}");
+            assert!(
+                found.len() == 1
+                    && found[0]
+                        .starts_with(&format!("{name} is made of numbers of the context alone")),
+                "{found:?}"
+            );
             assert_eq!(warnings(table(true)), [""; 0]);
         }
     }
 
     #[test]
     fn a_feature_with_one_word_is_named() {
-        for (action, words) in [(json!({ "categories": ["rock"] }), "one category"), (json!({ "hash": { "buckets": 1 } }), "one bucket")] {
+        for (action, words) in [
+            (json!({ "categories": ["rock"] }), "one category"),
+            (json!({ "hash": { "buckets": 1 } }), "one bucket"),
+        ] {
             let table = json!({ "action": { "genre": action, "length": { "range": [0, 60] } } });
             let found = warnings(table);
-            assert!(found.len() == 1 && found[0].starts_with("action.genre has ") && found[0].contains(words), "{found:?}");
+            assert!(
+                found.len() == 1
+                    && found[0].starts_with("action.genre has ")
+                    && found[0].contains(words),
+                "{found:?}"
+            );
             assert!(found[0].contains("same for every action"));
         }
     }
@@ -228,7 +263,10 @@ mod tests {
         assert_eq!(warnings(table(0.9)), [""; 0]);
         let found = warnings(table(0.99));
         assert!(found.len() == 1, "{found:?}");
-        assert!(found[0].starts_with("weight: the given shares sum to 0.99 and leave 1.00 %"), "{found:?}");
+        assert!(
+            found[0].starts_with("weight: the given shares sum to 0.99 and leave 1.00 %"),
+            "{found:?}"
+        );
         assert!(found[0].contains("action.length, constant"), "{found:?}");
     }
 }

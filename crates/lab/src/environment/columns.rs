@@ -21,7 +21,10 @@ use std::{
 
 use reticent::{
     Error as CoreError,
-    features::{Encoder, Encoding, FeaturesParams, FeaturesPlan, Fourier, Outcome, Products, Report, Value, number},
+    features::{
+        Encoder, Encoding, FeaturesParams, FeaturesPlan, Fourier, Outcome, Products, Report, Value,
+        number,
+    },
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -211,8 +214,11 @@ impl Columns {
             }
         }
         if self.maps != (None, None) {
-            let encoding = |column: &Column| Some((column.name.clone(), column.encoder.as_ref()?.encoding().clone()));
-            let mut params = FeaturesParams::new(self.columns.iter().filter_map(encoding), std::iter::empty());
+            let encoding = |column: &Column| {
+                Some((column.name.clone(), column.encoder.as_ref()?.encoding().clone()))
+            };
+            let mut params =
+                FeaturesParams::new(self.columns.iter().filter_map(encoding), std::iter::empty());
             params.constant = false;
             (params.products, params.fourier) = self.maps.clone();
             self.rule = Some(params.check()?);

@@ -20,18 +20,43 @@ fn bad_features_are_refused_by_field_value_and_remedy() {
     for (more, field, value, remedy) in [
         ("[loop.home.weight]\nconstant = -0.2", "weight", "-0.2 for constant", "from 0 to 1"),
         ("[loop.home.weight]\nconstant = 1.5", "weight", "1.5 for constant", "from 0 to 1"),
-        ("[loop.home.weight]\n\"context.age\" = 0.7\n\"action.genre\" = 0.6", "weight", "1.3", "at most 1"),
+        (
+            "[loop.home.weight]\n\"context.age\" = 0.7\n\"action.genre\" = 0.6",
+            "weight",
+            "1.3",
+            "at most 1",
+        ),
         (
             "[loop.home.weight]\n\"context.hour\" = 0\n\"context.age\" = 0\n\"context.liked\" = 0\n\"action.genre\" = 0",
             "weight",
             "0 for every feature",
             "positive share for at least one",
         ),
-        ("[loop.home.weight]\nconstant = 1", "weight", "nothing left for context.age", "smaller ones"),
+        (
+            "[loop.home.weight]\nconstant = 1",
+            "weight",
+            "nothing left for context.age",
+            "smaller ones",
+        ),
         ("[loop.home.weight]\nconstnt = 0.2", "weight", "0.2 for constnt", "give one of"),
-        ("[loop.home.cross]\nmatch = [[\"hour\", \"genre\"]]", "cross.match", "a cycle of 24 and 2 categories", "the same words"),
-        ("[loop.home.cross]\nmatch = [[\"age\", \"genre\"]]", "cross.match", "a range from 18 to 80 and 2 categories", "the same words"),
-        ("live = { categories = [\"jazz\", \"rock\"] }\n[loop.home.cross]\nmatch = [[\"liked\", \"live\"]]", "cross.match", "2 categories and 2 categories", "same order"),
+        (
+            "[loop.home.cross]\nmatch = [[\"hour\", \"genre\"]]",
+            "cross.match",
+            "a cycle of 24 and 2 categories",
+            "the same words",
+        ),
+        (
+            "[loop.home.cross]\nmatch = [[\"age\", \"genre\"]]",
+            "cross.match",
+            "a range from 18 to 80 and 2 categories",
+            "the same words",
+        ),
+        (
+            "live = { categories = [\"jazz\", \"rock\"] }\n[loop.home.cross]\nmatch = [[\"liked\", \"live\"]]",
+            "cross.match",
+            "2 categories and 2 categories",
+            "same order",
+        ),
         ("day = { cycle = 0 }", "cycle", "0 for action.day", "positive period"),
         ("day = { cycle = -7 }", "cycle", "-7 for action.day", "positive period"),
         ("day = { cycle = \"week\" }", "day", "without a period", "{ cycle = 24 }"),
@@ -40,7 +65,12 @@ fn bad_features_are_refused_by_field_value_and_remedy() {
         ("size = { bins = [1, 1] }", "bins", "[1.0, 1.0] for action.size", "in order"),
         ("size = { bins = [] }", "bins", "[] for action.size", "in order"),
         ("size = { bins = [\"a\"] }", "size", "no numbers", "increasing edges"),
-        ("mood = { categories = [\"a\", \"b\", \"a\"] }", "categories", "\"a\" twice for action.mood", "every word once"),
+        (
+            "mood = { categories = [\"a\", \"b\", \"a\"] }",
+            "categories",
+            "\"a\" twice for action.mood",
+            "every word once",
+        ),
         (
             "item = { hash = { buckets = 5000 } }\n[loop.home.cross]\nwith = [[\"liked\", \"item\"]]",
             "dimension",
@@ -53,9 +83,13 @@ fn bad_features_are_refused_by_field_value_and_remedy() {
             assert!(message.contains(words), "{words}: {message}");
         }
     }
-    let paced = file(cross).replace("[loop.home.context]", "events_per_day = -3\n[loop.home.context]");
+    let paced =
+        file(cross).replace("[loop.home.context]", "events_per_day = -3\n[loop.home.context]");
     let message = refusal(&paced);
-    assert!(message.contains("loop.home.events_per_day = -3") && message.contains("positive number"), "{message}");
+    assert!(
+        message.contains("loop.home.events_per_day = -3") && message.contains("positive number"),
+        "{message}"
+    );
 }
 
 /// Many cells are allowed where a matrix holds them, and what they need is stated with numbers.
@@ -76,12 +110,19 @@ fn parts_that_stay_noise_are_named_with_their_numbers() {
     let cross = country(&without);
     assert!(cross.cells == 240 && cross.others_without < cross.useful_from, "{cross:?}");
     let text = without.to_string();
-    assert!(text.contains("country x genre (240 cells): ") && text.contains("; leave it out: "), "{text}");
+    assert!(
+        text.contains("country x genre (240 cells): ") && text.contains("; leave it out: "),
+        "{text}"
+    );
 
     let paced = wide("events_per_day = 30\n");
     assert_eq!(country(&paced).useful_from, None, "{paced:?}");
     let warning = paced.warnings("home").join("\n");
-    for words in ["loop.home: country*genre has 240 cells for 3,900 visits", "about 16 a cell", "it will stay noise"] {
+    for words in [
+        "loop.home: country*genre has 240 cells for 3,900 visits",
+        "about 16 a cell",
+        "it will stay noise",
+    ] {
         assert!(warning.contains(words), "{words}: {warning}");
     }
     // A hundred thousand times as many people are enough for everything.

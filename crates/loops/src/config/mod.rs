@@ -15,10 +15,10 @@
 //! | `storage` | storage that its releases take |
 //! | `warm` | warm start: a released model, or public examples |
 
-mod central;
-mod changes;
 #[cfg(test)]
 mod bad_features;
+mod central;
+mod changes;
 #[cfg(test)]
 mod docs;
 mod file;

@@ -53,11 +53,18 @@ pub fn rounded(count: u64) -> String {
     let digits = count.max(1).ilog10();
     let unit = 10_u64.pow(digits.saturating_sub(1));
     // Saturates near the largest number, which no count of visits reaches.
-    let near = (count / unit + u64::from(count % unit >= unit.div_ceil(2) && unit > 1)).saturating_mul(unit);
-    for (size, name) in [(1_000_000_000_000, "trillion"), (1_000_000_000, "billion"), (1_000_000, "million")] {
+    let near = (count / unit + u64::from(count % unit >= unit.div_ceil(2) && unit > 1))
+        .saturating_mul(unit);
+    for (size, name) in
+        [(1_000_000_000_000, "trillion"), (1_000_000_000, "billion"), (1_000_000, "million")]
+    {
         if near >= size {
             let (whole, tenth) = (near / size, near % size / (size / 10));
-            return if whole < 10 && tenth > 0 { format!("{whole}.{tenth} {name}") } else { format!("{whole} {name}") };
+            return if whole < 10 && tenth > 0 {
+                format!("{whole}.{tenth} {name}")
+            } else {
+                format!("{whole} {name}")
+            };
         }
     }
     if near >= 1000 { format!("{},{:03}", near / 1000, near % 1000) } else { near.to_string() }
@@ -74,7 +81,9 @@ impl fmt::Display for PartNeeds {
         write!(formatter, "{} ({} cell{plural}): ", part_in_words(&self.part), self.cells)?;
         match (self.useful_from, self.out_of_reach) {
             (Some(count), _) => write!(formatter, "{}", rounded(count))?,
-            (None, Some(count)) => write!(formatter, "{}, stays noise at this pace", rounded(count))?,
+            (None, Some(count)) => {
+                write!(formatter, "{}, stays noise at this pace", rounded(count))?
+            }
             (None, None) => write!(formatter, "stays noise at this pace")?,
         }
         match self.others_without {
@@ -91,8 +100,12 @@ impl LoopOutlook {
         let sentence = |part: &PartNeeds| {
             let PartNeeds { part, cells, others_without, out_of_reach, .. } = part;
             let remembered = self.remembered.unwrap_or(0);
-            let needs = out_of_reach.map_or(String::new(), |count| format!(", and about {} are needed", rounded(count)));
-            let others = others_without.map_or(String::new(), |count| format!(": the other parts are then learnt from about {}", rounded(count)));
+            let needs = out_of_reach.map_or(String::new(), |count| {
+                format!(", and about {} are needed", rounded(count))
+            });
+            let others = others_without.map_or(String::new(), |count| {
+                format!(": the other parts are then learnt from about {}", rounded(count))
+            });
             format!(
                 "loop.{name}: {part} has {cells} cells for {} {} that count at most, about {} a cell{needs}: it will stay noise. Give it fewer cells, or leave it out{others}",
                 rounded(remembered),
@@ -107,7 +120,8 @@ impl LoopOutlook {
 impl fmt::Display for LoopOutlook {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let LoopOutlook { useful_from, unit, forget, events_per_day, parts, .. } = self;
-        let pace = events_per_day.map(|events| format!("at {} {unit} a day", rounded(events as u64)));
+        let pace =
+            events_per_day.map(|events| format!("at {} {unit} a day", rounded(events as u64)));
         match useful_from {
             Some(count) => write!(formatter, "about {} {unit}", rounded(*count))?,
             None => write!(formatter, "never")?,
@@ -157,7 +171,9 @@ impl CentralPlan {
         let several = estimate.parts.len() > 1;
         let unpaced = match estimate.parts.iter().all(|part| part.events.is_some()) {
             true => None,
-            false => self.parts_model().map(|model| model.outlook(&self.learner, None)).transpose()?,
+            false => {
+                self.parts_model().map(|model| model.outlook(&self.learner, None)).transpose()?
+            }
         };
         let needs = |(place, part): (usize, &PartOutlook)| {
             let without = several && dear(part.events);
@@ -187,7 +203,8 @@ impl CentralPlan {
             true => self.learner.clone(),
             false => {
                 let mut params = self.learner_params.clone();
-                params.bounds = Bounds { dimension, intercept: features.constant(), ..params.bounds };
+                params.bounds =
+                    Bounds { dimension, intercept: features.constant(), ..params.bounds };
                 params.check()?
             }
         };
@@ -227,6 +244,13 @@ impl ReportsPlan {
     pub fn outlook(&self) -> LoopOutlook {
         // The number of reports needed does not depend on the number expected.
         let useful_from = Some(self.local().outlook(0).useful_from);
-        LoopOutlook { useful_from, unit: "reports", forget: None, events_per_day: None, remembered: None, parts: Vec::new() }
+        LoopOutlook {
+            useful_from,
+            unit: "reports",
+            forget: None,
+            events_per_day: None,
+            remembered: None,
+            parts: Vec::new(),
+        }
     }
 }

@@ -10,8 +10,8 @@ use super::{
     card::Contents,
     chart::{Chart, Series},
     history::Point,
-    progress,
     layout::{ago, count, curator, date_time, mean_tile, public, tile},
+    progress,
 };
 use crate::{
     Result,

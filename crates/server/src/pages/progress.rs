@@ -23,8 +23,12 @@ pub(super) fn mark(progress: &Progress) -> Markup {
         (Learning::Gathering, Some(events)) => html! {
             span.mark.watch { "gathering events: " (percent_of(events, progress.needed)) " % of about " (needed) }
         },
-        (Learning::Never, _) => html! { span.mark.watch { "too few events at this pace: needs about " (needed) } },
-        (Learning::TooFew | Learning::Gathering, _) => html! { span.mark.watch { "too few events for a reliable figure" } },
+        (Learning::Never, _) => {
+            html! { span.mark.watch { "too few events at this pace: needs about " (needed) } }
+        }
+        (Learning::TooFew | Learning::Gathering, _) => {
+            html! { span.mark.watch { "too few events for a reliable figure" } }
+        }
     }
 }
 
@@ -38,7 +42,8 @@ pub(super) fn table(progress: &Option<Progress>) -> Markup {
         };
     };
     let row = |name: &str, needed: u64| {
-        let (part, never) = (percent_of(events, needed), progress.most.is_some_and(|most| most < needed));
+        let (part, never) =
+            (percent_of(events, needed), progress.most.is_some_and(|most| most < needed));
         html! { tr {
             td { (name) }
             td.number { (rounded(needed)) }

@@ -44,7 +44,8 @@ fn crossing(curve: &[Gained], part: usize) -> Option<f64> {
         }
         pools.push(pool);
     }
-    let rising: Vec<f64> = pools.iter().flat_map(|pool| std::iter::repeat_n(pool.0, pool.1)).collect();
+    let rising: Vec<f64> =
+        pools.iter().flat_map(|pool| std::iter::repeat_n(pool.0, pool.1)).collect();
     let place = rising.iter().position(|gain| *gain >= LEARNT)?;
     let events = curve[place].events as f64;
     // The step of the first release is a real one: nothing was served before.
@@ -76,7 +77,9 @@ impl Row {
     fn holds(&self) -> bool {
         match (self.ratio(), self.measured, self.estimate) {
             (Some(ratio), ..) => (1.0 / FACTOR..=FACTOR).contains(&ratio),
-            (None, None, estimate) => estimate.is_none_or(|events| events as f64 * FACTOR >= self.last as f64),
+            (None, None, estimate) => {
+                estimate.is_none_or(|events| events as f64 * FACTOR >= self.last as f64)
+            }
             (None, Some(_), _) => false,
         }
     }
@@ -84,12 +87,14 @@ impl Row {
 
 fn rows(file: &'static File, trials: u64) -> Result<Vec<Row>> {
     let plan = file.plan()?;
-    let model = PartsModel::new(&plan.learner, &plan.features).expect("files have parts that decide");
+    let model =
+        PartsModel::new(&plan.learner, &plan.features).expect("files have parts that decide");
     let pace = Pace { per_tick: file.per_tick as f64, delay: file.delay as f64 };
     let estimate = model.outlook(&plan.learner, Some(pace))?;
     let jobs: Vec<u64> = (0..trials).collect();
     let curves = in_parallel(&jobs, |_, _| (), |seed| World::new(&plan, *seed).play(file))?;
-    let mut sums: Vec<Gained> = curves[0].iter().map(|at| Gained { events: at.events, ..at.zeros() }).collect();
+    let mut sums: Vec<Gained> =
+        curves[0].iter().map(|at| Gained { events: at.events, ..at.zeros() }).collect();
     for at in curves.iter().flat_map(|curve| curve.iter().enumerate()) {
         sums[at.0].add(at.1);
     }
@@ -106,7 +111,11 @@ fn rows(file: &'static File, trials: u64) -> Result<Vec<Row>> {
 
 impl Gained {
     fn zeros(&self) -> Self {
-        Gained { events: self.events, gained: vec![0.0; self.gained.len()], possible: vec![0.0; self.gained.len()] }
+        Gained {
+            events: self.events,
+            gained: vec![0.0; self.gained.len()],
+            possible: vec![0.0; self.gained.len()],
+        }
     }
 
     fn add(&mut self, other: &Self) {
@@ -128,7 +137,9 @@ pub fn parts(stage: &Stage) -> Result<Vec<Claim>> {
     for file in files::FILES {
         (stage.progress)(file.name);
         for row in rows(file, times * file.trials)? {
-            let number = |events: Option<f64>| events.map_or(format!("after {}", row.last), |events| format!("{events:.0}"));
+            let number = |events: Option<f64>| {
+                events.map_or(format!("after {}", row.last), |events| format!("{events:.0}"))
+            };
             let ratio = row.ratio().map_or(String::new(), |ratio| format!("{ratio:.2}"));
             let line = format!(
                 "| {}: {} | {} | {} | {} | {} | {ratio} |\n",
@@ -155,7 +166,9 @@ pub fn parts(stage: &Stage) -> Result<Vec<Claim>> {
             .map(|row| format!("{}, {}", row.file, row.part))
             .collect();
         Claim {
-            claim: format!("{kind}: parts are learnt from about as many events as their estimates name"),
+            claim: format!(
+                "{kind}: parts are learnt from about as many events as their estimates name"
+            ),
             judgement: Judgement::stated(wrong.is_empty(), (times * files::WIDE.trials) as usize),
             measured: format!(
                 "{} of {} parts within {FACTOR}; measured/estimate from {:.2} to {:.2}, median {:.2}; outside: [{}]",

@@ -40,7 +40,9 @@ pub(super) struct Plans {
 
 impl File {
     pub fn plan(&self) -> Result<Plans> {
-        let refuse = |error: toml::de::Error| Error::Experiment { reason: format!("{}: {error}", self.name) };
+        let refuse = |error: toml::de::Error| Error::Experiment {
+            reason: format!("{}: {error}", self.name),
+        };
         let params: FeaturesParams = toml::from_str(self.features).map_err(refuse)?;
         let features = params.check()?;
         let bounds = Bounds {
@@ -134,12 +136,54 @@ pub(super) const QUICK: File = File { ticks: 100, per_tick: 60, ..SMALL };
 
 pub(super) const FILES: &[File] = &[
     SMALL,
-    File { name: "stories, tuned", features: STORIES, rule: Rule::Tuned { ridge: 3.0, bonus: 0.2, width: 2.5 }, ..SMALL },
-    File { name: "tastes, 10 visits", features: TASTES, visits: 10, epsilon: 2.0, per_tick: 40, ..SMALL },
+    File {
+        name: "stories, tuned",
+        features: STORIES,
+        rule: Rule::Tuned { ridge: 3.0, bonus: 0.2, width: 2.5 },
+        ..SMALL
+    },
+    File {
+        name: "tastes, 10 visits",
+        features: TASTES,
+        visits: 10,
+        epsilon: 2.0,
+        per_tick: 40,
+        ..SMALL
+    },
     WIDE,
-    File { name: "offers, tuned", features: OFFERS, rule: Rule::Tuned { ridge: 3.0, bonus: 0.2, width: 2.5 }, per_tick: 400, ..WIDE },
+    File {
+        name: "offers, tuned",
+        features: OFFERS,
+        rule: Rule::Tuned { ridge: 3.0, bonus: 0.2, width: 2.5 },
+        per_tick: 400,
+        ..WIDE
+    },
     File { name: "news, epsilon 8", features: NEWS, epsilon: 8.0, ..WIDE },
-    File { name: "devices, daily ticks", kind: "slow", ticks: 30, per_tick: 1500, forget: 90.0, ..SMALL },
-    File { name: "devices, rewards after 10 ticks", kind: "slow", ticks: 60, per_tick: 300, delay: 10, forget: 90.0, ..SMALL },
-    File { name: "stories, weekly ticks and delays", kind: "slow", features: STORIES, ticks: 16, per_tick: 5000, delay: 1, forget: 12.0, ..SMALL },
+    File {
+        name: "devices, daily ticks",
+        kind: "slow",
+        ticks: 30,
+        per_tick: 1500,
+        forget: 90.0,
+        ..SMALL
+    },
+    File {
+        name: "devices, rewards after 10 ticks",
+        kind: "slow",
+        ticks: 60,
+        per_tick: 300,
+        delay: 10,
+        forget: 90.0,
+        ..SMALL
+    },
+    File {
+        name: "stories, weekly ticks and delays",
+        kind: "slow",
+        features: STORIES,
+        ticks: 16,
+        per_tick: 5000,
+        delay: 1,
+        forget: 12.0,
+        ..SMALL
+    },
 ];

@@ -9,7 +9,10 @@ use reticent::{
     release::ContributionSums,
 };
 
-use super::{Gained, files::{File, Plans}};
+use super::{
+    Gained,
+    files::{File, Plans},
+};
 use crate::{FastNoise, Result};
 
 /// Actions of a decision.
@@ -53,7 +56,9 @@ impl<'a> World<'a> {
         let mut value = |encoding: &Encoding| {
             let mut below = |count: usize| (self.source.uniform() * count as f64) as usize;
             match encoding {
-                Encoding::Range(low, high) => Value::Number(low + (high - low) * self.source.uniform()),
+                Encoding::Range(low, high) => {
+                    Value::Number(low + (high - low) * self.source.uniform())
+                }
                 Encoding::Categories(words) => Value::Text(words[below(words.len())].clone()),
                 Encoding::Hash { buckets } => Value::Integer(below(4 * *buckets as usize) as i128),
                 Encoding::Cycle(period) => Value::Number(period * self.source.uniform()),
@@ -63,7 +68,9 @@ impl<'a> World<'a> {
                 },
             }
         };
-        Value::Record(features.iter().map(|(name, encoding)| (name.clone(), value(encoding))).collect())
+        Value::Record(
+            features.iter().map(|(name, encoding)| (name.clone(), value(encoding))).collect(),
+        )
     }
 
     fn rows(&mut self) -> Rows {
@@ -104,11 +111,21 @@ impl<'a> World<'a> {
         Ok(curve)
     }
 
-    fn gained(&mut self, curator: &Curator<FastNoise>, tried: &[Rows], events: u64) -> Result<Gained> {
+    fn gained(
+        &mut self,
+        curator: &Curator<FastNoise>,
+        tried: &[Rows],
+        events: u64,
+    ) -> Result<Gained> {
         let features = &self.plans.features;
         let deciding: Vec<&Part> = features.parts().iter().filter(decides).collect();
-        let (truth, learnt) = (effects(self.plans, &self.truth), effects(self.plans, curator.policy().theta()));
-        let mut at = Gained { events, gained: vec![0.0; deciding.len() + 1], possible: vec![0.0; deciding.len() + 1] };
+        let (truth, learnt) =
+            (effects(self.plans, &self.truth), effects(self.plans, curator.policy().theta()));
+        let mut at = Gained {
+            events,
+            gained: vec![0.0; deciding.len() + 1],
+            possible: vec![0.0; deciding.len() + 1],
+        };
         for rows in tried {
             for (place, part) in deciding.iter().enumerate() {
                 let of = part.offset..part.offset + part.cells;
@@ -119,7 +136,9 @@ impl<'a> World<'a> {
                 at.count(place, &by(&truth), chosen);
             }
             let truth: Vec<f64> = rows.iter().map(|row| dot(&self.truth, row)).collect();
-            let chosen = curator.choose(&Arms::from_rows(features.dimension(), rows)?, self.source.bits())?.arm;
+            let chosen = curator
+                .choose(&Arms::from_rows(features.dimension(), rows)?, self.source.bits())?
+                .arm;
             at.count(deciding.len(), &truth, chosen);
         }
         Ok(at)
@@ -144,12 +163,14 @@ fn effects(plans: &Plans, theta: &[f64]) -> Vec<f64> {
     let (mut theta, features) = (theta.to_vec(), &plans.features);
     for cross in features.parts().iter().filter(|part| part.kind == PartKind::Cross) {
         let [left, right] = cross.name.split('*').collect::<Vec<_>>()[..] else { continue };
-        let one_hot = !matches!(features.params().context[left], Encoding::Range(..) | Encoding::Cycle(_));
+        let one_hot =
+            !matches!(features.params().context[left], Encoding::Range(..) | Encoding::Cycle(_));
         let main = features.parts().iter().find(|part| part.name == format!("action.{right}"));
         let Some(main) = main.filter(|_| one_hot) else { continue };
         let words = cross.cells / main.cells;
         for action in 0..main.cells {
-            let cells: Vec<usize> = (0..words).map(|word| cross.offset + word * main.cells + action).collect();
+            let cells: Vec<usize> =
+                (0..words).map(|word| cross.offset + word * main.cells + action).collect();
             let mean = cells.iter().map(|cell| theta[*cell]).sum::<f64>() / words as f64;
             cells.iter().for_each(|cell| theta[*cell] -= mean);
             theta[main.offset + action] += mean * cross.weight / main.weight;
