@@ -134,6 +134,16 @@ age = { range = [18, 80] }
 topic = { categories = ["news", "sport"] }
 word = { hash = { buckets = 8 } }
 """
+TABLE = """
+name = "shapes"
+rounds = 100
+[environment]
+kind = "table"
+file = "shapes.csv"
+fourier = { count = 12, scale = 0.5, seed = 7 }
+[[algorithm]]
+kind = "linucb"
+"""
 EVENTS = """
 [[event]]
 kind = "laplace"
@@ -159,6 +169,16 @@ event = { kind = "gaussian", sensitivity = 1, sigma = 20 }
         (TWO, "[environment]", '[figure]\nagainst = "epsilon"\nsiez = 1\n[environment]', "$.figure.siez", "a key that this table has not"),
         (LOOP, "range = [18, 80]", "range = [18]", "$.loop.home.context.age.range", "too short"),
         (LOOP, "range = [18, 80]", "rnge = [18, 80]", "$.loop.home.context.age.rnge", "is not of type 'object'"),
+        (LOOP, "range = [18, 80]", "range = [18, 80], weight = -1", "$.loop.home.context.age.weight", "less than the minimum"),
+        (LOOP, "range = [18, 80]", "cycle = 0", "$.loop.home.context.age.cycle", "less than or equal to the minimum"),
+        (LOOP, "range = [18, 80]", 'cycle = "day"', "$.loop.home.context.age.cycle", "is not of type 'number'"),
+        (LOOP, "range = [18, 80]", 'bins = ["a"]', "$.loop.home.context.age.bins[0]", "is not of type 'number'"),
+        (LOOP, '["news", "sport"]', '["news", "news"]', "$.loop.home.action.topic.categories", "non-unique"),
+        (LOOP, "[loop.home.context]", "[loop.home.weight]\nconstant = -0.1\n[loop.home.context]", "$.loop.home.weight.constant", "less than the minimum"),
+        (LOOP, "learner =", "events_per_day = -3\nlearner =", "$.loop.home.events_per_day", "less than or equal to the minimum"),
+        (LOOP, "[loop.home.action]", '[loop.home.cross]\nmatch = [["age", "topic", "word"]]\n[loop.home.action]', "$.loop.home.cross.match[0]", "too long"),
+        (TABLE, "count = 12", "count = 0", "$.environment.fourier.count", "less than the minimum"),
+        (TABLE, "scale = 0.5", "scale = -0.5", "$.environment.fourier.scale", "less than the minimum"),
         (LOOP, "buckets = 8", "buckets = 0", "$.loop.home.action.word.hash.buckets", "less than the minimum"),
         (LOOP, '"thompson"', '"thomson"', "$.loop.home.learner.explore", "'thomson' is not one of"),
         (LOOP, "delta = 1e-6", "delta = 0.5", "$.loop.home.privacy.delta", "maximum"),

@@ -20,6 +20,7 @@
 //! | `token` | the head of a loop as clients echo it |
 //! | `generations` | cost of a loop's generations for a person, with one ledger and with several |
 //! | `periods` | periods in words, and the cost of several of them |
+//! | `progress` | events that a release counts beside those that each part needs |
 //! | `summary` | mean reward and lift over the baseline, from a release |
 //! | `chain` | the chain of releases as it is listed and verified |
 //! | `certificate` | the promise, and what enforces each of its conditions |
@@ -41,6 +42,7 @@ mod object;
 pub mod page;
 mod periods;
 mod person;
+mod progress;
 pub mod records;
 mod release;
 pub mod secret;
@@ -62,6 +64,7 @@ pub use messages::{
 };
 pub use object::{Object, objects};
 pub use periods::{Periods, SHOWN_PERIODS, often, windows_of_a_year};
+pub use progress::{Learning, PartProgress, Progress, percent_of};
 pub use release::{Served, Stepped, first_chain, learner, release_record, served, step, storage};
 pub use summary::{Estimate, Summary};
 pub use token::{HeadName, Token};

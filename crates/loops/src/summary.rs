@@ -40,6 +40,8 @@ pub struct Summary {
 struct Mean {
     value: f64,
     variance: f64,
+    /// Events that it is the mean of.
+    events: f64,
 }
 
 impl Mean {
@@ -70,6 +72,7 @@ impl Summary {
         let lift = policy.as_ref().zip(baseline.as_ref()).map(|(policy, baseline)| Mean {
             value: policy.value - baseline.value,
             variance: policy.variance + baseline.variance,
+            events: policy.events + baseline.events,
         });
         let (low, high) = plan.learner_params.bounds.rewards;
         let estimate = |mean: &Mean| mean.estimate((low, high));
@@ -87,6 +90,18 @@ impl Summary {
         let least = MOST_NOISE * deviation / plan.features.constant()?.powi(2);
         least.is_finite().then_some(least.max(1.0).ceil() as u64)
     }
+}
+
+/// Events that a release counts, of the policy and of the hold-out, weighted by what is not forgotten; none where they are lost in its noise.
+pub(crate) fn events(plan: &CentralPlan, release: &Release) -> Option<f64> {
+    let constant = plan.features.constant()?;
+    let last = plan.learner_params.bounds.dimension - 1;
+    let policy = mean(plan, release, last, constant)?.events;
+    let holdout = match plan.params.compares() && last > 0 {
+        true => mean(plan, release, last - 1, constant).map_or(0.0, |mean| mean.events),
+        false => 0.0,
+    };
+    Some(policy + holdout)
 }
 
 /// Deviations of its noise that a number of people must exceed.
@@ -117,5 +132,6 @@ fn mean(plan: &CentralPlan, release: &Release, at: usize, constant: f64) -> Opti
     Some(Mean {
         value: (0.5 * (low + high) + centred).clamp(low, high),
         variance: noise + half_range.powi(2) / people,
+        events: people,
     })
 }

@@ -137,12 +137,18 @@ def test_newer_keys_in_every_form():
     assert reticent.Features.from_json(features.to_json()) == features == pickle.loads(pickle.dumps(features))
     for changes, message in [
         (dict(weight={"action.genre": -1}), "weight is -1 for action.genre: expected a share"),
+        (dict(weight={"action.genre": 0, "context.hour": 0, "context.liked": 0}), "weight is 0 for every feature: expected a positive share"),
+        (dict(weight={"constant": 1.5}), "weight is 1.5 for constant: expected a share"),
+        (dict(context={"hour": {"cycle": 0}}), "cycle is 0 for context.hour: expected a positive period"),
+        (dict(context={"hour": {"bins": [3, 1]}}), r"bins is \[3.0, 1.0\] for context.hour: expected finite edges"),
+        (dict(action={"genre": {"categories": ["rock", "rock"]}}), 'categories is "rock" twice for action.genre: list every word once'),
+        (dict(action={"genre": {"hash": {"buckets": 5000}}}, cross=[("liked", "genre")]), "the widest part, liked\\*genre, has 10000"),
         (dict(match=[("hour", "genre")]), "cross.match is .*, of a cycle of 24 and 2 categories"),
         (dict(products={"degree": 9}), "products.degree is 9: expected 2 or 3"),
         (dict(fourier={"count": 4, "scale": 0.0, "seed": 1}), "fourier.scale is 0: "),
     ]:
         with pytest.raises(reticent.ReticentError, match=message):
-            reticent.Features(**radio, **changes)
+            reticent.Features(**{**radio, **changes})
 
 
 def test_the_two_level_rule_takes_its_levels_from_the_features():

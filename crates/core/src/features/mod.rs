@@ -10,12 +10,14 @@
 //! | `parts` | products of factors, and their public weights |
 //! | `levels`, `monomials` | which coordinates are the constant, main effects and crosses, and the monomials of their products |
 //! | `composition` | levels of a checked rule |
+//! | `moments` | how much of its share of the norm a part fills |
 //! | `params`, `table`, `packed` | the rule as a file writes it, and as bytes hold it |
 //! | `schema` | the JSON schema of a table of features |
 //! | `carried` | coordinates of one rule in terms of those of another |
 //! | `continued` | a rule whose lists of words have changed, over the coordinates that it has had |
 //! | `plan`, `writer` | the rule checked; vectors and their names |
 //! | `projection` | a public random projection to fewer coordinates |
+//! | `warnings` | sentences for a rule that does not do what it seems to say |
 //! | `report` | what was clipped, unknown, missing or of another type |
 //!
 //! **The rule.** A record of a context and one of an action become parts: one for each listed feature, one for each cross (the outer product of one or
@@ -59,6 +61,7 @@ mod levels;
 #[cfg(any(little, test))]
 #[cfg_attr(not(little), allow(dead_code))]
 mod map;
+mod moments;
 mod monomials;
 mod numbers;
 mod packed;
@@ -75,6 +78,8 @@ mod table;
 mod tests;
 mod turn;
 mod value;
+#[cfg(not(little))]
+mod warnings;
 mod writer;
 
 pub use encoding::{Coordinate, Encoder, Encoding, MOST_BUCKETS, Outcome, number};

@@ -192,10 +192,12 @@ pub(super) fn placed(
         let remedy = "expected a positive share for at least one feature or cross; give one, or leave the weights out";
         return Err(Error::invalid("weight", "0 for every feature", remedy));
     }
+    // As people wrote it: 0.7 and 0.6 are 1.3.
+    let written = (given * 1e9).round() / 1e9;
     // Shares such as ten times 0.1 may sum to a little more than 1: they are divided by their sum.
     if given > 1.0 + 1e-9 {
         let remedy = "expected shares that sum to at most 1; give smaller ones";
-        return Err(Error::invalid("weight", format!("{given} in sum"), remedy));
+        return Err(Error::invalid("weight", format!("{written} in sum"), remedy));
     }
     let root = |draft: &Draft| (draft.cells as f64).sqrt();
     let without = || kept.clone().filter(|(_, share)| share.is_none()).map(|(draft, _)| draft);
@@ -215,7 +217,7 @@ pub(super) fn placed(
     if let Some(draft) = without().next()
         && rest < 1e-9
     {
-        let value = format!("{given} in sum, nothing left for {}", draft.name);
+        let value = format!("{written} in sum, nothing left for {}", draft.name);
         let remedy = "expected a share for every part or a sum below 1; give smaller ones, or 0 for the parts that are not wanted";
         return Err(Error::invalid("weight", value, remedy));
     }

@@ -4,6 +4,8 @@
 //! x/|x| / sqrt 2,    x = (every cell encoded, 1)
 //! ```
 //!
+//! With `products` or `fourier` x is the vector of core's rule for all columns with these maps of the numbers, and 1.
+//!
 //! Cells are encoded by core's rule ([`reticent::features`]): a number's range onto [-1, 1], and a feature for each listed word. A served loop
 //! encodes every record; an experiment refuses lines with words that are not listed and, by default, empty cells, because the owner
 //! of the file can mend it.
@@ -19,7 +21,10 @@ use std::{
 
 use reticent::{
     Error as CoreError,
-    features::{Encoder, Encoding, Outcome, number},
+    features::{
+        Encoder, Encoding, FeaturesParams, FeaturesPlan, Fourier, Outcome, Products, Report, Value,
+        number,
+    },
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -48,6 +53,8 @@ pub(crate) struct ColumnsToml<'a> {
     pub(crate) categories: &'a BTreeMap<String, Vec<String>>,
     pub(crate) hashes: &'a BTreeMap<String, u32>,
     pub(crate) missing: Missing,
+    pub(crate) products: Option<&'a Products>,
+    pub(crate) fourier: Option<&'a Fourier>,
 }
 
 #[derive(Debug, Clone)]
@@ -70,6 +77,9 @@ pub(crate) struct Columns {
     missing: Missing,
     /// Columns that never change and were left out.
     dropped: Vec<String>,
+    /// Products and Fourier features, and the rule with them once the whole file was seen.
+    maps: (Option<Products>, Option<Fourier>),
+    rule: Option<FeaturesPlan>,
 }
 
 impl Columns {
@@ -118,7 +128,8 @@ impl Columns {
             });
         }
         let (path, missing) = (path.to_path_buf(), lines.missing);
-        Ok(Columns { path, columns, missing, dropped: Vec::new() })
+        let maps = (lines.products.cloned(), lines.fourier.cloned());
+        Ok(Columns { path, columns, missing, dropped: Vec::new(), maps, rule: None })
     }
 
     /// Refuses ranges and words of columns that no file has.
@@ -202,12 +213,22 @@ impl Columns {
                 column.encoder = Some(Encoding::Range(low, high).check(&column.name)?);
             }
         }
+        if self.maps != (None, None) {
+            let encoding = |column: &Column| {
+                Some((column.name.clone(), column.encoder.as_ref()?.encoding().clone()))
+            };
+            let mut params =
+                FeaturesParams::new(self.columns.iter().filter_map(encoding), std::iter::empty());
+            params.constant = false;
+            (params.products, params.fourier) = self.maps.clone();
+            self.rule = Some(params.check()?);
+        }
         Ok(())
     }
 
     /// Features of a line before they are scaled: all but the 1 at the end.
     pub(crate) fn raw(&self, cells: &[String], line: usize) -> Result<Vec<f64>> {
-        let mut x = vec![0.0; self.width()];
+        let mut x = vec![0.0; self.plain_width()];
         let mut offset = 0;
         for column in &self.columns {
             let encoder = column.encoder.as_ref().expect("the file was read through");
@@ -219,7 +240,10 @@ impl Columns {
             }
             offset += encoder.dimension();
         }
-        Ok(x)
+        let Some(rule) = &self.rule else { return Ok(x) };
+        let cell = |column: &Column| (column.name.clone(), cells[column.place].clone());
+        let context = Value::from_iter(self.columns.iter().map(cell));
+        Ok(rule.vector(&context, &Value::Missing, &mut Report::default()))
     }
 
     /// A line as `x/|x| / sqrt 2`.
@@ -232,6 +256,11 @@ impl Columns {
 
     /// Number of features of a line, without the 1.
     pub(crate) fn width(&self) -> usize {
+        self.rule.as_ref().map_or_else(|| self.plain_width(), FeaturesPlan::dimension)
+    }
+
+    /// The same without products and Fourier features.
+    fn plain_width(&self) -> usize {
         let one = |column: &Column| column.encoder.as_ref().map_or(1, Encoder::dimension);
         self.columns.iter().map(one).sum()
     }

@@ -199,6 +199,8 @@ impl ItemsToml {
             categories: &self.categories,
             hashes: &self.hashes,
             missing: self.missing,
+            products: None,
+            fourier: None,
         }
     }
 

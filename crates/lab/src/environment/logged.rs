@@ -207,6 +207,8 @@ impl LoggedToml {
             categories: &self.categories,
             hashes: &self.hashes,
             missing: self.missing,
+            products: None,
+            fourier: None,
         };
         let given = self.features.is_some() || self.item_features.is_some() || self.items.is_some();
         let described =

@@ -17,7 +17,12 @@ use std::{
     sync::Arc,
 };
 
-use reticent::{Error as CoreError, bandit::Arms, noise::Noise};
+use reticent::{
+    Error as CoreError,
+    bandit::Arms,
+    features::{Fourier, Products},
+    noise::Noise,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -58,6 +63,12 @@ pub struct TableToml {
     /// Treatment of empty cells.
     #[serde(default)]
     pub missing: Missing,
+    /// Products of the columns that are numbers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub products: Option<Products>,
+    /// Random Fourier features of the columns that are numbers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fourier: Option<Fourier>,
     /// Order of the lines.
     #[serde(default)]
     pub order: Order,
@@ -113,6 +124,8 @@ impl TableToml {
             categories: &self.categories,
             hashes: &self.hashes,
             missing: self.missing,
+            products: self.products.as_ref(),
+            fourier: self.fourier.as_ref(),
         };
         let mut columns = Columns::new(&rows, path, lines, &[&label])?;
         Columns::all_known(&[&columns], lines)?;
@@ -389,6 +402,58 @@ mod tests {
     }
 
     #[test]
+    fn products_and_fourier_features_are_those_of_cores_rule() {
+        let linucb = "[[algorithm]]\nkind = \"linucb\"\n";
+        let path = file("shapes.csv", "x,z,y\n0,1,a\n4,2,b\n1,5,a\n3,0,b\n");
+        let ranges = "ranges = { x = [0, 4], z = [0, 5] }";
+        let waves = "fourier = { count = 3, scale = 0.5, seed = 7 }";
+        let found = run(&path, &format!("{ranges}\n{waves}\nproducts = {{ degree = 2 }}"), linucb);
+        found.unwrap().algorithms()[0].trial(1, 0, &[50]).unwrap();
+        let rows = Rows::open(&path).unwrap();
+        let given = BTreeMap::from([("x".to_string(), (0.0, 4.0)), ("z".to_string(), (0.0, 5.0))]);
+        let (fourier, products) =
+            (Fourier { count: 3, scale: 0.5, seed: 7, with: None }, Products { degree: 2, with: None });
+        let lines = ColumnsToml {
+            features: None,
+            ranges: &given,
+            categories: &BTreeMap::new(),
+            hashes: &BTreeMap::new(),
+            missing: Missing::Refuse,
+            products: Some(&products),
+            fourier: Some(&fourier),
+        };
+        let mut columns = Columns::new(&rows, &path, lines, &["y"]).unwrap();
+        columns.settle().unwrap();
+        // Two numbers, three monomials, three waves of two.
+        assert_eq!(columns.width(), 2 + 3 + 6);
+        let row = columns.raw(&["1".into(), "5".into(), "a".into()], 2).unwrap();
+        let mut rule = reticent::features::FeaturesParams::new(
+            given.into_iter().map(|(name, (low, high))| (name, Encoding::Range(low, high))),
+            std::iter::empty(),
+        );
+        (rule.constant, rule.products, rule.fourier) = (false, Some(products), Some(fourier));
+        let record = reticent::features::Value::from_iter([("x", "1"), ("z", "5")]);
+        let plan = rule.check().unwrap();
+        let whole = plan.vector(&record, &reticent::features::Value::Missing, &mut Default::default());
+        assert_eq!(row, whole);
+
+        for (wrong, words) in [
+            ("fourier = { count = 0, scale = 0.5, seed = 7 }", ["fourier.count", "0", "give 16 to 64"]),
+            ("fourier = { count = 3, scale = -1.0, seed = 7 }", ["fourier.scale", "-1", "0.001 to 1000"]),
+            ("fourier = { count = 3000, scale = 1.0, seed = 7 }", ["dimension", "6002", "fewer"]),
+            ("fourier = { count = 3, scale = 1.0, seed = 7, with = \"y\" }", ["fourier.with", "y", "leave it out"]),
+            ("products = { degree = 4 }", ["products.degree", "4", "2 or 3"]),
+            ("categories = { x = [\"1\", \"2\", \"1\"] }", ["categories", "\"1\" twice for x", "once"]),
+            ("hashes = { x = 0 }", ["buckets", "0 for x", "1 to"]),
+        ] {
+            let given = if wrong.starts_with('c') || wrong.starts_with('h') { "" } else { ranges };
+            let error = run(&path, &format!("{given}\n{wrong}"), linucb).err().unwrap().to_string();
+            assert!(words.iter().all(|word| error.contains(word)), "{words:?}: {error}");
+        }
+        std::fs::remove_file(path).unwrap();
+    }
+
+    #[test]
     fn words_gaps_and_columns_that_never_change() {
         let linucb = "[[algorithm]]\nkind = \"linucb\"\n";
         let path =
@@ -412,6 +477,8 @@ mod tests {
             categories: &categories,
             hashes: &BTreeMap::new(),
             missing: Missing::Middle,
+            products: None,
+            fourier: None,
         };
         let columns = Columns::new(&rows, &path, lines, &["y"]).unwrap();
         let cells = |text: &str| text.split(',').map(String::from).collect::<Vec<_>>();

@@ -106,6 +106,7 @@ impl LoopParams {
         self.check_rewards(name)?;
         self.check_person_from(name)?;
         self.check_kept_models(name)?;
+        self.check_pace(name)?;
         let features = self.features().and_then(|features| Ok(features.check()?));
         let features = features.map_err(|error| within(name, error))?;
         self.check_central_over(name, features, None)

@@ -74,12 +74,14 @@ fn what_is_probably_not_meant_is_warned_of() {
     let delta = warnings(&sound.replace("1e-6", "0.1")).join("\n");
     assert!(delta.contains("loop.home.privacy.delta = 0.1") && delta.contains("0.001"), "{delta}");
     assert_eq!(warnings(&sound.replace("1e-6", "0.001")), [""; 0]);
-    // A feature of the context adds the same to every action, unless it is crossed.
+    // A feature of the context adds the same to every action, unless it is crossed; what begins again is no line.
     let context = "\ncontext = { age = { range = [18, 80] }, hour = { range = [0, 24] } }";
     let crossed = format!("{sound}{context}\ncross = {{ with = [[\"hour\", \"x\"]] }}");
     let found = warnings(&crossed);
     assert!(
-        found.len() == 1 && found[0].contains("loop.home.context.age is in no cross"),
+        found.len() == 2
+            && found[0].contains("loop.home.context.hour is a range from 0 to 24")
+            && found[1].contains("loop.home.context.age is in no cross"),
         "{found:?}"
     );
 }

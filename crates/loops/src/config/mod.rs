@@ -17,6 +17,8 @@
 //! | `storage` | storage that its releases take |
 //! | `warm` | warm start: a released model, or public examples |
 
+#[cfg(test)]
+mod bad_features;
 mod carried;
 mod central;
 mod changes;
@@ -40,7 +42,7 @@ pub use continued::{Appended, Continuation};
 pub use file::ServiceFile;
 pub use limits::LimitParams;
 pub use mechanism::Plan;
-pub use outlook::LoopOutlook;
+pub use outlook::{LoopOutlook, PartNeeds, part_in_words, rounded};
 pub use params::person_path;
 pub use params::{
     Baseline, Combine, LearnerParams, LoopMode, LoopParams, Period, PrivacyParams, RewardParams,

@@ -49,6 +49,10 @@ pub struct LoopParams {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Count>")]
     pub keep_models: Option<u64>,
+    /// Visits a day that are expected: public, for estimates only. With it `--check` says which parts stay noise, and when the others are learnt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Positive>")]
+    pub events_per_day: Option<f64>,
     /// Path of the person in the context, such as `"contextFeatures.user.id"`, for calls that name none, as Personalizer's do. It is taken out
     /// of the features of every call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -161,17 +165,26 @@ impl LoopParams {
         Err(Error::invalid(format!("loop.{name}.reward.range"), format!("[{low}, {high}]"), remedy))
     }
 
+    /// Refuses a number of visits that no estimate can be made for.
+    pub(super) fn check_pace(&self, name: &str) -> Result<()> {
+        match self.events_per_day {
+            Some(events) if !(events.is_finite() && events > 0.0) => {
+                let field = format!("loop.{name}.events_per_day");
+                let remedy = "expected a positive number; give the visits of an ordinary day, or leave it out";
+                Err(Error::invalid(field, events, remedy))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Warnings about parameters that can be served and are probably mistakes.
     pub fn warnings(&self, name: &str) -> Vec<String> {
         let mut warnings = Vec::new();
         if self.action.as_object().is_none_or(serde_json::Map::is_empty) {
             warnings.push(format!("loop.{name}.action: actions have no features of their own, so that all of them are equal to the learner: list some, such as topic = {{ categories = [\"news\", \"sport\"] }}"));
         }
-        let features = self.features().ok();
-        let uncrossed = features.iter().flat_map(uncrossed);
-        warnings.extend(uncrossed.map(|feature| {
-            format!("loop.{name}.context.{feature} is in no cross: it adds the same to every action, so that it changes no decision, and takes a share of the norm from the other features. Cross it with a feature of the action, such as [loop.{name}.cross] with = [[\"{feature}\", \"topic\"]], or leave it out")
-        }));
+        let of_features = self.features().map(|features| features.warnings()).unwrap_or_default();
+        warnings.extend(of_features.iter().map(|warning| format!("loop.{name}.{warning}")));
         if self.privacy.delta > MEANINGLESS_DELTA {
             warnings.push(format!("loop.{name}.privacy.delta = {} allows that one person in {:.0} is published outright: give {MEANINGLESS_DELTA} or less, and less than one in the number of people", self.privacy.delta, 1.0 / self.privacy.delta));
         }
@@ -180,13 +193,6 @@ impl LoopParams {
         }
         warnings
     }
-}
-
-/// Features of the context that are crossed with none of the action.
-fn uncrossed(features: &FeaturesParams) -> Vec<String> {
-    let crossed =
-        |feature: &&String| features.cross.with.iter().flatten().any(|one| one == *feature);
-    features.context.keys().filter(|feature| !crossed(feature)).cloned().collect()
 }
 
 /// Epsilon above which an attacker's guess is as good as certain.

@@ -129,6 +129,7 @@ impl LoopParams {
         self.check_unused(name)?;
         self.check_rewards(name)?;
         self.check_kept_models(name)?;
+        self.check_pace(name)?;
         let (visits, period) = self.check_visits(name)?;
         let features = self.features().and_then(|features| Ok(features.check()?));
         let features = features.map_err(|error| within(name, error))?;

@@ -84,7 +84,12 @@ pub(super) async fn check(plans: Vec<Plan>, data: Option<Data>) -> Result<Report
     }
     let together = service.together().await?;
     let checked = AllChecked { loops: checked, together, generations };
-    Ok(Report::new(describe(&checked), &checked))
+    let warnings = |each: &Checked| {
+        let outlook = each.outlook.as_ref();
+        outlook.map_or(Vec::new(), |outlook| outlook.warnings(&each.certificate.name))
+    };
+    let warnings: Vec<String> = checked.loops.iter().flat_map(warnings).collect();
+    Ok(Report::new(describe(&checked), &checked).warn(warnings))
 }
 
 fn describe(checked: &AllChecked) -> String {

@@ -11,11 +11,12 @@ use super::{
     chart::{Chart, Series},
     history::Point,
     layout::{ago, count, curator, date_time, mean_tile, public, tile},
+    progress,
 };
 use crate::{
     Result,
     config::{CentralPlan, Ledger, LoopMode},
-    loops::{Certificate, Summary},
+    loops::{Certificate, Progress, Summary},
     service::{Central, LoopView},
     store::LedgerCount,
 };
@@ -36,6 +37,7 @@ pub(super) async fn contents(
         false => None,
     };
     let plan = &loop_.plan;
+    let progress = progress::of(loop_);
     let now = pages.service.now();
     // After a restart counts begin anew, and releases show whether people came before.
     let unasked = view.ranks == Some(0) && view.summary.mean_reward.is_none();
@@ -45,6 +47,7 @@ pub(super) async fn contents(
             h3 { "Rewards " (public()) }
             (rewards(plan, &view))
             (reward_chart(loop_, &points))
+            (progress::table(&progress))
         }
         h3 { "Releases and privacy " (public()) }
         (releases(plan, &view, &certificate, now, loop_.answering().served.over))
@@ -52,14 +55,14 @@ pub(super) async fn contents(
         @if viewer.admin { (exact(loop_, &view, ledger)) }
     };
     Ok(Contents {
-        state: state(loop_, &view),
+        state: state(loop_, &view, &progress),
         halted: view.halted,
         stopped: "Nothing is released",
         body,
     })
 }
 
-fn state(loop_: &Central, view: &LoopView) -> Markup {
+fn state(loop_: &Central, view: &LoopView, progress: &Option<Progress>) -> Markup {
     let over = loop_.answering().served.over;
     html! {
         @if view.halted.is_some() { span.mark.watch { "stopped" } }
@@ -67,6 +70,7 @@ fn state(loop_: &Central, view: &LoopView) -> Markup {
         @else if loop_.plan.params.mode == LoopMode::Apprentice { span.mark.good { "learning, as an apprentice" } }
         @else if view.release == 0 { span.mark.watch { "before the first release" } }
         @else if view.summary.mean_reward.is_none() { span.mark.watch { "too few events for a reliable figure" } }
+        @else if let Some(progress) = progress { (progress::mark(progress)) }
         @else { span.mark.good { "learning" } }
     }
 }

@@ -9,6 +9,7 @@
 //! | `dashboard` | all loops, live |
 //! | `card` | one loop on the dashboard: the parts that do not depend on its mechanism |
 //! | `central`, `reports` | those that do |
+//! | `progress` | events so far beside those that each part of the features needs |
 //! | `details` | one loop |
 //! | `begin` | first steps, before the first rank request |
 //! | `certificate` | the page for a data-protection officer |
@@ -27,6 +28,7 @@ mod details;
 mod docs;
 mod history;
 mod layout;
+mod progress;
 mod reports;
 mod session;
 

@@ -14,9 +14,11 @@
 
 mod data;
 mod outlook;
+mod parts;
 mod rules;
 
 pub use outlook::outlook;
+pub use parts::parts;
 pub use rules::rules;
 
 use super::{Claim, Extent, Judgement, Stage};

@@ -178,6 +178,12 @@ pub const EXPERIMENTS: &[PaperExperiment] = &[
         seconds: (30, 240),
         run: defaults::outlook,
     },
+    PaperExperiment {
+        id: "defaults/parts",
+        title: "the number of events at which each part of a file of features is learnt, beside learning curves",
+        seconds: (60, 400),
+        run: defaults::parts,
+    },
 ];
 
 impl PaperExperiment {

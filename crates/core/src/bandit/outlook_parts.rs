@@ -1,0 +1,446 @@
+//! Sample size estimate by part: the events from which what is learnt of a feature, a cross or a match changes decisions for the better.
+//!
+//! Part p has d cells, the weight w and the mean square M (`features/moments.rs`), so that each cell is touched by `t = n M / d` of n events. Its
+//! effects are assumed to move a reward in [-1, 1] by the deviation tau: [`MAIN`] for features of actions and for matches, [`CROSS`] for the rest. In
+//! units where features have norm 1, with `A = G~ + lambda`, G~ = G + E, the part's score has
+//!
+//! ```text
+//! S = tau^2                                             signal
+//! N = M w^2 (v + s^2 g) m_2 / (g m_1)^2,  g = w^2 t     noise
+//! v = s_u^2 + sum_q s_pq^2 (f_q theta_q)^2 d_q          that of the sums: of x y, and of x x^T times what is learnt
+//! m_k = mean of 1 / max(g + lambda + z, lambda/2)^k     z: the eigenvalues of E, a semicircle of radius 2 (sum_q s_pq^2 d_q)^1/2
+//! ```
+//!
+//! theta_q^2 = tau^2 / (M w^2), s^2 the variance of rewards, f_q = g m_1. Where E is small against g + lambda, N is `M (v/w^2 + s^2 t) / t^2`. A
+//! choice by scores that are signal plus noise gains the share
+//!
+//! ```text
+//! (S / (S + N))^1/2
+//! ```
+//!
+//! of what a choice by the signal gains (both Gaussian), and half of it, the level that is asked for, at N = 3 S. For all parts
+//! together the share is `sum f S / (sum S sum f^2 (S + N))^1/2`: parts that are noise take from those that are learnt, by what the rule does not shrink
+//! (`two_level` shrinks by f = S/(S + N), the others by f above).
+//!
+//! **Time.** With the number of contributions in a tick r, a release at tick T has the contributions of the ticks that its reward window leaves,
+//! weighted by what is not forgotten, and the noise of release T: the first T at which the share is one half names `r T` events. Without a known pace
+//! the noise is that of the last release, and nothing is forgotten.
+//!
+//! **What it is good for.** It is computed from public parameters or from a release, and assumes how much rewards differ: where they differ half as
+//! much, it takes two to four times as many events. `reticent reproduce defaults/parts` compares it with learning curves. Nothing is certified.
+
+use serde::Serialize;
+
+use super::{JointPlan, Rule};
+use crate::{
+    Result,
+    features::{FeaturesPlan, PartKind},
+    release::Release,
+    special::square,
+};
+
+/// Assumed deviation of the effects of actions' features and of matches, for rewards in [-1, 1].
+pub const MAIN: f64 = 0.2;
+/// Assumed deviation of the effects of crosses, products and Fourier features.
+pub const CROSS: f64 = 0.1;
+/// Assumed distance of the mean reward from the middle of its range.
+const MEAN: f64 = 0.5;
+/// s^2: variance of a reward in [-1, 1] around its mean.
+const REWARD_VARIANCE: f64 = 0.8;
+/// Share of what a part can gain from which it counts as learnt.
+const LEARNT: f64 = 0.5;
+/// Points at which the semicircle is taken.
+const POINTS: usize = 48;
+/// Half-lives after which sums that forget no longer grow.
+const HALF_LIVES: f64 = 12.0;
+
+/// Arrival of events at a learner that releases by the clock.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Pace {
+    /// Contributions in a tick.
+    pub per_tick: f64,
+    /// Ticks from a decision to the tick that sums it: the reward window.
+    pub delay: f64,
+}
+
+/// Estimate of one part.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PartOutlook {
+    /// Name of the part: `action.topic`, `device*topic`, `liked==genre`.
+    pub part: String,
+    /// Number of coordinates.
+    pub cells: u64,
+    /// Events from which the part gains half of what it can; none where it stays noise at this pace.
+    pub events: Option<u64>,
+}
+
+/// Estimates of all parts that decide between actions.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PartsOutlook {
+    /// Parts, in the order of their coordinates.
+    pub parts: Vec<PartOutlook>,
+    /// Events from which decisions by all parts together gain half of what they can; none where they never do at this pace.
+    pub all: Option<u64>,
+}
+
+/// A part in units where features have norm 1 and rewards lie in [-1, 1].
+struct Piece {
+    name: String,
+    kind: PartKind,
+    offset: usize,
+    cells: usize,
+    /// w^2.
+    weight: f64,
+    moment: f64,
+    /// tau^2.
+    signal: f64,
+}
+
+impl Piece {
+    fn decides(&self) -> bool {
+        !matches!(self.kind, PartKind::Context | PartKind::Constant)
+    }
+
+    /// g for this number of contributions.
+    fn gram(&self, contributions: f64) -> f64 {
+        self.weight * contributions * self.moment / self.cells as f64
+    }
+
+    /// The squared norm of its parameters.
+    fn parameters(&self) -> f64 {
+        self.cells as f64 * self.signal / (self.moment * self.weight)
+    }
+}
+
+/// Variances of the noise of a release as the parts meet them.
+struct Noise {
+    /// s_G, of an entry off the diagonal.
+    matrix: f64,
+    /// s_u^2 of each part.
+    vector: Vec<f64>,
+    /// s_pq^2: by part, and in it by part.
+    entries: Vec<Vec<f64>>,
+}
+
+/// The estimate of a file, for any number of contributions and any noise.
+pub struct PartsModel {
+    pieces: Vec<Piece>,
+    rule: Rule,
+    dimension: usize,
+    half_range: f64,
+}
+
+/// What each part, and all together, gain of what they can.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Gains {
+    /// By part, of those that decide between actions, in their order.
+    pub parts: Vec<f64>,
+    /// By all parts together.
+    pub all: f64,
+}
+
+impl PartsModel {
+    /// The model of a plan with these features; `None` where coordinates are not those of parts (a projection), or where nothing tells actions apart.
+    pub fn new(plan: &JointPlan, features: &FeaturesPlan) -> Option<Self> {
+        let bounds = &plan.params.bounds;
+        if features.params().projection.is_some() || !bounds.structure.is_dense() {
+            return None;
+        }
+        let of_part = |part: &crate::features::Part| Piece {
+            name: part.name.clone(),
+            kind: part.kind,
+            offset: part.offset,
+            cells: part.cells,
+            weight: square(part.weight / bounds.feature_bound),
+            moment: features.moment(part),
+            signal: match part.kind {
+                PartKind::Context | PartKind::Action | PartKind::Match => square(MAIN),
+                _ => square(CROSS),
+            },
+        };
+        let mut pieces: Vec<Piece> = features.parts().iter().map(of_part).collect();
+        if !pieces.iter().any(Piece::decides) {
+            return None;
+        }
+        pieces.extend(features.constant().map(|constant| Piece {
+            name: "constant".into(),
+            kind: PartKind::Constant,
+            offset: features.dimension() - 1,
+            cells: 1,
+            weight: square(constant / bounds.feature_bound),
+            moment: 1.0,
+            signal: square(MEAN),
+        }));
+        let (rule, half_range) = (plan.params.rule.clone(), bounds.half_range());
+        Some(PartsModel { pieces, rule, dimension: bounds.dimension, half_range })
+    }
+
+    /// Names of the parts that decide between actions.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.deciding().map(|piece| piece.name.as_str())
+    }
+
+    fn deciding(&self) -> impl Iterator<Item = &Piece> {
+        self.pieces.iter().filter(|piece| piece.decides())
+    }
+
+    fn noise(&self, deviations: &[f64]) -> Noise {
+        let d = self.dimension;
+        let entry = |i: usize, j: usize| {
+            let (row, column) = (i.min(j), i.max(j));
+            deviations[row * d - row * row.saturating_sub(1) / 2 + column - row]
+        };
+        let matrix = d * (d + 1) / 2;
+        let vector = |piece: &Piece| {
+            let of = &deviations[matrix + piece.offset..matrix + piece.offset + piece.cells];
+            of.iter().map(|deviation| square(deviation / self.half_range)).sum::<f64>()
+                / piece.cells as f64
+        };
+        let entries = |of: &Piece| {
+            let row = |with: &Piece| {
+                let each = (with.offset..with.offset + with.cells).filter(|j| *j != of.offset);
+                let squares = each.map(|j| square(entry(of.offset, j))).sum::<f64>();
+                squares / with.cells as f64
+            };
+            self.pieces.iter().map(row).collect()
+        };
+        Noise {
+            matrix: deviations[0] / std::f64::consts::SQRT_2,
+            vector: self.pieces.iter().map(vector).collect(),
+            entries: self.pieces.iter().map(entries).collect(),
+        }
+    }
+
+    /// The shares after this many contributions, for sums whose noise has these deviations.
+    pub fn gains(&self, contributions: f64, deviations: &[f64]) -> Gains {
+        self.gains_of(contributions, &self.noise(deviations))
+    }
+
+    /// The shares of a release with this many contributions.
+    pub fn gains_at(&self, contributions: f64, release: &Release) -> Gains {
+        self.gains(contributions, release.deviations())
+    }
+
+    fn gains_of(&self, contributions: f64, noise: &Noise) -> Gains {
+        // The ridge, the share of sampling that is noise on top, and whether parts are shrunk by their own noise.
+        let (ridge, sampling, levels) = match self.rule {
+            Rule::Tuned { ridge, .. } => (1.0 + ridge * noise.matrix, 0.0, false),
+            Rule::Thompson { ridge, width, .. } => {
+                (1.0 + ridge * noise.matrix, square(width), false)
+            }
+            Rule::TwoLevel { width, .. } => (1e-9, square(width), true),
+            Rule::Fixed { ridge, .. } => (ridge, 0.0, false),
+            Rule::Certified { .. } | Rule::Regularized { .. } => {
+                (1.0 + 3.0 * noise.matrix, 0.0, false)
+            }
+        };
+        let inverse = |place: usize| {
+            let radius = match levels {
+                true => 0.0,
+                false => {
+                    let entries = noise.entries[place].iter().zip(&self.pieces);
+                    2.0 * entries.map(|(s, piece)| s * piece.cells as f64).sum::<f64>().sqrt()
+                }
+            };
+            moments(self.pieces[place].gram(contributions) + ridge, radius, 0.5 * ridge)
+        };
+        let inverses: Vec<(f64, f64)> = (0..self.pieces.len()).map(inverse).collect();
+        let fit =
+            |place: usize| (self.pieces[place].gram(contributions) * inverses[place].0).min(1.0);
+        let learnt: Vec<f64> = (0..self.pieces.len())
+            .map(|place| square(fit(place)) * self.pieces[place].parameters())
+            .collect();
+        let (mut parts, mut with, mut signals, mut scores) = (Vec::new(), 0.0, 0.0, 0.0);
+        for (place, piece) in self.pieces.iter().enumerate().filter(|(_, piece)| piece.decides()) {
+            let gram = piece.gram(contributions);
+            let (first, second) = inverses[place];
+            let of_matrix: f64 =
+                noise.entries[place].iter().zip(&learnt).map(|(s, theta)| s * theta).sum();
+            let variance = noise.vector[place] + of_matrix + REWARD_VARIANCE * gram;
+            let squared = piece.moment * piece.weight * variance * second / square(gram * first);
+            let noise = (1.0 + sampling) * squared;
+            let reliability = piece.signal / (piece.signal + noise);
+            parts.push(if gram > 0.0 { reliability.sqrt() } else { 0.0 });
+            if gram > 0.0 {
+                let fit = if levels { reliability } else { gram * first };
+                with += fit * piece.signal;
+                scores += square(fit) * (piece.signal + noise);
+            }
+            signals += piece.signal;
+        }
+        let all = if scores > 0.0 { with / (signals * scores).sqrt() } else { 0.0 };
+        Gains { parts, all }
+    }
+
+    /// Contributions from which a part, or all of them (`None`), gain half of what they can under this noise.
+    fn needed(&self, part: Option<usize>, noise: &Noise) -> f64 {
+        let enough = |contributions: f64| {
+            let gains = self.gains_of(contributions, noise);
+            part.map_or(gains.all, |part| gains.parts[part]) >= LEARNT
+        };
+        let (mut low, mut high) = (1.0, 1.0);
+        while !enough(high) && high < 1e15 {
+            (low, high) = (high, 2.0 * high);
+        }
+        for _ in 0..20 {
+            let middle = (low * high).sqrt();
+            if enough(middle) { high = middle } else { low = middle }
+        }
+        high
+    }
+
+    /// Contributions that each part, and all together, need under the noise of this release.
+    pub fn needed_at(&self, release: &Release) -> PartsOutlook {
+        self.needed_under(&self.noise(release.deviations()))
+    }
+
+    fn needed_under(&self, noise: &Noise) -> PartsOutlook {
+        let count = |part| Some(self.needed(part, noise).ceil() as u64);
+        let of = |(place, piece): (usize, &Piece)| piece.outlook(count(Some(place)));
+        PartsOutlook { parts: self.deciding().enumerate().map(of).collect(), all: count(None) }
+    }
+
+    /// Events that each part, and all together, need at this pace; without one under the noise of the last release.
+    pub fn outlook(&self, plan: &JointPlan, pace: Option<Pace>) -> Result<PartsOutlook> {
+        let Some(pace) = pace else {
+            return Ok(self.needed_under(&self.noise(&plan.plan.last_deviations()?)));
+        };
+        let kept = plan.params.forget.map_or(1.0, |ticks| libm::exp2(-1.0 / ticks));
+        let last = match (plan.params.horizon, plan.params.forget) {
+            (Some(horizon), _) => horizon as f64,
+            (None, Some(ticks)) => HALF_LIVES * ticks + pace.delay,
+            (None, None) => {
+                return Ok(self.needed_under(&self.noise(&plan.plan.last_deviations()?)));
+            }
+        };
+        let count = self.deciding().count();
+        let mut found: Vec<Option<u64>> = vec![None; count + 1];
+        let mut tick = 1.0_f64;
+        while tick <= last && found.iter().any(Option::is_none) {
+            let ticks = (tick - pace.delay).max(0.0);
+            let weight =
+                if kept < 1.0 { (1.0 - libm::pow(kept, ticks)) / (1.0 - kept) } else { ticks };
+            let gains = self.gains(pace.per_tick * weight, &plan.plan.deviations(tick as u64)?);
+            let events = (pace.per_tick * tick).ceil() as u64;
+            for (place, gain) in gains.parts.iter().chain([&gains.all]).enumerate() {
+                if *gain >= LEARNT {
+                    found[place].get_or_insert(events);
+                }
+            }
+            tick = (tick * 1.04).max(tick + 1.0).floor();
+        }
+        let of = |(place, piece): (usize, &Piece)| piece.outlook(found[place]);
+        Ok(PartsOutlook { parts: self.deciding().enumerate().map(of).collect(), all: found[count] })
+    }
+}
+
+impl Piece {
+    fn outlook(&self, events: Option<u64>) -> PartOutlook {
+        PartOutlook { part: self.name.clone(), cells: self.cells as u64, events }
+    }
+}
+
+/// The means of `1 / max(a + z, least)` and of its square, for z on a semicircle of this radius.
+fn moments(a: f64, radius: f64, least: f64) -> (f64, f64) {
+    if radius <= 1e-3 * a {
+        return (1.0 / a, 1.0 / square(a));
+    }
+    let (mut first, mut second, mut total) = (0.0, 0.0, 0.0);
+    for point in 0..POINTS {
+        let angle = std::f64::consts::PI * (point as f64 + 0.5) / POINTS as f64;
+        let weight = square(libm::sin(angle));
+        let inverse = 1.0 / (a + radius * libm::cos(angle)).max(least);
+        first += weight * inverse;
+        second += weight * square(inverse);
+        total += weight;
+    }
+    (first / total, second / total)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        bandit::JointParams,
+        features::{Encoding, FeaturesParams},
+        randomize::Bounds,
+        release::Schedule,
+    };
+
+    fn plan(words: usize, epsilon: f64, forget: f64, rule: Rule) -> (JointPlan, PartsModel) {
+        let list =
+            |count: usize| Encoding::Categories((0..count).map(|i| format!("w{i}")).collect());
+        let mut params = FeaturesParams::new([("country", list(words))], [("genre", list(6))]);
+        params.cross.with = vec![vec!["country".into(), "genre".into()]];
+        params.weight.insert("context.country".into(), 0.0);
+        let features = params.check().unwrap();
+        let bounds = Bounds {
+            rewards: (0.0, 1.0),
+            intercept: features.constant(),
+            ..Bounds::unit(features.dimension())
+        };
+        let params = JointParams {
+            schedule: Schedule::Clock,
+            rule: Rule::THOMPSON,
+            ..JointParams::forgetting(bounds, epsilon, 1e-6, forget)
+        };
+        let plan = params.check().unwrap();
+        // The two-level rule needs levels to be planned, and none to be estimated.
+        let model = PartsModel { rule, ..PartsModel::new(&plan, &features).unwrap() };
+        (plan, model)
+    }
+
+    fn needs(outlook: &PartsOutlook) -> [u64; 3] {
+        let events = |part: usize| outlook.parts[part].events.unwrap();
+        [events(0), events(1), outlook.all.unwrap()]
+    }
+
+    #[test]
+    fn wide_crosses_need_more_than_main_effects_and_less_noise_needs_fewer() {
+        for rule in [Rule::THOMPSON, Rule::default(), Rule::TWO_LEVEL] {
+            let of = |words, epsilon| {
+                let (plan, model) = plan(words, epsilon, 1000.0, rule.clone());
+                needs(&model.outlook(&plan, None).unwrap())
+            };
+            let (narrow, wide, quiet) = (of(4, 1.0), of(40, 1.0), of(40, 8.0));
+            assert!(
+                narrow[0] < narrow[1] && wide[0] < wide[1] && narrow[1] < wide[1],
+                "{narrow:?} {wide:?}"
+            );
+            assert!((0..3).all(|i| quiet[i] < wide[i]), "{wide:?} {quiet:?}");
+        }
+    }
+
+    /// Where the matrix has no noise that counts, half is gained at 3 tau^2 t^2 = s^2 t + s_u^2 / w^2.
+    #[test]
+    fn without_noise_in_the_matrix_the_equation_of_a_cell_holds() {
+        let (_, model) = plan(4, 1.0, 1000.0, Rule::TWO_LEVEL);
+        let (d, parts) = (model.dimension, 2);
+        let mut deviations = vec![1e-9; d * (d + 1) / 2 + d];
+        deviations[d * (d + 1) / 2..].fill(10.0);
+        let noise = model.noise(&deviations);
+        for (place, piece) in model.deciding().enumerate().take(parts) {
+            let t = model.needed(Some(place), &noise) / piece.cells as f64;
+            // Rewards in [0, 1] have half the range of those in [-1, 1].
+            let sampling = 1.0 + square(0.25);
+            let right = sampling * (REWARD_VARIANCE * t + square(20.0) / piece.weight);
+            let ratio = 3.0 * piece.signal * t * t / right;
+            assert!((ratio - 1.0).abs() < 0.01, "{}: {ratio}", piece.name);
+        }
+    }
+
+    #[test]
+    fn slow_ticks_delays_and_forgetting_count_in_events() {
+        let (plan, model) = plan(4, 4.0, 200.0, Rule::THOMPSON);
+        let at = |per_tick, delay| model.outlook(&plan, Some(Pace { per_tick, delay })).unwrap();
+        let quick = at(500.0, 0.0);
+        // A tick is never less than all of its events, and a reward window comes before the first of them counts.
+        let (slow, late) = (at(100_000.0, 0.0), at(100_000.0, 3.0));
+        assert_eq!(needs(&slow), [100_000; 3]);
+        assert_eq!(needs(&late), [400_000; 3]);
+        assert!(needs(&quick)[0] < needs(&quick)[1]);
+        // What is forgotten sooner than it comes is never learnt.
+        let never = at(0.5, 0.0);
+        assert_eq!((never.parts[1].events, never.all), (None, None), "{never:?}");
+    }
+}
