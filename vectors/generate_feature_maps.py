@@ -158,6 +158,9 @@ class Rule:
         return found
 
     def weighted(self, parts):
+        groups = self.rule.get("weighting") == "groups"
+        if groups:
+            self.shares = {name: 0.0 for name, _ in parts if name.startswith("context.")} | self.shares
         given = 0.0
         for name, _ in parts:
             given += self.shares.get(name, 0.0)
@@ -167,11 +170,26 @@ class Rule:
         x, tail = [], []
         for name, cells in parts:
             share = self.shares.get(name)
-            weight = math.sqrt((1.0 - given) * math.sqrt(len(cells)) / total) if share is None else math.sqrt(share / max(given, 1.0))
+            if groups and share is None:
+                weight = math.sqrt((1.0 - given) * self.in_group(name, cells, parts))
+            else:
+                weight = math.sqrt((1.0 - given) * math.sqrt(len(cells)) / total) if share is None else math.sqrt(share / max(given, 1.0))
             if share != 0.0:
                 (tail if name == "constant" else x).extend(weight * z for z in cells)
         assert math.fsum(entry * entry for entry in x + tail) <= 1.0 + 1e-12
         return x, tail
+
+
+    def in_group(self, name, cells, parts):
+        """A fifth for the constant, two fifths for main effects and matches, two fifths for crosses and maps of numbers."""
+        group = lambda other: "constant" if other == "constant" else "main" if other.startswith("action.") or "==" in other else "cross"
+        free = [(other, math.sqrt(len(more))) for other, more in parts if other not in self.shares]
+        shares, total, root = {"constant": 0.2, "main": 0.4, "cross": 0.4}, 0.0, 0.0
+        for kind, share in shares.items():
+            total += share if any(group(other) == kind for other, _ in free) else 0.0
+        for other, more in free:
+            root += more if group(other) == group(name) else 0.0
+        return shares[group(name)] / total * (math.sqrt(len(cells)) / root)
 
 
 def projected(x, tail, projection, report):
@@ -231,6 +249,9 @@ RULES = {
     "products of three numbers by genre": {**PLACE, "products": {"degree": 3, "with": "genre"}},
     "fourier": {**PLACE, "fourier": {"count": 5, "scale": 0.5, "seed": 7}},
     "fourier by genre": {**PLACE, "fourier": {"count": 3, "scale": 2, "seed": 9007199254740991, "with": "genre"}, "weight": {"fourier": 0.5}},
+    "groups": {**RADIO, "weighting": "groups"},
+    "groups with some weights": {**WEIGHTS, "weighting": "groups", "weight": {"constant": 0.1, "age*length": 0, "user.liked==genre": 0.25}},
+    "groups of maps of numbers": {**PLACE, "weighting": "groups", "products": {"degree": 2}, "fourier": {"count": 3, "scale": 2, "seed": 5, "with": "genre"}, "constant": False},
     "all, projected": {
         **RADIO,
         "products": {"degree": 2},

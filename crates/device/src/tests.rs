@@ -9,7 +9,7 @@ use crate::testing::Seeded;
 use reticent::{
     Result,
     bandit::{Aggregation, LocalParams, Rule, Server, ShuffleParams},
-    features::{Encoding, FeaturesParams, Projection, Value},
+    features::{Encoding, FeaturesParams, Projection, Value, Weighting},
     randomize::{Bounds, Levels, Method, ReportParams},
     wire::{Message, from_json, to_json},
 };
@@ -167,6 +167,11 @@ fn little_code_reads_the_same_messages() -> Result<()> {
     changed.report.bounds.intercept = plan.constant();
     changed.period = Period::Ever;
     let mut protocols = vec![params().check()?];
+    let mut grouped = changed.clone();
+    grouped.features.weighting = Weighting::Groups;
+    grouped.report.bounds.intercept = grouped.features.check()?.constant();
+    protocols.push(grouped.check()?);
+    assert!(to_json(&protocols[1]).contains("\"weighting\":\"groups\""));
     for method in methods {
         let report = ReportParams { method: Some(method), ..changed.report.clone() };
         protocols.push(ProtocolParams { report, ..changed.clone() }.check()?);

@@ -9,7 +9,7 @@ use pyo3::{
     types::{IntoPyDict, PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple},
 };
 use reticent::{
-    bandit::Arms as CoreArms,
+    bandit::{Arms as CoreArms, Rule},
     features::{FeaturesParams, FeaturesPlan, MOST_NESTING, Report, Value},
     wire::{from_json, to_json},
 };
@@ -58,7 +58,7 @@ impl Features {
 #[pymethods]
 impl Features {
     #[new]
-    #[pyo3(signature = (context = None, action = None, cross = None, *, constant = true, projection = None, r#match = None, weight = None, products = None, fourier = None))]
+    #[pyo3(signature = (context = None, action = None, cross = None, *, constant = true, projection = None, r#match = None, weight = None, weighting = None, products = None, fourier = None))]
     #[expect(clippy::too_many_arguments, reason = "each is a key of a file")]
     fn new(
         py: Python<'_>,
@@ -69,6 +69,7 @@ impl Features {
         projection: Option<&Bound<'_, PyAny>>,
         r#match: Option<&Bound<'_, PyAny>>,
         weight: Option<&Bound<'_, PyAny>>,
+        weighting: Option<&Bound<'_, PyAny>>,
         products: Option<&Bound<'_, PyAny>>,
         fourier: Option<&Bound<'_, PyAny>>,
     ) -> Answer<Self> {
@@ -78,6 +79,7 @@ impl Features {
             ("action", action),
             ("projection", projection),
             ("weight", weight),
+            ("weighting", weighting),
             ("products", products),
             ("fourier", fourier),
         ] {
@@ -189,6 +191,14 @@ impl Features {
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
         restored(slf, "from_json", (slf.get().to_json(),))
+    }
+}
+
+/// A rule that knows which coordinates of these features are crosses, where it asks for that.
+pub(crate) fn with_levels(rule: Rule, features: Option<&Bound<'_, Features>>) -> Answer<Rule> {
+    match features {
+        Some(features) => Ok(rule.with_levels(|| features.get().plan.levels())?),
+        None => Ok(rule),
     }
 }
 

@@ -31,6 +31,7 @@ use crate::{
     convert::{Vector, entries, parameter, parameter_or, restored},
     decision::{Chosen, Decision, Many, Observation, observe_many},
     error::{Answer, Failure},
+    features::{Features, with_levels},
     fork_guard::{ForkGuarded, Forked},
     integers,
     joint_storage::{Files, Kept, Learner, opened, resumed, rollback_of, saved},
@@ -50,7 +51,8 @@ use crate::{
 /// True
 ///
 /// `rule` says how releases become decisions: "tuned" (the default: chosen by simulation), "certified" (a proved confidence set), "thompson"
-/// (drawn, with an exact `decision.probability`) or "fixed", or one of them with parameters, `{"certified": {"scale": 0.5}}`. Where all arms share a last feature, say so with `intercept`: rewards are then
+/// (drawn, with an exact `decision.probability`), "two_level" (main effects before crosses, of the `features` that are given beside it) or "fixed", or one
+/// of them with parameters, `{"certified": {"scale": 0.5}}`. Where all arms share a last feature, say so with `intercept`: rewards are then
 /// centred, at half the noise.
 ///
 /// With `forget=5000.0` what was learnt counts half after 5000 rewards, and no horizon is needed: the learner has no end. With
@@ -85,7 +87,7 @@ impl JointBandit {
     #[new]
     #[pyo3(signature = (dimension, epsilon, delta, horizon = None, *, feature_bound = 1.0, rewards = (-1.0, 1.0), intercept = None,
         unit_arms = false, rule = None, contributions_per_person = 1, mechanism = None, schedule = None, restart_every = None, forget = None, detect_changes = false,
-        mode = None, window = None, default_reward = None, warm_start = None, blocks = 1, shared = 0))]
+        mode = None, window = None, default_reward = None, warm_start = None, blocks = 1, shared = 0, features = None))]
     #[allow(clippy::too_many_arguments, reason = "keywords of one Python call")]
     fn new(
         py: Python<'_>,
@@ -110,6 +112,7 @@ impl JointBandit {
         warm_start: Option<&[u8]>,
         #[pyo3(from_py_with = integers::blocks)] blocks: usize,
         #[pyo3(from_py_with = integers::shared)] shared: usize,
+        features: Option<&Bound<'_, Features>>,
     ) -> Answer<Self> {
         let (structure, intercept) =
             (Structure { blocks, shared }, crate::convert::intercept(intercept)?);
@@ -135,7 +138,7 @@ impl JointBandit {
             restart_every,
             forget,
             detect_changes,
-            rule: parameter_or("rule", rule, defaults.rule)?,
+            rule: with_levels(parameter_or("rule", rule, defaults.rule)?, features)?,
             schedule: parameter_or("schedule", schedule, gaps)?,
             window: window.map(|window| parameter("window", window)).transpose()?,
             default_reward: default_reward.unwrap_or(defaults.default_reward),

@@ -13,6 +13,7 @@ use crate::{
     convert::parameter_or,
     decision::Observation,
     error::Answer,
+    features::{Features, with_levels},
     integers,
     ticketed::{Plain, Ticketed},
 };
@@ -76,7 +77,7 @@ impl Plain for CoreLinUcb {
 #[pymethods]
 impl LinUcb {
     #[new]
-    #[pyo3(signature = (dimension, *, feature_bound = 1.0, rewards = (-1.0, 1.0), intercept = None, rule = None, regularizer = None, restart_every = None, forget = None, seed = None, blocks = 1, shared = 0))]
+    #[pyo3(signature = (dimension, *, feature_bound = 1.0, rewards = (-1.0, 1.0), intercept = None, rule = None, regularizer = None, restart_every = None, forget = None, seed = None, blocks = 1, shared = 0, features = None))]
     #[allow(clippy::too_many_arguments, reason = "keywords of one Python call")]
     fn new(
         #[pyo3(from_py_with = integers::dimension)] dimension: usize,
@@ -90,18 +91,24 @@ impl LinUcb {
         #[pyo3(from_py_with = integers::seed)] seed: Option<u64>,
         #[pyo3(from_py_with = integers::blocks)] blocks: usize,
         #[pyo3(from_py_with = integers::shared)] shared: usize,
+        features: Option<&Bound<'_, Features>>,
     ) -> Answer<Self> {
         let (structure, intercept) =
             (Structure { blocks, shared }, crate::convert::intercept(intercept)?);
         let bounds =
             Bounds { feature_bound, rewards, intercept, structure, ..Bounds::unit(dimension) };
-        let rule = parameter_or("rule", rule, Rule::default())?;
+        let rule = with_levels(parameter_or("rule", rule, Rule::default())?, features)?;
+        // Solved anew for each policy.
+        let schedule = match rule {
+            Rule::TwoLevel { .. } => Schedule::default(),
+            _ => Schedule::EveryRound,
+        };
         let params = LinUcbParams {
             rule: rule.clone(),
             regularizer,
             restart_every,
             forget,
-            schedule: forget.map_or(Schedule::EveryRound, Schedule::for_half_life),
+            schedule: forget.map_or(schedule, Schedule::for_half_life),
             seed: match seed {
                 Some(seed) => seed,
                 None if rule.draws() => SecureNoise::from_system()?.bits(),

@@ -1,27 +1,24 @@
-//! Levels of the coordinates of a vector: the constant, main effects, crosses; and the monomials that their products are.
+//! Levels of the coordinates of a vector: the constant, main effects, crosses.
 //!
 //! A coordinate is its weight times a product of base coordinates, which are cells of features: none for the constant, one for a main
-//! effect, two for a cross. So an entry of `sum x x^T` is a weight times the sum of one monomial in at most four base coordinates, and many entries
-//! share theirs: a cell squared, the cell times the constant and a cross times its parent are all the count of that cell. In monomials
-//!
-//! ```text
-//! c^2 = c           for an indicator c: a category or a bucket
-//! c c' = 0          for two different cells of one feature of indicators
-//! ```
-//!
-//! All of it follows from the public features, so what is computed from it is post-processing of a release.
+//! effect, two or three for a cross. Where people are in groups, of which each has a constant of its own, these constants are the cells of one more
+//! feature. `monomials` has the products of two coordinates.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, OnceLock},
-};
+use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
 
-use super::MOST_DIMENSION;
-use crate::{Error, Result, error::not_negative, linalg::triangle, refuse_if};
+use super::{MOST_DIMENSION, Monomials};
+use crate::{Error, Result, error::not_negative, refuse_if};
 
 /// Coordinates of one feature before products are taken.
+///
+/// ```
+/// use reticent::features::Cells;
+/// let (words, range) = (Cells::indicator(3), Cells::numbers(1));
+/// let equal = Cells { matched: Some((0, 1)), ..Cells::indicator(1) };
+/// assert!(words.indicator && !range.indicator && equal.coordinates == 1);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -30,6 +27,21 @@ pub struct Cells {
     pub coordinates: u32,
     /// True if they are 0 or 1 and at most one of them is 1: a category.
     pub indicator: bool,
+    /// The places of two features with the same cells, if this is their match: one coordinate, 1 where both have the same cell.
+    #[serde(default)]
+    pub matched: Option<(u32, u32)>,
+}
+
+impl Cells {
+    /// A feature of which at most one coordinate is 1 and the others are 0.
+    pub fn indicator(coordinates: u32) -> Self {
+        Cells { coordinates, indicator: true, matched: None }
+    }
+
+    /// A feature of numbers.
+    pub fn numbers(coordinates: u32) -> Self {
+        Cells { coordinates, indicator: false, matched: None }
+    }
 }
 
 /// Consecutive coordinates of a vector: all products of a coordinate of each of the features it is made of, the last one running fastest.
@@ -37,7 +49,7 @@ pub struct Cells {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct LevelPart {
-    /// Places of its features: none for the constant, one for a main effect, two for a cross.
+    /// Places of its features: none for the constant, one for a main effect, two or three for a cross.
     pub of: Vec<u32>,
     /// Factor of the products; coordinates of weight 0 are left out of everything.
     pub weight: f64,
@@ -50,7 +62,7 @@ pub enum Level {
     Constant,
     /// A coordinate of one feature.
     Main,
-    /// A product of coordinates of two features.
+    /// A product of coordinates of two or three features.
     Cross,
 }
 
@@ -59,10 +71,9 @@ pub enum Level {
 /// ```
 /// use reticent::features::{Cells, LevelPart, Levels};
 /// // Two devices, three topics, both by topic, and a constant.
-/// let cells = |coordinates| Cells { coordinates, indicator: true };
 /// let part = |of: &[u32], weight| LevelPart { of: of.to_vec(), weight };
 /// let parts = vec![part(&[1], 0.6), part(&[0, 1], 0.6), part(&[], 0.5)];
-/// let levels = Levels::new(vec![cells(2), cells(3)], parts)?;
+/// let levels = Levels::new(vec![Cells::indicator(2), Cells::indicator(3)], parts)?;
 /// assert_eq!(levels.dimension(), 3 + 6 + 1);
 /// // Three cells, six crosses and the constant: 55 entries of x x^T are ten sums.
 /// assert_eq!(levels.monomials().count(), 10);
@@ -72,16 +83,23 @@ pub enum Level {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Levels {
-    features: Vec<Cells>,
-    parts: Vec<LevelPart>,
+    pub(super) features: Vec<Cells>,
+    pub(super) parts: Vec<LevelPart>,
+    /// Number of coordinates of the constant: groups of vectors, of which every vector belongs to one.
+    #[serde(default = "one")]
+    pub(super) groups: u32,
     /// Follows from the rest, and is made when it is first needed; copies share it.
     #[serde(skip)]
     monomials: Arc<OnceLock<Monomials>>,
 }
 
+fn one() -> u32 {
+    1
+}
+
 impl PartialEq for Levels {
     fn eq(&self, other: &Self) -> bool {
-        (&self.features, &self.parts) == (&other.features, &other.parts)
+        (&self.features, &self.parts, self.groups) == (&other.features, &other.parts, other.groups)
     }
 }
 
@@ -99,7 +117,14 @@ impl LevelPart {
 impl Levels {
     /// Vectors of these parts one after the other, the constant last, or the part that stands in the way.
     pub fn new(features: Vec<Cells>, parts: Vec<LevelPart>) -> Result<Self> {
-        let levels = Levels { features, parts, monomials: Arc::default() };
+        let levels = Levels { features, parts, groups: 1, monomials: Arc::default() };
+        levels.check()?;
+        Ok(levels)
+    }
+
+    /// The same for vectors whose constant has a coordinate for each of this many groups, of which the vector's own is not zero.
+    pub fn with_groups(self, groups: u32) -> Result<Self> {
+        let levels = Levels { groups, monomials: Arc::default(), ..self };
         levels.check()?;
         Ok(levels)
     }
@@ -112,7 +137,10 @@ impl Levels {
         for cells in &self.features {
             let refused = !(1..=most).contains(&u64::from(cells.coordinates));
             refuse_if(refused, "coordinates", cells.coordinates, format_args!("give 1 to {most}"))?;
+            self.check_match(cells)?;
         }
+        let remedy = format_args!("give 1 to {most}");
+        refuse_if(!(1..=most).contains(&u64::from(self.groups)), "groups", self.groups, remedy)?;
         let mut dimension = 0_u64;
         for part in &self.parts {
             not_negative("weight", part.weight)?;
@@ -125,7 +153,8 @@ impl Levels {
             match part.of.as_slice() {
                 [] | [_] => {}
                 [left, right] if left != right => {}
-                _ => return refuse("give no feature, one, or two different ones".into()),
+                [a, b, c] if a != b && b != c && a != c => {}
+                _ => return refuse("give no feature, one, or two or three different ones".into()),
             }
             dimension = dimension.saturating_add(self.size(part));
         }
@@ -137,9 +166,30 @@ impl Levels {
         refuse_if(dimension > most, "dimension", dimension, remedy)
     }
 
+    /// Refuses a match of features that are none, or have other cells.
+    fn check_match(&self, cells: &Cells) -> Result<()> {
+        let Some((left, right)) = cells.matched else { return Ok(()) };
+        let of = |place: u32| {
+            let feature = self.features.get(place as usize).copied();
+            feature.filter(|feature| feature.indicator && feature.matched.is_none())
+        };
+        let equal = left != right && of(left).is_some() && of(left) == of(right);
+        let refused = !equal || !cells.indicator || cells.coordinates != 1;
+        let remedy = "give the places of two features of indicators with as many cells; the match is an indicator of one coordinate";
+        refuse_if(refused, "matched", format_args!("({left}, {right})"), remedy)
+    }
+
     fn size(&self, part: &LevelPart) -> u64 {
+        if part.of.is_empty() {
+            return self.groups.into();
+        }
         let cells = |feature: &u32| u64::from(self.features[*feature as usize].coordinates);
-        part.of.iter().fold(1, |size, feature| size * cells(feature))
+        part.of.iter().fold(1, |size: u64, feature| size.saturating_mul(cells(feature)))
+    }
+
+    /// Number of coordinates of the constant.
+    pub(crate) fn groups(&self) -> usize {
+        self.groups as usize
     }
 
     /// Number of coordinates of a vector.
@@ -157,157 +207,37 @@ impl Levels {
         })
     }
 
-    /// Number of coordinates of a part that a typical vector shares one appearance among: those of its features of indicators.
+    /// Number of equally likely cases of which one makes a coordinate of this part appear: cells of its features of indicators, groups of the
+    /// constant; a match appears in one of as many cases as its features have cells.
     pub(crate) fn cells(&self, part: &LevelPart) -> f64 {
+        if part.of.is_empty() {
+            return self.groups.into();
+        }
         let features = part.of.iter().map(|feature| self.features[*feature as usize]);
-        features.filter(|cells| cells.indicator).map(|cells| f64::from(cells.coordinates)).product()
+        let cases = |cells: Cells| match cells.matched {
+            Some((left, _)) => self.features[left as usize].coordinates,
+            None => cells.coordinates,
+        };
+        features.filter(|cells| cells.indicator).map(|cells| f64::from(cases(cells))).product()
     }
 
     /// The monomials of the entries of `x x^T`.
     pub fn monomials(&self) -> &Monomials {
         self.monomials.get_or_init(|| Monomials::of(self))
     }
-
-    /// The base coordinates whose product each coordinate is.
-    fn factors(&self) -> Vec<Factors> {
-        let mut first = 0;
-        let starts: Vec<u32> = self
-            .features
-            .iter()
-            .map(|cells| {
-                first += cells.coordinates;
-                first - cells.coordinates
-            })
-            .collect();
-        let base = |feature: u32, cell: u32| Base {
-            place: starts[feature as usize] + cell,
-            feature,
-            indicator: self.features[feature as usize].indicator,
-        };
-        let coordinates = |part: &LevelPart| -> Vec<Factors> {
-            let cells = |feature: u32| 0..self.features[feature as usize].coordinates;
-            match *part.of.as_slice() {
-                [] => vec![Vec::new()],
-                [one] => cells(one).map(|cell| vec![base(one, cell)]).collect(),
-                [left, right, ..] => cells(left)
-                    .flat_map(|i| cells(right).map(move |j| (i, j)))
-                    .map(|(i, j)| vec![base(left, i), base(right, j)])
-                    .collect(),
-            }
-        };
-        self.parts.iter().flat_map(coordinates).collect()
-    }
-}
-
-/// A cell of a feature.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Base {
-    /// Number among the cells of all features.
-    place: u32,
-    feature: u32,
-    indicator: bool,
-}
-
-/// A product of cells.
-type Factors = Vec<Base>;
-
-/// Four base coordinates at most, in order, those that are missing as zeros.
-fn key(places: impl Iterator<Item = u32>) -> u128 {
-    let mut places: Vec<u32> = places.map(|place| place + 1).collect();
-    places.sort_unstable();
-    places.into_iter().fold(0, |key, place| key << 32 | u128::from(place))
-}
-
-/// The monomial of a product of two coordinates; `None` if it is identically zero.
-fn product(left: &[Base], right: &[Base]) -> Option<u128> {
-    let apart = |a: &Base, b: &Base| a.indicator && a.feature == b.feature && a.place != b.place;
-    if left.iter().any(|a| right.iter().any(|b| apart(a, b))) {
-        return None;
-    }
-    let repeated = |b: &&Base| b.indicator && left.contains(b);
-    let rest = right.iter().filter(|b| !repeated(b));
-    Some(key(left.iter().chain(rest).map(|base| base.place)))
-}
-
-/// Sums of monomials that the entries of `sum x x^T` are.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Monomials {
-    dimension: usize,
-    count: u32,
-    /// Upper triangle by rows.
-    entries: Vec<u32>,
-    /// The factors of each coordinate, and the coordinate of a weight above 0 that has these factors.
-    factors: Vec<Factors>,
-    coordinates: HashMap<u128, u32>,
-}
-
-impl Monomials {
-    /// Number of an entry that is zero in all vectors.
-    pub const ZERO: u32 = u32::MAX;
-
-    fn of(levels: &Levels) -> Self {
-        let factors = levels.factors();
-        let dimension = factors.len();
-        let weights: Vec<f64> =
-            levels.parts().flat_map(|(part, range)| range.map(|_| part.weight)).collect();
-        let mut numbers = HashMap::new();
-        let mut entries = Vec::with_capacity(triangle(dimension));
-        for i in 0..dimension {
-            for j in i..dimension {
-                let present = weights[i] > 0.0 && weights[j] > 0.0;
-                let monomial = product(&factors[i], &factors[j]).filter(|_| present);
-                let next = numbers.len() as u32;
-                entries
-                    .push(monomial.map_or(Self::ZERO, |key| *numbers.entry(key).or_insert(next)));
-            }
-        }
-        let present = (0..dimension).filter(|i| weights[*i] > 0.0);
-        let coordinates =
-            present.map(|i| (key(factors[i].iter().map(|base| base.place)), i as u32)).collect();
-        Monomials { dimension, count: numbers.len() as u32, entries, factors, coordinates }
-    }
-
-    /// Number of distinct monomials that are not identically zero.
-    pub fn count(&self) -> usize {
-        self.count as usize
-    }
-
-    /// The number of the monomial of each entry of `x x^T`, upper triangle by rows; [`Monomials::ZERO`] where the product is identically zero.
-    pub fn entries(&self) -> &[u32] {
-        &self.entries
-    }
-
-    /// The number of the monomial of one entry, row at most column.
-    pub(crate) fn entry(&self, row: usize, column: usize) -> u32 {
-        let above = row * self.dimension - triangle(row) + row;
-        self.entries[above + column - row]
-    }
-
-    /// The coordinate that is the product of the factors which two coordinates share, or else the constant, which is the last.
-    pub fn common(&self, left: usize, right: usize) -> usize {
-        let (left, right) = (&self.factors[left], &self.factors[right]);
-        let shared = left.iter().filter(|base| right.contains(base)).map(|base| base.place);
-        self.coordinates.get(&key(shared)).map_or(self.dimension - 1, |place| *place as usize)
-    }
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
+pub(super) mod tests {
     use super::*;
 
-    fn cells(coordinates: u32) -> Cells {
-        Cells { coordinates, indicator: true }
-    }
-
-    fn part(of: &[u32], weight: f64) -> LevelPart {
+    pub(in crate::features) fn part(of: &[u32], weight: f64) -> LevelPart {
         LevelPart { of: of.to_vec(), weight }
     }
 
     /// Two categories and a number of the context, a category and a pair of numbers of the action.
-    fn levels() -> Levels {
-        let numbers = |coordinates| Cells { coordinates, indicator: false };
+    pub(in crate::features) fn levels() -> Levels {
+        let (cells, numbers) = (Cells::indicator, Cells::numbers);
         let features = vec![cells(2), cells(3), numbers(1), cells(4), numbers(2)];
         let parts = vec![
             part(&[0], 0.3),
@@ -322,100 +252,11 @@ mod tests {
         Levels::new(features, parts).unwrap()
     }
 
-    /// A vector, weights left out, of one cell for each category and of these numbers; `None` where a category is not listed.
-    fn vector(categories: [Option<usize>; 3], numbers: [f64; 3]) -> Vec<f64> {
-        let one_hot = |size: usize, at: Option<usize>| -> Vec<f64> {
-            (0..size).map(|i| f64::from(u8::from(at == Some(i)))).collect()
-        };
-        let [a, b, d] = categories;
-        let (a, b, d) = (one_hot(2, a), one_hot(3, b), one_hot(4, d));
-        let (c, e) = (vec![numbers[0]], numbers[1..].to_vec());
-        let outer = |left: &[f64], right: &[f64]| -> Vec<f64> {
-            left.iter().flat_map(|x| right.iter().map(move |y| x * y)).collect()
-        };
-        [&a, &c, &d, &e, &outer(&a, &d), &outer(&b, &d), &outer(&c, &e), &vec![1.0]]
-            .into_iter()
-            .flatten()
-            .copied()
-            .collect()
-    }
-
-    /// All records of categories with numbers that are in no relation: two entries are one monomial exactly where they are equal in all of them.
-    #[test]
-    fn entries_are_one_monomial_where_they_are_equal_in_all_records() {
-        let levels = levels();
-        let monomials = levels.monomials();
-        let d = levels.dimension();
-        assert_eq!(d, 2 + 1 + 4 + 2 + 8 + 12 + 2 + 1);
-        let mut records = Vec::new();
-        let listed = |size: usize| (0..size).map(Some).chain([None]);
-        for a in listed(2) {
-            for b in listed(3) {
-                for d in listed(4) {
-                    for numbers in [[0.61, -0.37, 0.83], [-0.29, 0.71, 0.43]] {
-                        records.push(vector([a, b, d], numbers));
-                    }
-                }
-            }
-        }
-        let pairs = (0..d).flat_map(|i| (i..d).map(move |j| (i, j)));
-        let mut of_number = HashMap::new();
-        let mut distinct = BTreeSet::new();
-        for (at, (i, j)) in pairs.enumerate() {
-            // To ten digits, with one sign of zero: products are taken in different orders.
-            let digits = |x: &Vec<f64>| (x[i] * x[j] * 1e10).round() as i64;
-            let values: Vec<i64> = records.iter().map(digits).collect();
-            let zero = values.iter().all(|value| *value == 0);
-            assert_eq!(monomials.entry(i, j), monomials.entries()[at]);
-            assert_eq!(monomials.entries()[at] == Monomials::ZERO, zero, "{i} {j}");
-            if !zero {
-                let first = of_number.entry(monomials.entries()[at]).or_insert(values.clone());
-                assert_eq!(*first, values, "{i} {j}");
-                distinct.insert(values);
-            }
-        }
-        assert_eq!((distinct.len(), of_number.len()), (monomials.count(), monomials.count()));
-    }
-
-    #[test]
-    fn what_two_coordinates_share_is_a_coordinate_or_the_constant() {
-        let levels = levels();
-        let monomials = levels.monomials();
-        let starts: Vec<usize> = levels.parts().map(|(_, range)| range.start).collect();
-        let (number, action, pair, cross, other) =
-            (starts[1], starts[2], starts[3], starts[4], starts[5]);
-        let constant = levels.dimension() - 1;
-        // Cross (a0, d1) with (b2, d1), with its parents, with itself, and what shares nothing.
-        assert_eq!(monomials.common(cross + 1, other + 2 * 4 + 1), action + 1);
-        assert_eq!(monomials.common(cross + 1, action + 1), action + 1);
-        assert_eq!(monomials.common(cross + 1, 0), 0);
-        assert_eq!(monomials.common(cross + 1, cross + 1), cross + 1);
-        assert_eq!(monomials.common(number, action), constant);
-        assert_eq!(monomials.common(starts[6] + 1, pair + 1), pair + 1);
-        // Feature b has no part of its own.
-        assert_eq!(monomials.common(other, other + 1), constant);
-        let sums: Vec<Level> = levels.parts().map(|(part, _)| part.level()).collect();
-        assert_eq!(sums[3..5], [Level::Main, Level::Cross]);
-        assert_eq!(sums[7], Level::Constant);
-    }
-
-    #[test]
-    fn parts_without_weight_are_left_out() {
-        let with = |weight| {
-            let parts =
-                vec![part(&[0], weight), part(&[1], 0.5), part(&[0, 1], 0.5), part(&[], 0.5)];
-            Levels::new(vec![cells(2), cells(3)], parts).unwrap()
-        };
-        let (all, without) = (with(0.5), with(0.0));
-        assert_eq!((all.monomials().count(), without.monomials().count()), (12, 10));
-        assert_eq!(without.monomials().entry(0, 5), Monomials::ZERO);
-        assert_eq!((all.monomials().common(0, 5), without.monomials().common(0, 5)), (0, 11));
-    }
-
     #[test]
     fn levels_that_cannot_be_are_refused() {
         let refused = |features: &[u32], parts: Vec<LevelPart>| {
-            let features = features.iter().map(|coordinates| cells(*coordinates)).collect();
+            let features =
+                features.iter().map(|coordinates| Cells::indicator(*coordinates)).collect();
             Levels::new(features, parts).unwrap_err().to_string()
         };
         let constant = || part(&[], 0.5);
@@ -427,7 +268,8 @@ mod tests {
             (vec![2], vec![constant(), constant()], "constant"),
             (vec![2], vec![part(&[1], 0.5), constant()], "of"),
             (vec![2], vec![part(&[0, 0], 0.5), constant()], "of"),
-            (vec![2, 2, 2], vec![part(&[0, 1, 2], 0.5), constant()], "of"),
+            (vec![2, 2, 2], vec![part(&[0, 1, 0], 0.5), constant()], "of"),
+            (vec![2; 4], vec![part(&[0, 1, 2, 3], 0.5), constant()], "of"),
             (vec![0], vec![constant()], "coordinates"),
             (vec![u32::MAX], vec![constant()], "coordinates"),
             (vec![4096], vec![part(&[0], 0.5), constant()], "dimension"),
@@ -438,6 +280,22 @@ mod tests {
             let error = refused(&features, parts);
             assert!(error.starts_with(start), "{start}: {error}");
         }
+        let matched = |pair| {
+            let features = vec![
+                Cells::indicator(3),
+                Cells::indicator(2),
+                Cells::numbers(3),
+                Cells { matched: Some(pair), ..Cells::indicator(1) },
+                Cells::indicator(3),
+            ];
+            Levels::new(features, vec![part(&[3], 0.5), constant()])
+        };
+        assert!(matched((0, 4)).is_ok());
+        for pair in [(0, 1), (0, 2), (0, 0), (0, 3), (0, 5)] {
+            assert!(matched(pair).unwrap_err().to_string().starts_with("matched is ("));
+        }
+        let none = levels().with_groups(0).unwrap_err().to_string();
+        assert!(none.starts_with("groups is 0"), "{none}");
     }
 
     #[test]

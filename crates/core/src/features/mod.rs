@@ -8,7 +8,8 @@
 //! | `encoding`, `turn` | one feature as coordinates: ranges, categories, hashed words, cycles, bins |
 //! | `numbers`, `products`, `fourier` | public maps of the numbers: monomials, random Fourier features |
 //! | `parts` | products of factors, and their public weights |
-//! | `levels` | which coordinates are the constant, main effects and crosses, and the monomials of their products |
+//! | `levels`, `monomials` | which coordinates are the constant, main effects and crosses, and the monomials of their products |
+//! | `composition` | levels of a checked rule |
 //! | `params`, `table`, `packed` | the rule as a file writes it, and as bytes hold it |
 //! | `schema` | the JSON schema of a table of features |
 //! | `plan`, `writer` | the rule checked; vectors and their names |
@@ -24,7 +25,7 @@
 //! x = (w_1 z_1, ..., w_P z_P),    w_p^2 = sqrt(d_p) / sum_q sqrt(d_q)
 //! ```
 //!
-//! unless the file gives a part's share `w_p^2`: see `parts`.
+//! unless the file gives a part's share `w_p^2`, or `weighting = "groups"`: see `parts`.
 //!
 //! **Norm.** An encoded feature has norm at most 1, so has an outer product of two or three, whose norm is the product of theirs; a match is 0 or 1;
 //! products and Fourier features have norm at most 1 by the proofs in their files. Hence `|z_p| <= 1` for every record and
@@ -46,6 +47,7 @@
 //! `vectors/features.json` and `vectors/feature_maps.json` have vectors made by another program in another language. A rule without the newer keys has the
 //! bits, the bytes and the hash that it had before there were any.
 
+mod composition;
 mod encoding;
 mod fourier;
 mod json;
@@ -53,6 +55,7 @@ mod levels;
 #[cfg(any(little, test))]
 #[cfg_attr(not(little), allow(dead_code))]
 mod map;
+mod monomials;
 mod numbers;
 mod packed;
 mod params;
@@ -73,12 +76,13 @@ mod writer;
 pub use encoding::{Coordinate, Encoder, Encoding, MOST_BUCKETS, Outcome, number};
 pub use fourier::Fourier;
 pub use json::{members_from_json, records_from_json};
-pub use levels::{Cells, Level, LevelPart, Levels, Monomials};
+pub use levels::{Cells, Level, LevelPart, Levels};
 #[cfg(little)]
 pub use map::Map;
+pub use monomials::Monomials;
 use numbers::Numbers;
 pub use params::{Cross, FeaturesParams, MOST_DIMENSION, WIDEST};
-pub use parts::{Part, PartKind};
+pub use parts::{Part, PartKind, Weighting};
 pub use plan::FeaturesPlan;
 pub use products::Products;
 pub use projection::Projection;

@@ -1,12 +1,14 @@
 //! The two forms of a rule outside of memory: a text that people read, and packed bytes, which hashes are made of.
 //!
 //! Both leave newer keys out where they are not used, so that a rule without them keeps its text, its bytes and its hash. Packed bytes have no names: there the
-//! last field, an optional projection (0: none, 1: given), has a third case that holds the newer keys, which is read back.
+//! last field, an optional projection (0: none, 1: given), has a third case that holds the newer keys, and a fourth for the still newer
+//! one, which are read back.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 use super::{
-    Cross, Encoding, FeaturesParams, Fourier, Map, Products, Projection, Value, table::encodings,
+    Cross, Encoding, FeaturesParams, Fourier, Map, Products, Projection, Value, Weighting,
+    table::encodings,
 };
 
 /// The text as it is written.
@@ -19,6 +21,8 @@ struct Written<'a> {
     projection: Option<Projection>,
     #[serde(skip_serializing_if = "Map::is_empty")]
     weight: &'a Map<f64>,
+    #[serde(skip_serializing_if = "Weighting::is_default")]
+    weighting: Weighting,
     #[serde(skip_serializing_if = "Option::is_none")]
     products: &'a Option<Products>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -41,6 +45,8 @@ struct Read {
     projection: Option<Projection>,
     #[serde(default)]
     weight: Map<f64>,
+    #[serde(default)]
+    weighting: Weighting,
     #[serde(default)]
     products: Option<Products>,
     #[serde(default)]
@@ -70,13 +76,17 @@ struct Packed {
 enum Last {
     Nothing,
     Projection(Projection),
-    More {
-        projection: Option<Projection>,
-        matches: Vec<Vec<String>>,
-        weight: Map<f64>,
-        products: Option<Products>,
-        fourier: Option<Fourier>,
-    },
+    More(More),
+    Weighted(Weighting, More),
+}
+
+#[derive(Default, Serialize, Deserialize)]
+struct More {
+    projection: Option<Projection>,
+    matches: Vec<Vec<String>>,
+    weight: Map<f64>,
+    products: Option<Products>,
+    fourier: Option<Fourier>,
 }
 
 impl Serialize for FeaturesParams {
@@ -88,29 +98,41 @@ impl Serialize for FeaturesParams {
             constant,
             projection,
             weight,
+            weighting,
             products,
             fourier,
         } = self;
-        let (constant, projection) = (*constant, *projection);
+        let (constant, projection, weighting) = (*constant, *projection, *weighting);
         if serializer.is_human_readable() {
-            let written =
-                Written { context, action, cross, constant, projection, weight, products, fourier };
+            let written = Written {
+                context,
+                action,
+                cross,
+                constant,
+                projection,
+                weight,
+                weighting,
+                products,
+                fourier,
+            };
             return written.serialize(serializer);
         }
-        let more = !cross.matches.is_empty()
+        let newer = !cross.matches.is_empty()
             || !weight.is_empty()
             || products.is_some()
             || fourier.is_some();
-        let last = match (more, projection) {
+        let more = || More {
+            projection,
+            matches: cross.matches.clone(),
+            weight: weight.clone(),
+            products: products.clone(),
+            fourier: fourier.clone(),
+        };
+        let last = match (newer, projection) {
+            _ if !weighting.is_default() => Last::Weighted(weighting, more()),
             (false, None) => Last::Nothing,
             (false, Some(projection)) => Last::Projection(projection),
-            (true, projection) => Last::More {
-                projection,
-                matches: cross.matches.clone(),
-                weight: weight.clone(),
-                products: products.clone(),
-                fourier: fourier.clone(),
-            },
+            (true, _) => Last::More(more()),
         };
         let (context, action) = (context.clone(), action.clone());
         let packed = Packed { context, action, with: cross.with.clone(), constant, last };
@@ -132,7 +154,8 @@ impl TryFrom<Read> for FeaturesParams {
     type Error = String;
 
     fn try_from(read: Read) -> Result<Self, String> {
-        let Read { cross, constant, projection, mut weight, products, fourier, .. } = read;
+        let Read { cross, constant, projection, mut weight, weighting, products, fourier, .. } =
+            read;
         let context = encodings("context", read.context, &mut weight)?;
         let action = encodings("action", read.action, &mut weight)?;
         Ok(FeaturesParams {
@@ -142,6 +165,7 @@ impl TryFrom<Read> for FeaturesParams {
             constant,
             projection,
             weight,
+            weighting,
             products,
             fourier,
         })
@@ -151,14 +175,26 @@ impl TryFrom<Read> for FeaturesParams {
 impl From<Packed> for FeaturesParams {
     fn from(packed: Packed) -> Self {
         let Packed { context, action, with, constant, last } = packed;
-        let (projection, matches, weight, products, fourier) = match last {
-            Last::Nothing => (None, Vec::new(), Map::new(), None, None),
-            Last::Projection(projection) => (Some(projection), Vec::new(), Map::new(), None, None),
-            Last::More { projection, matches, weight, products, fourier } => {
-                (projection, matches, weight, products, fourier)
+        let (weighting, more) = match last {
+            Last::Nothing => Default::default(),
+            Last::Projection(projection) => {
+                (Weighting::default(), More { projection: Some(projection), ..More::default() })
             }
+            Last::More(more) => (Weighting::default(), more),
+            Last::Weighted(weighting, more) => (weighting, more),
         };
+        let More { projection, matches, weight, products, fourier } = more;
         let cross = Cross { with, matches };
-        FeaturesParams { context, action, cross, constant, projection, weight, products, fourier }
+        FeaturesParams {
+            context,
+            action,
+            cross,
+            constant,
+            projection,
+            weight,
+            weighting,
+            products,
+            fourier,
+        }
     }
 }

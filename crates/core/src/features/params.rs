@@ -7,7 +7,7 @@ use super::{
     Projection,
     fourier::Waves,
     numbers::Numbers,
-    parts::{Draft, Factor, check_match, cross_name, placed, shares},
+    parts::{Draft, Factor, Weighting, check_match, cross_name, placed, shares},
     products::Monomials,
     projection::LAST_SEED,
 };
@@ -49,6 +49,8 @@ pub struct FeaturesParams {
     pub projection: Option<Projection>,
     /// Shares of the squared norm by the name of a [`Part`]; in a file that of a feature also as its `weight`.
     pub weight: Map<f64>,
+    /// Division of the rest of the squared norm among the other parts.
+    pub weighting: Weighting,
     /// Products of the numbers.
     pub products: Option<Products>,
     /// Fourier features of the numbers.
@@ -94,6 +96,7 @@ impl FeaturesParams {
             constant: true,
             projection: None,
             weight: Map::new(),
+            weighting: Weighting::default(),
             products: None,
             fourier: None,
         }
@@ -109,7 +112,7 @@ impl FeaturesParams {
         }
         let numbers = Numbers::new(&context, &action);
         let drafts = self.drafts(&context, &action, &numbers)?;
-        let shares = shares(&drafts, &self.weight)?;
+        let shares = shares(&drafts, &self.weight, self.weighting)?;
         let kept = || drafts.iter().zip(&shares).filter(|(_, share)| **share != Some(0.0));
         let full = kept().fold(0_u64, |sum, (draft, _)| sum.saturating_add(draft.cells));
         let widest =
@@ -123,7 +126,7 @@ impl FeaturesParams {
             return Err(Error::invalid("dimension", full, remedy));
         }
         let full = full as usize;
-        let mut parts = placed(drafts, &shares)?;
+        let mut parts = placed(drafts, &shares, self.weighting)?;
         let constant = parts.pop_if(|part| part.kind == PartKind::Constant).map(|part| part.weight);
         if let Some(projection) = &self.projection {
             projection.check(full, constant.is_some())?;

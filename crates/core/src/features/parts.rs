@@ -4,12 +4,61 @@
 //! part = w_p (f_1 x ... x f_n),    w_p^2 = the share that a file gives, else (1 - sum of given shares) sqrt(d_p) / sum of sqrt(d_q)
 //! ```
 //!
-//! where x is the outer product and q runs over the parts without a given share. A factor is a feature, a match, the products or the Fourier features of
+//! where x is the outer product and q runs over the parts without a given share. With `weighting = "groups"` the parts without a given share are in
+//! [`Group`]s, which have fixed shares of the rest, each divided by square roots within the group:
+//!
+//! ```text
+//! w_p^2 = (1 - sum of given shares) g(p) / (sum of g over groups that have a part) sqrt(d_p) / (sum of sqrt(d_q) over parts q of that group)
+//! g = .2 the constant, .4 main effects: features of the action and matches, .4 crosses, products and Fourier features, 0 features of the context
+//! ```
+//!
+//! A factor is a feature, a match, the products or the Fourier features of
 //! the numbers; the constant is the part without factors. Factors have norm at most 1, so has their outer product, whose norm is the product of
 //! theirs; the squares of the weights sum to at most 1. A part whose share is 0 has no coordinates: its features are read for other parts only.
 
+use serde::{Deserialize, Serialize};
+
 use super::{Encoder, Map};
 use crate::{Error, Result};
+
+/// Division of the squared norm among parts whose share is not given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Weighting {
+    /// In proportion to the square roots of their numbers of coordinates.
+    #[default]
+    Roots,
+    /// A fifth to the constant, two fifths to main effects of actions, two fifths to crosses however many they are; within a group in proportion to
+    /// the square roots. Features of the context alone have none: they change no decision.
+    Groups,
+}
+
+impl Weighting {
+    pub(super) fn is_default(&self) -> bool {
+        *self == Weighting::default()
+    }
+}
+
+/// Group of parts that share one budget of the squared norm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Group {
+    Constant,
+    Main,
+    Cross,
+}
+
+impl Group {
+    const ALL: [Group; 3] = [Group::Constant, Group::Main, Group::Cross];
+
+    /// g: found by simulation (`learning.md`, section 9).
+    fn share(self) -> f64 {
+        match self {
+            Group::Constant => 0.2,
+            Group::Main | Group::Cross => 0.4,
+        }
+    }
+}
 
 /// A vector of norm at most 1 that follows from both records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +94,18 @@ pub enum PartKind {
     Constant,
 }
 
+impl PartKind {
+    /// Its group; none for features of the context alone.
+    fn group(self) -> Option<Group> {
+        match self {
+            PartKind::Context => None,
+            PartKind::Action | PartKind::Match => Some(Group::Main),
+            PartKind::Cross | PartKind::Products | PartKind::Fourier => Some(Group::Cross),
+            PartKind::Constant => Some(Group::Constant),
+        }
+    }
+}
+
 /// A block of consecutive coordinates of a vector before a projection, all with one weight.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Part {
@@ -77,7 +138,11 @@ pub(super) fn cross_name(names: &[String]) -> String {
 }
 
 /// Shares of drafts by the table of weights; none where nothing is given.
-pub(super) fn shares(drafts: &[Draft], weights: &Map<f64>) -> Result<Vec<Option<f64>>> {
+pub(super) fn shares(
+    drafts: &[Draft],
+    weights: &Map<f64>,
+    weighting: Weighting,
+) -> Result<Vec<Option<f64>>> {
     let mut shares = vec![None; drafts.len()];
     for (name, share) in weights {
         let refuse = |remedy: &str| Error::invalid("weight", format!("{share} for {name}"), remedy);
@@ -102,11 +167,22 @@ pub(super) fn shares(drafts: &[Draft], weights: &Map<f64>) -> Result<Vec<Option<
             }
         }
     }
+    if weighting == Weighting::Groups {
+        for (draft, share) in drafts.iter().zip(&mut shares) {
+            if draft.kind.group().is_none() {
+                share.get_or_insert(0.0);
+            }
+        }
+    }
     Ok(shares)
 }
 
 /// Parts one after the other, with the weights that these shares give.
-pub(super) fn placed(drafts: Vec<Draft>, shares: &[Option<f64>]) -> Result<Vec<Part>> {
+pub(super) fn placed(
+    drafts: Vec<Draft>,
+    shares: &[Option<f64>],
+    weighting: Weighting,
+) -> Result<Vec<Part>> {
     let given = shares.iter().flatten().fold(0.0, |sum, share| sum + share);
     let kept = drafts.iter().zip(shares);
     let features = |(draft, share): (&Draft, &Option<f64>)| {
@@ -123,7 +199,18 @@ pub(super) fn placed(drafts: Vec<Draft>, shares: &[Option<f64>]) -> Result<Vec<P
     }
     let root = |draft: &Draft| (draft.cells as f64).sqrt();
     let without = || kept.clone().filter(|(_, share)| share.is_none()).map(|(draft, _)| draft);
-    let sum = without().fold(0.0, |sum, draft| sum + root(draft));
+    let sum_of = |group: Option<Group>| {
+        let of_group = without().filter(|draft| group.is_none() || draft.kind.group() == group);
+        of_group.fold(0.0, |sum, draft| sum + root(draft))
+    };
+    let sum = sum_of(None);
+    let groups = Group::ALL.map(|group| (group, sum_of(Some(group))));
+    let present = groups.iter().filter(|(_, sum)| *sum > 0.0);
+    let total = present.fold(0.0, |total, (group, _)| total + group.share());
+    let in_group = |draft: &Draft| {
+        let of_kind = groups.iter().find(|(group, _)| draft.kind.group() == Some(*group));
+        of_kind.map_or(0.0, |(group, sum)| group.share() / total * (root(draft) / sum))
+    };
     let rest = 1.0 - given;
     if let Some(draft) = without().next()
         && rest < 1e-9
@@ -135,6 +222,7 @@ pub(super) fn placed(drafts: Vec<Draft>, shares: &[Option<f64>]) -> Result<Vec<P
     let weights: Vec<f64> = kept
         .map(|(draft, share)| match share {
             Some(share) => (share / given.max(1.0)).sqrt(),
+            None if weighting == Weighting::Groups => (rest * in_group(draft)).sqrt(),
             None => (rest * root(draft) / sum).sqrt(),
         })
         .collect();

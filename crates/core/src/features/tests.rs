@@ -77,7 +77,7 @@ fn vectors_have_the_bits_of_another_program() {
 fn newer_keys_have_the_bits_of_another_program() {
     let file: KnownAnswers =
         serde_json::from_str(include_str!("../../../../vectors/feature_maps.json")).unwrap();
-    assert!(file.cases.len() >= 11 && file.records.len() >= 39);
+    assert!(file.cases.len() >= 14 && file.records.len() >= 39);
     file.assert_same_bits();
 }
 
@@ -530,7 +530,7 @@ fn any_rule() -> impl Strategy<Value = FeaturesParams> {
         prop::option::of((1_u32..6, 1e-3..10.0, 0..=1_u64 << 40)),
         any::<bool>(),
         prop::collection::vec(prop::option::of(0.0..1.0_f64), 40),
-        0..4_usize,
+        0..5_usize,
     );
     (side(), side(), any::<bool>(), any::<bool>(), projection, maps).prop_map(
         |(context, action, crossed, constant, projection, maps)| {
@@ -570,6 +570,9 @@ fn any_rule() -> impl Strategy<Value = FeaturesParams> {
             params.cross.with = with;
             params.context.extend(context);
             params.action.extend(action);
+            if newer == 4 {
+                params.weighting = Weighting::Groups;
+            }
             if newer > 1
                 && let Ok(plan) = params.check()
             {
@@ -666,4 +669,78 @@ proptest! {
             prop_assert_eq!(plan.vector(&record(parsed), &value, &mut Report::default()), vector);
         }
     }
+}
+
+/// Squared shares of groups: a fifth, two fifths, two fifths of what is not given; within a group by square roots of sizes.
+#[test]
+fn groups_have_fixed_shares_however_many_parts_they_are() {
+    let words = |count: usize| json!((0..count).map(|i| i.to_string()).collect::<Vec<_>>());
+    let rule = json!({
+        "context": { "a": { "categories": words(9) }, "b": { "categories": words(4) } },
+        "action": { "c": { "categories": words(4) }, "d": { "range": [0, 1] }, "e": { "categories": words(9) } },
+        "cross": { "with": [["a", "c"], ["b", "e"], ["b", "d"]], "match": [["a", "e"]] },
+        "weighting": "groups",
+    });
+    let shares = |changes: serde_json::Value| -> Vec<(String, f64)> {
+        let mut rule = rule.clone();
+        for (key, value) in changes.as_object().unwrap() {
+            rule[key] = value.clone();
+        }
+        let plan = serde_json::from_value::<FeaturesParams>(rule).unwrap().check().unwrap();
+        let parts = plan.parts().iter().map(|part| (part.name.clone(), part.weight * part.weight));
+        parts.chain(plan.constant().map(|c| ("constant".to_string(), c * c))).collect()
+    };
+    let close = |found: Vec<(String, f64)>, expected: &[(&str, f64)]| {
+        let names: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, expected.iter().map(|(name, _)| *name).collect::<Vec<_>>());
+        for ((name, found), (_, expected)) in found.iter().zip(expected) {
+            assert!((found - expected).abs() < 1e-12, "{name}: {found} {expected}");
+        }
+    };
+    // Roots 2, 1, 3 and 1 of main effects, 6, 6 and 2 of crosses.
+    let main = |root: f64| 0.4 * root / 7.0;
+    let cross = |root: f64| 0.4 * root / 14.0;
+    let all = [
+        ("action.c", main(2.0)),
+        ("action.d", main(1.0)),
+        ("action.e", main(3.0)),
+        ("a*c", cross(6.0)),
+        ("b*e", cross(6.0)),
+        ("b*d", cross(2.0)),
+        ("a==e", main(1.0)),
+        ("constant", 0.2),
+    ];
+    close(shares(json!({})), &all);
+    // Groups that are absent leave their share to the others, and what is given is taken off first.
+    let mains = shares(json!({ "cross": {} }));
+    close(
+        mains,
+        &[
+            ("action.c", 2.0 / 9.0),
+            ("action.d", 1.0 / 9.0),
+            ("action.e", 3.0 / 9.0),
+            ("constant", 3.0 / 9.0),
+        ],
+    );
+    let given = shares(json!({ "weight": { "context.a": 0.2, "constant": 0.3, "a*c": 0 } }));
+    assert_eq!((given.len(), &given[0].0[..]), (8, "context.a"));
+    close(
+        given,
+        &[
+            ("context.a", 0.2),
+            ("action.c", 0.25 * 2.0 / 7.0),
+            ("action.d", 0.25 / 7.0),
+            ("action.e", 0.25 * 3.0 / 7.0),
+            ("b*e", 0.25 * 6.0 / 8.0),
+            ("b*d", 0.25 * 2.0 / 8.0),
+            ("a==e", 0.25 / 7.0),
+            ("constant", 0.3),
+        ],
+    );
+    // Planted: shares by roots alone, which crosses take by their number.
+    let roots = shares(json!({ "weighting": "roots" }));
+    assert!(roots.iter().find(|(name, _)| name == "constant").unwrap().1 < 0.1);
+    let context = json!({ "context": { "a": { "range": [0, 1] } }, "weighting": "groups" });
+    let error = serde_json::from_value::<FeaturesParams>(context).unwrap().check().unwrap_err();
+    assert!(error.to_string().starts_with("weight is 0 for every feature"), "{error}");
 }

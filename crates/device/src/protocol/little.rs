@@ -6,8 +6,8 @@ use reticent::{
     Error, Result,
     bandit::{Ensemble, Guide, Model, Policy},
     features::{
-        Cross, Encoding, FeaturesParams, Fourier, Map, Products, Projection, Value, encodings,
-        members_from_json,
+        Cross, Encoding, FeaturesParams, Fourier, Map, Products, Projection, Value, Weighting,
+        encodings, members_from_json,
     },
     randomize::{Bounds, GramGaussian, Levels, Method, ReportParams, ReportPlan},
     release::{Calibration, Structure},
@@ -128,9 +128,24 @@ fn rule(mut fields: Fields) -> Result<FeaturesParams> {
             Some(Fourier { count, scale, seed, with })
         }
     };
+    let weighting = match fields.optional_text("weighting")?.as_deref() {
+        None | Some("roots") => Weighting::Roots,
+        Some("groups") => Weighting::Groups,
+        Some(_) => return Err(wrong("weighting")),
+    };
     fields.end()?;
     let cross = Cross { with, matches };
-    Ok(FeaturesParams { context, action, cross, constant, projection, weight, products, fourier })
+    Ok(FeaturesParams {
+        context,
+        action,
+        cross,
+        constant,
+        projection,
+        weight,
+        weighting,
+        products,
+        fourier,
+    })
 }
 
 /// Lists of names.

@@ -125,7 +125,10 @@ impl LoopParams {
         };
         params.schedule = Schedule::Clock;
         params.horizon = self.learner.horizon;
-        params.rule = self.learner.rule.clone();
+        let groups = 1 + u32::from(self.compares());
+        let levels = || features.levels().and_then(|levels| levels.with_groups(groups));
+        let rule = self.learner.rule.clone().with_levels(levels);
+        params.rule = rule.map_err(|error| within(name, error.into()))?;
         if let Ledger::Person { most, .. } = ledger {
             params.contributions_per_person = most.into();
         }
@@ -283,5 +286,67 @@ pub fn set_group(row: &mut [f64], compares: bool, holdout: bool) {
     if compares && let [.., constant, last] = row {
         let value = *constant;
         (*constant, *last) = if holdout { (value, 0.0) } else { (0.0, value) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reticent::{bandit::Rule, features::Level};
+
+    use super::*;
+    use crate::config::{Plan, ServiceFile};
+
+    fn checked(more: &str) -> Result<Plan> {
+        let text = format!(
+            "[loop.home]\nprivacy.epsilon = 4.0\nprivacy.delta = 1e-6\nlearner.rule = \"two_level\"\ncontext.device.categories = [\"phone\", \"computer\"]\naction.topic.categories = [\"news\", \"sport\"]\ncross.with = [[\"device\", \"topic\"]]\n{more}"
+        );
+        let mut plans = ServiceFile::parse(&text)?.check()?;
+        Ok(plans.remove(0))
+    }
+
+    #[test]
+    fn the_two_level_rule_takes_its_levels_from_the_features() {
+        for (more, groups, dimension) in [
+            ("weighting = \"groups\"", 1, 2 + 4 + 1),
+            ("weighting = \"groups\"\nbaseline.share = 0.1", 2, 2 + 4 + 2),
+            ("", 1, 2 + 2 + 4 + 1),
+        ] {
+            let Plan::Central(plan) = checked(more).unwrap() else { unreachable!() };
+            let Rule::TwoLevel { levels: Some(levels), .. } = &plan.learner_params.rule else {
+                unreachable!()
+            };
+            assert_eq!(levels.dimension(), dimension);
+            assert_eq!(levels.parts().last().unwrap().1.len(), groups);
+            let crosses = levels.parts().filter(|(part, _)| part.level() == Level::Cross);
+            assert_eq!(crosses.count(), 1);
+            // One tick: a policy comes of it, and the learner is read as it was saved.
+            let mut curator = plan.begin().unwrap();
+            let mut sums = curator.no_sums();
+            let mut row = vec![0.0; dimension];
+            set_group(&mut row, groups == 2, true);
+            sums.add(&curator.contribution(&row, 1.0).unwrap()).unwrap();
+            curator.tick(&mut sums).unwrap();
+            let again = Curator::<SecureNoise>::resume(&curator.save(), 1).unwrap();
+            assert_eq!(again.policy(), curator.policy());
+        }
+    }
+
+    #[test]
+    fn features_without_levels_are_refused_by_name() {
+        for (more, field) in [
+            ("projection = { dimension = 4, seed = 1 }", "projection"),
+            ("action.price.range = [0, 1]\nproducts = { degree = 2 }", "products"),
+            (
+                "trust = \"device\"\nprivacy.visits = 3\nprivacy.per = \"ever\"",
+                "learner.rule = two_level: it is for sums of a trusted curator",
+            ),
+            (
+                "trust = \"shuffler\"\nshuffle = { batch = 1000 }\nprivacy.visits = 3\nprivacy.per = \"ever\"",
+                "learner.rule = two_level: it is for sums of a trusted curator",
+            ),
+        ] {
+            let error = checked(more).err().map(|error| error.to_string()).unwrap_or_default();
+            assert!(error.contains("loop.home") && error.contains(field), "{more}: {error}");
+        }
     }
 }

@@ -4,7 +4,9 @@ use std::{borrow::Cow, collections::BTreeMap, fmt};
 
 use reticent::{
     bandit::Rule,
-    features::{Cross, FeatureTable, FeaturesParams, Fourier, MOST_NAMES, Products, Projection},
+    features::{
+        Cross, FeatureTable, FeaturesParams, Fourier, MOST_NAMES, Products, Projection, Weighting,
+    },
     privacy::TrustModel,
     schema::{Count, Delta, Positive, RequestedDelta, Share},
 };
@@ -81,6 +83,11 @@ pub struct LoopParams {
     #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
     #[schemars(with = "BTreeMap<String, Share>")]
     pub weight: serde_json::Value,
+    /// Division of the rest of the squared norm: `"roots"`, by the square roots of parts' sizes, or `"groups"`, a fifth to the constant, two fifths to main
+    /// effects of actions and two fifths to crosses.
+    #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
+    #[schemars(with = "Weighting")]
+    pub weighting: serde_json::Value,
     /// Products of the numbers.
     #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
     #[schemars(with = "Products")]
@@ -124,6 +131,7 @@ impl LoopParams {
             ("cross", &self.cross),
             ("projection", &self.projection),
             ("weight", &self.weight),
+            ("weighting", &self.weighting),
             ("products", &self.products),
             ("fourier", &self.fourier),
         ];

@@ -105,6 +105,10 @@ impl LocalParams {
 
     /// The rule for sums of reports of this method.
     fn rule(&self, reports: &ReportPlan) -> Result<RulePlan> {
+        let unmeasured = matches!(self.rule, Rule::TwoLevel { .. });
+        let remedy =
+            "it is for sums of a trusted curator or without privacy: give tuned or thompson";
+        refuse_if(unmeasured, "rule", &self.rule, remedy)?;
         let method = reports.method();
         let rule = self.rule.plan(ReportSums::domain(&self.report.bounds), None, None)?;
         let gaussian = matches!(method, Method::GramGaussian { .. });
@@ -112,10 +116,6 @@ impl LocalParams {
             let remedy = "the certified set is proved for gram_gaussian only: choose that method, or `tuned`";
             return Err(Error::invalid("rule", "certified", remedy));
         }
-        let unmeasured = matches!(self.rule, Rule::TwoLevel { .. });
-        let remedy =
-            "it is for sums of a trusted curator or without privacy: give tuned or thompson";
-        refuse_if(unmeasured, "rule", &self.rule, remedy)?;
         if !method.shows_arms() {
             return Ok(rule);
         }

@@ -271,11 +271,11 @@ impl Rule {
     }
 
     /// The same with the composition of the features, where the rule is `two_level` and was given none.
-    pub fn with_levels(mut self, features: impl FnOnce() -> Option<Levels>) -> Self {
+    pub fn with_levels(mut self, features: impl FnOnce() -> Result<Levels>) -> Result<Self> {
         if let Rule::TwoLevel { levels: levels @ None, .. } = &mut self {
-            *levels = features();
+            *levels = Some(features()?);
         }
-        self
+        Ok(self)
     }
 
     /// Refuses numbers that no rule covers.

@@ -7,7 +7,8 @@
 //! m_k = s_k^2 sum w_i w_j G_ij / sigma_ij^2,   1/s_k^2 = sum (w_i w_j / sigma_ij)^2
 //! ```
 //!
-//! **Counts.** n = max(m, 1) for the constant squared, t = n/cells if people were spread evenly, `a = t^2/(t^2 + s^2)`:
+//! **Counts.** n = max(m, 1) for the constant squared, summed over the groups of people that have a constant of their own, t = n/cells if people
+//! were spread evenly, `a = t^2/(t^2 + s^2)`:
 //!
 //! ```text
 //! q_i = clip(t + a (m - t), .02 t, n)   of a coordinate squared, with the variance a s^2 left
@@ -75,9 +76,9 @@ impl Sums {
         let monomials = coordinates.levels.monomials();
         let means = means(coordinates, gram, deviations);
         let (weights, dimension) = (&coordinates.weights, coordinates.weights.len());
-        let constant = dimension - 1;
+        let constants = dimension - coordinates.levels.groups()..dimension;
         let mean = |i: usize, j: usize| means[monomials.entry(i, j) as usize];
-        let people = mean(constant, constant).value.max(1.0);
+        let people = constants.clone().map(|i| mean(i, i).value).sum::<f64>().max(1.0);
         let present = |i: &usize| weights[*i] > 0.0;
 
         let (mut counts, mut totals) = (vec![Mean::default(); dimension], vec![0.0; dimension]);
@@ -88,21 +89,24 @@ impl Sums {
             let Mean { value, variance } = mean(i, i);
             let share = square(even) / (square(even) + variance);
             let count = (even + share * (value - even)).clamp(LEAST_SHARE * even, people);
-            counts[i] = match i == constant {
+            counts[i] = match constants == (i..i + 1) {
                 true => Mean { value: people, variance: 0.0 },
                 false => Mean { value: count, variance: share * variance },
             };
             squares[monomials.entry(i, i) as usize] = Some(counts[i]);
-            totals[i] = match monomials.entry(i, constant) == monomials.entry(i, i) {
+            totals[i] = match monomials.is_indicator(i) {
                 true => counts[i].value,
                 false => {
-                    let Mean { value, variance } = mean(i, constant);
+                    let of_groups = || constants.clone().map(|constant| mean(i, constant));
+                    let variance: f64 = of_groups().map(|mean| mean.variance).sum();
+                    let value: f64 = of_groups().map(|mean| mean.value).sum();
                     value * square(TILT * even) / (square(TILT * even) + variance)
                 }
             };
         }
         let expected = |i: usize, j: usize, Mean { value, variance }: Mean| {
-            let common = Some(totals[monomials.common(i, j)]).filter(|total| *total > 0.0);
+            let common = monomials.common(i, j).map(|common| totals[common]);
+            let common = common.filter(|total| *total > 0.0);
             let common = common.unwrap_or(people);
             let product = totals[i] * totals[j] / common;
             let spread = square(DEPENDENCE * counts[i].value * counts[j].value / common);

@@ -15,7 +15,7 @@ use crate::{
 };
 
 fn rule(levels: &Levels) -> Rule {
-    Rule::TWO_LEVEL.with_levels(|| Some(levels.clone()))
+    Rule::TWO_LEVEL.with_levels(|| Ok(levels.clone())).unwrap()
 }
 
 fn plan(rule: &Rule, dimension: usize, feature_bound: f64, reward_bound: f64) -> RulePlan {
@@ -104,7 +104,6 @@ const ACTIONS: usize = 30;
 
 impl World {
     fn new(seed: u64, of_mains: f64, of_crosses: f64) -> Self {
-        let cells = |coordinates| Cells { coordinates, indicator: true };
         // Squared shares .2 of the constant, .4 of main effects and .4 of crosses, by roots of sizes.
         let roots: f64 = SIZES.iter().map(|size| (*size as f64).sqrt()).sum();
         let weight = |at: usize| (0.4 * (SIZES[at] as f64).sqrt() / roots).sqrt();
@@ -112,7 +111,8 @@ impl World {
         let cross = |at| LevelPart { of: vec![0, at as u32 + 1], weight: weight(at) };
         let constant = LevelPart { of: vec![], weight: 0.2_f64.sqrt() };
         let parts = (0..3).map(main).chain((0..3).map(cross)).chain([constant]).collect();
-        let features = [CONTEXTS].iter().chain(&SIZES).map(|size| cells(*size as u32)).collect();
+        let features =
+            [CONTEXTS].iter().chain(&SIZES).map(|size| Cells::indicator(*size as u32)).collect();
         let levels = Levels::new(features, parts).unwrap();
         let mut noise = Seeded(seed);
         let size = |part: &LevelPart| match part.level() {
