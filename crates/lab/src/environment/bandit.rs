@@ -4,6 +4,7 @@ use std::{borrow::Cow, sync::Arc};
 
 use reticent::{
     bandit::{Arms, Rule},
+    features::FeaturesPlan,
     privacy::{Guarantee, TrustModel},
     randomize::Bounds,
     release::Structure,
@@ -126,8 +127,8 @@ pub struct BanditEnvironment {
     pub arms: usize,
     /// The gap environment, where nothing keeps it from being played in whole blocks.
     pub blocks: Option<GapParams>,
-    /// True if arms have few entries that are not zero, so that learners that learn on a schedule sum them up by those.
-    pub(crate) sparse: bool,
+    /// The rule that makes arms of records, where there is one: it says which coordinates are main effects and which crosses.
+    pub(crate) features: Option<Arc<FeaturesPlan>>,
     /// `E x x^T` of an arm drawn uniformly, where it is known.
     pub uniform_gram: Option<Vec<f64>>,
     /// Embedding of arms in blocks of parameters, for learners without blocks.
@@ -305,7 +306,7 @@ impl BanditEnvironment {
             rounds,
             arms: gap.arms,
             blocks: modifiers.is_calm().then_some(gap),
-            sparse: false,
+            features: None,
             uniform_gram: None,
             embedding: None,
             embeds: false,
@@ -330,7 +331,7 @@ impl BanditEnvironment {
             rounds,
             arms: sphere.arms,
             blocks: None,
-            sparse: false,
+            features: None,
             uniform_gram: Some(sphere.uniform_gram()),
             embedding: None,
             embeds: false,
@@ -381,7 +382,7 @@ impl BanditEnvironment {
             rounds,
             arms,
             blocks: None,
-            sparse: false,
+            features: None,
             uniform_gram: None,
             embedding,
             embeds: false,
@@ -401,6 +402,10 @@ impl BanditEnvironment {
     /// for this number of arms.
     pub(crate) fn informed(&self, rule: Rule, bounds: &Bounds) -> Result<Rule> {
         rule.check_arms(self.arms)?;
+        let rule = match &self.features {
+            Some(features) => rule.with_levels(|| features.levels())?,
+            None => rule,
+        };
         Ok(match bounds.intercept {
             None => {
                 let (parameter_bound, reward_noise) = self.problem.in_units();

@@ -39,7 +39,7 @@ impl BanditEnvironment {
             rounds,
             arms,
             blocks: None,
-            sparse: false,
+            features: None,
             uniform_gram: None,
             embedding: (!bounds.structure.is_dense()).then_some(bounds.structure),
             embeds: false,

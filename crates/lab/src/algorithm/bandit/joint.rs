@@ -249,7 +249,7 @@ impl JointToml {
         }
         let (begin, window) = (warm.clone(), params.window);
         let plain = warm.is_none() && window.is_none() && params.restart_every.is_none();
-        let summed = environment.sparse
+        let summed = environment.features.is_some()
             && plain
             && self.save.is_none()
             && plan.sums().mechanism != Mechanism::Reports;

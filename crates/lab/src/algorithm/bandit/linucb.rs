@@ -109,7 +109,8 @@ impl LinUcbToml {
         let begin = warm.clone();
         let seeded = params.clone();
         let plain = warm.is_none() && self.save.is_none() && params.restart_every.is_none();
-        let summed = environment.sparse && plain && params.schedule != Schedule::EveryRound;
+        let summed =
+            environment.features.is_some() && plain && params.schedule != Schedule::EveryRound;
         let start: Start = Arc::new(move |trial, seed| {
             let saved = begin.as_ref().map(|warm| warm.of(trial)).transpose()?;
             let learner = start(&LinUcbParams { seed, ..seeded.clone() }, saved.as_ref())?;

@@ -29,6 +29,7 @@ use reticent::{
     Error,
     features::{
         Cross, Encoding, FeatureTable, FeaturesParams, FeaturesPlan, Fourier, Products, Projection,
+        Weighting,
     },
     randomize::Bounds,
     refuse_if,
@@ -91,6 +92,10 @@ pub struct CatalogueToml {
     #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
     #[schemars(with = "BTreeMap<String, Share>")]
     pub weight: serde_json::Value,
+    /// Division of the squared norm among parts without a share: `roots`, or `groups`, in which crosses share a budget however many they are.
+    #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
+    #[schemars(with = "Weighting")]
+    pub weighting: serde_json::Value,
     /// Products of the numbers.
     #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
     #[schemars(with = "Products")]
@@ -133,6 +138,7 @@ impl CatalogueToml {
             ("cross", &self.cross),
             ("projection", &self.projection),
             ("weight", &self.weight),
+            ("weighting", &self.weighting),
             ("products", &self.products),
             ("fourier", &self.fourier),
         ];
@@ -241,7 +247,7 @@ impl CatalogueToml {
             rounds,
             arms: self.actions,
             blocks: None,
-            sparse: true,
+            features: Some(Arc::new(plan.features.clone())),
             uniform_gram: None,
             embedding: None,
             embeds: false,

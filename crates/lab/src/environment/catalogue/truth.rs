@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use reticent::{
     Error, Result,
-    features::{FeaturesParams, FeaturesPlan, Map, Part, PartKind, Value},
+    features::{FeaturesParams, FeaturesPlan, Map, Part, PartKind, Value, Weighting},
     refuse_if,
 };
 
@@ -35,8 +35,13 @@ impl Truth {
         base: f64,
         sizes: &BTreeMap<String, f64>,
     ) -> Result<Self> {
-        let plan =
-            FeaturesParams { weight: Map::new(), projection: None, ..params.clone() }.check()?;
+        let plan = FeaturesParams {
+            weight: Map::new(),
+            weighting: Weighting::Roots,
+            projection: None,
+            ..params.clone()
+        }
+        .check()?;
         for (name, size) in sizes {
             let value = format!("{size} for {name}");
             let known: Vec<&str> = plan.parts().iter().map(|part| part.name.as_str()).collect();
