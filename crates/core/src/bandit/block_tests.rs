@@ -109,7 +109,7 @@ fn a_release_without_noise_gives_the_policy_of_the_dense_one() {
                 deviations.iter_mut().for_each(|ratio| *ratio *= deviation);
                 Release::simulated::<Seeded>(domain, 60, 1, sums.clone(), deviations).unwrap()
             };
-            let (one, two) = (made(domain, &ours), made(wide, &theirs));
+            let (one, two) = (made(domain.clone(), &ours), made(wide.clone(), &theirs));
             for row in 0..structure.parameters(4) {
                 for column in 0..structure.parameters(4) {
                     assert_eq!(one.entry(row, column), two.entry(row, column));
@@ -125,7 +125,10 @@ fn a_release_without_noise_gives_the_policy_of_the_dense_one() {
                 (Rule::FIXED, Rule::FIXED),
             ] {
                 let policy = |rule: Rule, release: &Release| {
-                    rule.plan(*release.domain(), None, Some(1)).unwrap().policy(release).unwrap()
+                    rule.plan(release.domain().clone(), None, Some(1))
+                        .unwrap()
+                        .policy(release)
+                        .unwrap()
                 };
                 let (one, two) = (policy(ours, &one), policy(theirs, &two));
                 for _ in 0..20 {
@@ -253,7 +256,7 @@ fn the_certified_set_covers_with_blocks() {
             reward_noise: None,
             scale,
         };
-        let rule = rule.plan(domain, None, Some(1)).unwrap();
+        let rule = rule.plan(domain.clone(), None, Some(1)).unwrap();
         let mut noise = Seeded(23);
         (0..TRIALS)
             .filter(|_| {
@@ -276,7 +279,7 @@ fn the_certified_set_covers_with_blocks() {
                     *sum += deviation * noise.standard_normal();
                 }
                 let release =
-                    Release::simulated::<Seeded>(domain, 400, 1, sums, deviations).unwrap();
+                    Release::simulated::<Seeded>(domain.clone(), 400, 1, sums, deviations).unwrap();
                 let policy = rule.policy(&release).unwrap();
                 (0..10).any(|i| {
                     let mut x = [0.0; 2];
@@ -352,7 +355,8 @@ fn members_of_a_hybrid_share_the_shared_part_and_have_the_law_of_each_block() {
         let entries = HYBRID.embed_sums(4, block, entries).unwrap();
         sums.iter_mut().zip(entries).for_each(|(sum, entry)| *sum += entry);
     }
-    let release = Release::simulated::<Seeded>(domain, 40, 1, sums, domain.noise_ratios()).unwrap();
+    let release =
+        Release::simulated::<Seeded>(domain.clone(), 40, 1, sums, domain.noise_ratios()).unwrap();
     let rule =
         Rule::Thompson { ridge: 1.0, width: 1.0, members: 1 << 13, minimum_probability: 0.0 };
     let mut policy = rule.plan(domain, None, None).unwrap().policy(&release).unwrap();

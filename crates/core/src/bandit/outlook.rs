@@ -116,7 +116,7 @@ impl JointPlan {
         };
         let bounds = &self.params.bounds;
         let last = self.params.schedule.releases(people).max(1);
-        let noise = of_deviations(bounds, &self.plan.deviations(last)?);
+        let noise = self.noise(&self.plan.deviations(last)?);
         let size = Size::of(bounds);
         Ok(Some(match self.params.mechanism {
             Some(Mechanism::Reports) => {
@@ -147,8 +147,21 @@ impl JointPlan {
         if unknown || *mechanism == Some(Mechanism::Reports) {
             return Ok(None);
         }
-        let noise = of_deviations(bounds, &self.plan.last_deviations()?);
+        let noise = self.noise(&self.plan.last_deviations()?);
         Ok(Some(Outlook::of_sums(Size::of(bounds), 0, noise).useful_from))
+    }
+}
+
+impl JointPlan {
+    /// s of a release with these deviations; that of the entries of dense sums, where sums are merged.
+    fn noise(&self, deviations: &[f64]) -> f64 {
+        let (bounds, domain) = (&self.params.bounds, self.plan.clipper().domain());
+        let Some(ratio) = domain.pattern().and_then(|pattern| pattern.noise_ratios().next()) else {
+            return of_deviations(bounds, deviations);
+        };
+        let (l, b) = (bounds.feature_bound, bounds.half_range());
+        let vector = deviations[domain.matrix_coordinates()];
+        libm::hypot(deviations[0] / ratio / (l * l), vector / (l * b))
     }
 }
 

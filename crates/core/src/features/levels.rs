@@ -194,7 +194,8 @@ impl Levels {
 
     /// Number of coordinates of a vector.
     pub fn dimension(&self) -> usize {
-        self.parts.iter().map(|part| self.size(part) as usize).sum()
+        let sizes = self.parts.iter().map(|part| self.size(part) as usize);
+        sizes.fold(0, usize::saturating_add)
     }
 
     /// The parts, each with its coordinates.

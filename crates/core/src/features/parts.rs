@@ -51,7 +51,7 @@ enum Group {
 impl Group {
     const ALL: [Group; 3] = [Group::Constant, Group::Main, Group::Cross];
 
-    /// g: found by simulation (`learning.md`, section 9).
+    /// g: found by simulation.
     fn share(self) -> f64 {
         match self {
             Group::Constant => 0.2,

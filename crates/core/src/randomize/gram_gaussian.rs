@@ -69,7 +69,7 @@ impl GramGaussian {
         let (feature_bound, reward_bound) = (1.0, 1.0);
         let domain =
             Domain::Regression { dimension, feature_bound, reward_bound, split, structure };
-        let mechanism = SingleRelease::of_domain(domain, calibration)?;
+        let mechanism = SingleRelease::of_domain(domain.clone(), calibration)?;
         // The first entry lies on the diagonal.
         let off_diagonal = mechanism.deviations()[0] / std::f64::consts::SQRT_2;
         Ok(GramGaussian { domain, off_diagonal, mechanism })

@@ -27,7 +27,7 @@ impl GramGaussian {
         let domain = Domain::regression(dimension, 1.0, 1.0).split_as(1.0);
         domain.check()?;
         let (ratios, sensitivity) = (vec![1.0; domain.coordinates()], Self::TRIANGLE_SENSITIVITY);
-        let mechanism = SingleRelease::new(domain, &ratios, sensitivity, calibration)?;
+        let mechanism = SingleRelease::new(domain.clone(), &ratios, sensitivity, calibration)?;
         Ok(GramGaussian { domain, off_diagonal: mechanism.deviations()[0], mechanism })
     }
 }

@@ -247,7 +247,7 @@ mod tests {
                     structure: Default::default(),
                 },
             ] {
-                let clipper = Clipper::new(domain, sigma).unwrap();
+                let clipper = Clipper::new(domain.clone(), sigma).unwrap();
                 let noise = GridNoise::new(&clipper, sigma).unwrap();
                 for (law, (ratio, deviation)) in
                     noise.laws.iter().zip(domain.noise_ratios().into_iter().zip(&noise.deviations))

@@ -34,7 +34,7 @@ const ROUNDING: f64 = 1e-12;
 const FEATURE_BITS: f64 = 30.999_999;
 
 /// A domain with its grid: turns numbers into [`Contribution`]s.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "(Domain, i32, i32)", into = "(Domain, i32, i32)")]
 pub struct Clipper {
     domain: Domain,
@@ -74,6 +74,11 @@ impl TryFrom<(Domain, i32, i32)> for Clipper {
             }
             Domain::Regression { feature_bound, reward_bound, .. } => {
                 let bits = fits("feature_bound", feature_bound, feature_exponent, FEATURE_BITS)?;
+                fits("reward_bound", reward_bound, reward_exponent, LARGEST_BITS - bits)?;
+            }
+            Domain::Merged { ref pattern, feature_bound, reward_bound, .. } => {
+                let most = FEATURE_BITS.min(0.5 * (LARGEST_BITS - libm::log2(pattern.norms().1)));
+                let bits = fits("feature_bound", feature_bound, feature_exponent, most)?;
                 fits("reward_bound", reward_bound, reward_exponent, LARGEST_BITS - bits)?;
             }
         }
@@ -116,6 +121,14 @@ impl Clipper {
                     (free - (reward - length - 0.5 * libm::log2(split))).round() - features;
                 (features, rewards.min((most - length - features - reward).floor()))
             }
+            Domain::Merged { ref pattern, feature_bound, reward_bound, split } => {
+                // Whole multiples of products: a coarser grid of features, for the noise that other sums have.
+                let (length, reward) = (libm::log2(feature_bound), libm::log2(reward_bound));
+                let features = (0.5 * (free - libm::log2(pattern.norms().0))).round();
+                let rewards =
+                    (free - (reward - length - 0.5 * libm::log2(split))).round() - features;
+                (features, rewards)
+            }
         };
         Clipper::try_from((domain, exponents.0 as i32, exponents.1 as i32))
     }
@@ -128,7 +141,8 @@ impl Clipper {
             Domain::Vector { bound, .. } | Domain::Symmetric { bound, .. } => {
                 (domain, exponent(bound), 0)
             }
-            Domain::Regression { feature_bound, reward_bound, .. } => {
+            Domain::Regression { feature_bound, reward_bound, .. }
+            | Domain::Merged { feature_bound, reward_bound, .. } => {
                 (domain, exponent(feature_bound), exponent(reward_bound))
             }
         })
@@ -143,12 +157,12 @@ impl Clipper {
     pub fn clip(&self, vector: &[f64]) -> Result<Contribution> {
         let bound = match self.domain {
             Domain::Vector { bound, .. } | Domain::Symmetric { bound, .. } => bound,
-            Domain::Regression { .. } => {
+            Domain::Regression { .. } | Domain::Merged { .. } => {
                 return Err(Error::invalid("reward", "missing", "call `clip_with_reward`"));
             }
         };
         let (features, clipped) = self.features(vector, bound)?;
-        Ok(Contribution { clipper: *self, features, reward: 0, block: 0, clipped })
+        Ok(Contribution { clipper: self.clone(), features, reward: 0, block: 0, clipped })
     }
 
     /// Clips features and reward of a [`Domain::Regression`] with one block.
@@ -164,18 +178,18 @@ impl Clipper {
         features: &[f64],
         reward: f64,
     ) -> Result<Contribution> {
-        let Domain::Regression { feature_bound, reward_bound, structure, .. } = self.domain else {
+        let Some((feature_bound, reward_bound)) = self.domain.bounds() else {
             return Err(Error::invalid("reward", reward, "this domain has none: call `clip`"));
         };
-        structure.expect(block)?;
+        self.domain.structure().expect(block)?;
         let (reward, high) = self.reward(reward, reward_bound)?;
         let (features, long) = self.features(features, feature_bound)?;
-        Ok(Contribution { clipper: *self, features, reward, block, clipped: long || high })
+        Ok(Contribution { clipper: self.clone(), features, reward, block, clipped: long || high })
     }
 
     /// Features of a [`Domain::Regression`] whose reward is not known yet, clipped and in grid units.
     pub(crate) fn clip_features(&self, features: &[f64]) -> Result<Vec<i32>> {
-        let Domain::Regression { feature_bound, .. } = self.domain else {
+        let Some((feature_bound, _)) = self.domain.bounds() else {
             let remedy = "this domain has no reward: call `clip`";
             return Err(Error::invalid("features", "given", remedy));
         };
@@ -192,12 +206,11 @@ impl Clipper {
         units: &[i32],
         reward: f64,
     ) -> Result<Contribution> {
-        let Domain::Regression { dimension, feature_bound, reward_bound, structure, .. } =
-            self.domain
-        else {
+        let Some((feature_bound, reward_bound)) = self.domain.bounds() else {
             return Err(Error::invalid("reward", reward, "this domain has none: call `clip`"));
         };
-        structure.expect(block)?;
+        let dimension = self.domain.dimension();
+        self.domain.structure().expect(block)?;
         let (reward, clipped) = self.reward(reward, reward_bound)?;
         let features: Vec<i64> = units.iter().copied().map(i64::from).collect();
         let largest = u128::from((feature_bound * power_of_two(self.feature_exponent)) as u64);
@@ -206,7 +219,7 @@ impl Clipper {
         let refused = features.len() != dimension || square > largest * largest;
         let remedy = "they were clipped for another stream: restore another copy";
         refuse_if(refused, "features of an open decision", "too long", remedy)?;
-        Ok(Contribution { clipper: *self, features, reward, block, clipped })
+        Ok(Contribution { clipper: self.clone(), features, reward, block, clipped })
     }
 
     /// A reward in grid units, and whether it was clipped.
@@ -230,7 +243,9 @@ impl Clipper {
     /// `e` for each coordinate: one unit is `2^-e`.
     pub(super) fn exponents(&self) -> Vec<i32> {
         let vector_exponent = match self.domain {
-            Domain::Regression { .. } => self.feature_exponent + self.reward_exponent,
+            Domain::Regression { .. } | Domain::Merged { .. } => {
+                self.feature_exponent + self.reward_exponent
+            }
             _ => self.feature_exponent,
         };
         let mut exponents = vec![2 * self.feature_exponent; self.domain.matrix_coordinates()];
@@ -248,6 +263,12 @@ impl Clipper {
             Domain::Regression { feature_bound, reward_bound, .. } => {
                 let features = libm::log2(feature_bound) + f64::from(self.feature_exponent);
                 features + features.max(libm::log2(reward_bound) + f64::from(self.reward_exponent))
+            }
+            Domain::Merged { ref pattern, feature_bound, reward_bound, .. } => {
+                let features = libm::log2(feature_bound) + f64::from(self.feature_exponent);
+                // |T_S| <= |S| |x|^2 / sqrt 2, as the norm of x x^T is |x|^2 / sqrt 2.
+                let matrix = features + libm::log2(pattern.norms().1);
+                features + matrix.max(libm::log2(reward_bound) + f64::from(self.reward_exponent))
             }
         }
     }
@@ -381,7 +402,7 @@ mod tests {
                 Domain::regression(2, bound, 1.0),
                 Domain::regression(2, 1.0, bound),
             ] {
-                if let Ok(clipper) = Clipper::new(domain, sigma) {
+                if let Ok(clipper) = Clipper::new(domain.clone(), sigma) {
                     prop_assert!(clipper.entry_bits() <= 62.0);
                     let full = [bound, bound];
                     let made = match domain {

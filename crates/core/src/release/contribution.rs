@@ -38,6 +38,11 @@ impl Contribution {
     pub(super) fn add_to(&self, sums: &mut [i128]) {
         let domain = self.clipper.domain();
         let (matrix, vector) = sums.split_at_mut(domain.matrix_coordinates());
+        if let Some(pattern) = domain.pattern() {
+            pattern.add(&self.features, matrix);
+            let entries = vector.iter_mut().zip(&self.features);
+            return entries.for_each(|(sum, x)| *sum += i128::from(x * self.reward));
+        }
         let factor = if matrix.is_empty() { 1 } else { self.reward };
         let layout = domain.layout();
         let (own, shared) = self.features.split_at(layout.size());

@@ -86,7 +86,7 @@ impl ContributionSums {
     /// use reticent::release::{Calibration, ContributionSums, Domain, PrivateSumParams};
     /// let domain = Domain::Vector { dimension: 2, bound: 1.0 };
     /// let plan = PrivateSumParams::new(domain, Some(10), Calibration::Mu(1.0)).check()?;
-    /// let mut part = ContributionSums::new(*plan.clipper());
+    /// let mut part = ContributionSums::new(plan.clipper().clone());
     /// part.add(&plan.clipper().clip(&[0.6, 0.8])?)?;
     /// assert_eq!(ContributionSums::load(&part.save())?, part);
     /// # Ok::<(), reticent::Error>(())
@@ -144,7 +144,7 @@ mod tests {
         let add = |sums: &mut ContributionSums, block, features: [f64; 2], reward| {
             sums.add(&clipper.clip_in_block(block, &features, reward).unwrap()).unwrap();
         };
-        let mut whole = ContributionSums::new(clipper);
+        let mut whole = ContributionSums::new(clipper.clone());
         add(&mut whole, 0, [0.6, 0.8], -0.5);
         let mut stored = ContributionSums::load(&whole.save()).unwrap();
         for sums in [&mut whole, &mut stored] {
@@ -152,7 +152,8 @@ mod tests {
         }
         assert_eq!(stored, whole);
         let forged = |entries: &[i128], count: u64| {
-            let bytes = wire::save(wire::kinds::CONTRIBUTION_SUMS, &(clipper, entries, count));
+            let bytes =
+                wire::save(wire::kinds::CONTRIBUTION_SUMS, &(clipper.clone(), entries, count));
             ContributionSums::load(&bytes).is_ok()
         };
         let most = longest(&clipper);

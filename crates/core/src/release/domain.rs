@@ -8,6 +8,7 @@
 //! | vector | `x`, `\|x\| <= L` | 1 | `2 L` |
 //! | symmetric | `x x^T` | 1 off the diagonal, `sqrt 2` on it | `L^2`, in one dimension `L^2 / sqrt 2` |
 //! | regression | `x x^T` and `x y`, `\|y\| <= B` | the same, and `B / (L sqrt r)` | `L^2 (1 + r)`, from r = 1 on `2 L^2 sqrt r`; one dimension: below |
+//! | merged | sums of entries of `x x^T`, and `x y` | norms of the sums, and the same | the same: the sums are a projection (`merged`) |
 //!
 //! **Proof.** Take L = B = 1, `p = |x|^2`, `q = |x'|^2`, `a = |<x, x'>|`. The weighted square of a symmetric
 //! difference is half its Frobenius square: `(p^2 + q^2)/2 - a^2 <= 1`. The vector part adds at most
@@ -33,7 +34,7 @@ use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Layout, Structure};
+use super::{Layout, Merging, Structure};
 use crate::{Result, error::positive, linalg::triangle, refuse_if, special::cube};
 
 /// The default split of the budget between `x x^T` and `x y`, which gave low regret in linear bandits.
@@ -51,7 +52,7 @@ fn default_split() -> f64 {
 /// assert_eq!(domain.coordinates(), 15 + 5);
 /// assert_eq!(domain.sensitivity(), 1.4);
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Domain {
     /// A vector x with `|x| <= bound`.
@@ -83,6 +84,17 @@ pub enum Domain {
         #[serde(default)]
         structure: Structure,
     },
+    /// The same for vectors of a public composition: one sum for all entries of `x x^T` that it makes equal.
+    Merged {
+        /// Pattern of the sums.
+        pattern: Merging,
+        /// Largest Euclidean norm of x.
+        feature_bound: f64,
+        /// Largest absolute value of y.
+        reward_bound: f64,
+        /// Share r > 0 of the vector part.
+        split: f64,
+    },
 }
 
 impl std::fmt::Display for Domain {
@@ -100,6 +112,13 @@ impl std::fmt::Display for Domain {
                     "x x^T and x y of {dimension} features of norm at most {feature_bound}, rewards at most {reward_bound}, split {split}, {structure}"
                 )
             }
+            Domain::Merged { pattern, feature_bound, reward_bound, split } => {
+                let (sums, dimension) = (pattern.count(), pattern.dimension());
+                write!(
+                    formatter,
+                    "{sums} sums of x x^T, and x y, of {dimension} features of norm at most {feature_bound}, rewards at most {reward_bound}, split {split}"
+                )
+            }
         }
     }
 }
@@ -111,9 +130,32 @@ impl Domain {
         Domain::Regression { dimension, feature_bound, reward_bound, split, structure }
     }
 
+    /// A [`Domain::Merged`] with the default split.
+    pub fn merged(pattern: Merging, feature_bound: f64, reward_bound: f64) -> Self {
+        Domain::Merged { pattern, feature_bound, reward_bound, split: DEFAULT_SPLIT }
+    }
+
+    /// The pattern of merged sums, if it has any.
+    pub(crate) fn pattern(&self) -> Option<&Merging> {
+        match self {
+            Domain::Merged { pattern, .. } => Some(pattern),
+            _ => None,
+        }
+    }
+
+    /// The regression with one number for each entry of `x x^T`, where this one merges them.
+    pub fn dense(&self) -> Self {
+        match *self {
+            Domain::Merged { ref pattern, feature_bound, reward_bound, split } => {
+                Domain::regression(pattern.dimension(), feature_bound, reward_bound).split_as(split)
+            }
+            _ => self.clone(),
+        }
+    }
+
     /// The same with another share of the vector part, where it is a regression.
     pub(crate) fn split_as(mut self, given: f64) -> Self {
-        if let Domain::Regression { split, .. } = &mut self {
+        if let Domain::Regression { split, .. } | Domain::Merged { split, .. } = &mut self {
             *split = given;
         }
         self
@@ -130,6 +172,10 @@ impl Domain {
     /// Refuses dimensions, bounds and splits that no guarantee can be built on.
     pub fn check(&self) -> Result<()> {
         const LARGEST: usize = 1 << 12;
+        if let Some(pattern) = self.pattern() {
+            pattern.check()?;
+            return self.dense().check();
+        }
         let refused = !(1..=LARGEST).contains(&self.dimension());
         let remedy = format_args!("give 1 to {LARGEST}");
         refuse_if(refused, "dimension", self.dimension(), remedy)?;
@@ -137,6 +183,8 @@ impl Domain {
             Domain::Vector { bound, .. } | Domain::Symmetric { bound, .. } => {
                 positive("bound", bound)?;
             }
+            // It has been checked as the dense one.
+            Domain::Merged { .. } => {}
             Domain::Regression { dimension, feature_bound, reward_bound, split, structure } => {
                 structure.check(dimension)?;
                 let kept = self.coordinates();
@@ -160,6 +208,18 @@ impl Domain {
             Domain::Vector { dimension, .. }
             | Domain::Symmetric { dimension, .. }
             | Domain::Regression { dimension, .. } => dimension,
+            Domain::Merged { ref pattern, .. } => pattern.dimension(),
+        }
+    }
+
+    /// Largest norm of features and largest reward, where it has rewards.
+    pub(crate) fn bounds(&self) -> Option<(f64, f64)> {
+        match *self {
+            Domain::Regression { feature_bound, reward_bound, .. }
+            | Domain::Merged { feature_bound, reward_bound, .. } => {
+                Some((feature_bound, reward_bound))
+            }
+            _ => None,
         }
     }
 
@@ -175,7 +235,7 @@ impl Domain {
         Layout::new(self.dimension(), self.structure())
     }
 
-    /// Numbers kept of the upper triangle of the matrix part, 0 if there is none.
+    /// Numbers kept of the upper triangle of the matrix part, or of its merged sums; 0 if there is none.
     pub fn matrix_coordinates(&self) -> usize {
         match *self {
             Domain::Vector { .. } => 0,
@@ -183,6 +243,7 @@ impl Domain {
                 dimension.saturating_mul(dimension.saturating_add(1)) / 2
             }
             Domain::Regression { .. } => self.layout().matrix(),
+            Domain::Merged { ref pattern, .. } => pattern.count(),
         }
     }
 
@@ -191,11 +252,11 @@ impl Domain {
         match *self {
             Domain::Symmetric { .. } => 0,
             Domain::Vector { dimension, .. } => dimension,
-            Domain::Regression { .. } => self.layout().vector(),
+            Domain::Regression { .. } | Domain::Merged { .. } => self.layout().vector(),
         }
     }
 
-    /// Numbers in one contribution: the upper triangle by rows, block after block, then the vector part.
+    /// Numbers in one contribution: the upper triangle by rows, block after block, or its merged sums, then the vector part.
     pub fn coordinates(&self) -> usize {
         self.matrix_coordinates().saturating_add(self.vector_coordinates())
     }
@@ -215,6 +276,8 @@ impl Domain {
                 };
                 feature_bound * feature_bound * unit
             }
+            // The sums are a projection of the dense entries.
+            Domain::Merged { .. } => self.dense().sensitivity(),
         }
     }
 
@@ -227,6 +290,7 @@ impl Domain {
             Domain::Regression { feature_bound, split, .. } => {
                 feature_bound * feature_bound * (0.5 + split).sqrt()
             }
+            Domain::Merged { .. } => return self.dense().sensitivity_across_steps(),
         };
         self.sensitivity().max(SQRT_2 * norm)
     }
@@ -234,13 +298,16 @@ impl Domain {
     /// Noise of each coordinate in units of the common sigma.
     pub fn noise_ratios(&self) -> Vec<f64> {
         let vector_ratio = match *self {
-            Domain::Regression { feature_bound, reward_bound, split, .. } => {
+            Domain::Regression { feature_bound, reward_bound, split, .. }
+            | Domain::Merged { feature_bound, reward_bound, split, .. } => {
                 reward_bound / (feature_bound * split.sqrt())
             }
             _ => 1.0,
         };
         let mut ratios = Vec::with_capacity(self.coordinates());
-        if self.matrix_coordinates() > 0 {
+        if let Some(pattern) = self.pattern() {
+            ratios.extend(pattern.noise_ratios());
+        } else if self.matrix_coordinates() > 0 {
             let Structure { blocks, shared } = self.structure();
             let mut rows = |longest: usize, shortest: usize| {
                 for length in (shortest..=longest).rev() {

@@ -129,7 +129,7 @@ mod tests {
             let stream = |(factor, kept, sigma): (Factor, f64, f64)| Stream {
                 columns: columns(&factor, kept, TICKS, TICKS),
                 norm: factor.as_dyn().column_norm(),
-                domain,
+                domain: domain.clone(),
                 sigma,
             };
             factors.into_iter().map(stream).collect()

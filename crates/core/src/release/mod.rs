@@ -6,6 +6,7 @@
 //! | file | contents |
 //! | --- | --- |
 //! | `domain` | the kinds of contribution, with proofs of their sensitivity |
+//! | `merged` | one sum for all entries of `x x^T` that a public rule makes equal |
 //! | `clip` | numbers to integers that provably keep their bound |
 //! | `contribution`, `contribution_sums` | those integers, and sums of them |
 //! | `calibration` | the noise for a given mu, rounding included |
@@ -41,6 +42,7 @@ mod fixed;
 mod forgetting;
 mod generations;
 mod honaker;
+mod merged;
 mod padded;
 mod params;
 mod randomized;
@@ -67,6 +69,7 @@ pub use factorization::{Factorization, Mechanism};
 pub(crate) use forgetting::HalfLife;
 pub use generations::{GenerationCost, one_ledger};
 
+pub use merged::Merging;
 pub(crate) use params::Promise;
 pub use params::{PrivateSumParams, PrivateSumPlan};
 pub use released::Release;

@@ -46,7 +46,7 @@ const UNKNOWN_DRAWS: u64 = 1 << 42;
 /// };
 /// assert!(params.check().is_ok());
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PrivateSumParams {
     /// Domain of a person's contribution.
@@ -164,10 +164,10 @@ impl PrivateSumParams {
             let remedy = "Wishart noise is for one contribution a round: take another";
             refuse_if(self.schedule == Schedule::Clock, "calibration", "Wishart noise", remedy)?;
             let tree = Tree::new(steps, levels)?;
-            let sums = WishartSums::new(self.domain, tree, node_epsilon, node_delta)?;
+            let sums = WishartSums::new(self.domain.clone(), tree, node_epsilon, node_delta)?;
             let (epsilon, delta) = level_budget(node_epsilon, node_delta, contributions)?;
             let price = Price::Nodes { epsilon, delta, levels: tree.levels() };
-            let clipper = *sums.clipper();
+            let clipper = sums.clipper().clone();
             self.check_size(&clipper, horizon)?;
             return Ok(self.plan(horizon, clipper, price, Engine::Wishart(Box::new(sums))));
         }
@@ -197,22 +197,22 @@ impl PrivateSumParams {
         let amount = self.calibration.resolve(draws)?;
         let (clipper, noise) = match amount {
             Amount::Mu(mu) => {
-                let clipper = Clipper::new(self.domain, distance / mu)?;
-                (clipper, GridNoise::calibrate(&clipper, factor.as_dyn(), distance, mu)?)
+                let clipper = Clipper::new(self.domain.clone(), distance / mu)?;
+                (clipper.clone(), GridNoise::calibrate(&clipper, factor.as_dyn(), distance, mu)?)
             }
             Amount::Sigma(sigma) => {
-                let clipper = Clipper::new(self.domain, sigma)?;
-                (clipper, GridNoise::new(&clipper, sigma)?)
+                let clipper = Clipper::new(self.domain.clone(), sigma)?;
+                (clipper.clone(), GridNoise::new(&clipper, sigma)?)
             }
             Amount::Pure(epsilon) => {
                 let scale = self.absolute_distance(factor.as_dyn())? / epsilon;
-                let clipper = Clipper::new(self.domain, scale)?;
-                (clipper, GridNoise::laplace(&clipper, scale)?)
+                let clipper = Clipper::new(self.domain.clone(), scale)?;
+                (clipper.clone(), GridNoise::laplace(&clipper, scale)?)
             }
             Amount::Scale(scale) => {
                 self.absolute_distance(factor.as_dyn())?;
-                let clipper = Clipper::new(self.domain, scale)?;
-                (clipper, GridNoise::laplace(&clipper, scale)?)
+                let clipper = Clipper::new(self.domain.clone(), scale)?;
+                (clipper.clone(), GridNoise::laplace(&clipper, scale)?)
             }
         };
         let price = match amount {
@@ -294,8 +294,8 @@ impl PrivateSumParams {
         }
         let each = mu / self.contributions_per_person as f64;
         let epochs = Epochs::new(self.mechanism, &self.domain, each)?;
-        let clipper = epochs.clipper(self.domain)?;
-        let doubling = Doubling::new(epochs, clipper)?;
+        let clipper = epochs.clipper(self.domain.clone())?;
+        let doubling = Doubling::new(epochs, clipper.clone())?;
         let price = Price::Gaussian {
             mu: doubling.mu() * self.contributions_per_person as f64,
             sigma: doubling.smallest_sigma()?,
@@ -336,7 +336,7 @@ impl PrivateSumPlan {
         refuse_if(refused, "mechanism", Mechanism::Reports, remedy)?;
         let remedy = "reports are summed at full weight: take blt, or leave `forget` out";
         refuse_if(params.forget.is_some(), "mechanism", Mechanism::Reports, remedy)?;
-        let clipper = Clipper::of_bounds(params.domain)?;
+        let clipper = Clipper::of_bounds(params.domain.clone())?;
         let horizon = params.horizon.unwrap_or_else(|| longest(&clipper).min(UNKNOWN_ROUNDS));
         params.check_size(&clipper, horizon)?;
         let sums = RandomizedSums::new(params.schedule, params.steps(horizon)?, each);

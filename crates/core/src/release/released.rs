@@ -87,7 +87,13 @@ impl Release {
         let parts = deviations.iter().zip(&earlier.deviations);
         let deviations = parts.map(|(new, then)| libm::hypot(*new, weight * then)).collect();
         let round = self.round.saturating_sub(earlier.round);
-        Release { domain: self.domain, round, index: self.index, sums: sums.collect(), deviations }
+        Release {
+            domain: self.domain.clone(),
+            round,
+            index: self.index,
+            sums: sums.collect(),
+            deviations,
+        }
     }
 
     /// The sum of two releases, with this release number. The noises are independent, so variances add.
@@ -96,7 +102,7 @@ impl Release {
         let deviations = self.deviations.iter().zip(&other.deviations);
         let deviations = deviations.map(|(a, b)| libm::hypot(*a, *b)).collect();
         let round = self.round.saturating_add(other.round);
-        Release { domain: self.domain, round, index, sums, deviations }
+        Release { domain: self.domain.clone(), round, index, sums, deviations }
     }
 
     /// The domain of the contributions.
@@ -124,9 +130,67 @@ impl Release {
         &self.deviations
     }
 
-    /// Upper triangle by rows of the sum of `x x^T`, block after block ([`Structure`](super::Structure)); empty for a vector.
+    /// Upper triangle by rows of the sum of `x x^T`, block after block ([`Structure`](super::Structure)); empty for a vector, and for merged sums, of which
+    /// [`Release::expanded`] has one.
     pub fn upper_triangle(&self) -> &[f64] {
-        &self.sums[..self.domain.matrix_coordinates()]
+        match self.domain.pattern() {
+            None => &self.sums[..self.domain.matrix_coordinates()],
+            Some(_) => &[],
+        }
+    }
+
+    /// The merged sums; empty for a domain that merges none.
+    pub fn merged_sums(&self) -> &[f64] {
+        match self.domain.pattern() {
+            None => &[],
+            Some(_) => &self.sums[..self.domain.matrix_coordinates()],
+        }
+    }
+
+    /// The same with a number for each entry of `x x^T`, and the deviation of its noise, which entries of one merged sum have in common.
+    ///
+    /// ```
+    /// # use reticent::{features::{Cells, LevelPart, Levels}, noise::SecureNoise, release::*};
+    /// let part = |of: &[u32], weight| LevelPart { of: of.to_vec(), weight };
+    /// let levels = Levels::new(vec![Cells::indicator(2)], vec![part(&[0], 0.8), part(&[], 0.6)])?;
+    /// let domain = Domain::merged(Merging::new(levels), 1.0, 1.0);
+    /// let params = PrivateSumParams { schedule: Schedule::EveryRound, ..PrivateSumParams::new(domain, Some(9), Calibration::Mu(1.0)) };
+    /// let mut sum = params.check()?.start(SecureNoise::from_system()?);
+    /// let release = sum.absorb(&sum.clip_with_reward(&[0.8, 0.0, 0.6], 1.0)?)?.expect("every round releases");
+    /// // The counts of two words and of all people, where x x^T has six entries.
+    /// assert_eq!((release.merged_sums().len(), release.expanded().upper_triangle().len()), (3, 6));
+    /// # Ok::<(), reticent::Error>(())
+    /// ```
+    pub fn expanded(&self) -> Release {
+        let Some(pattern) = self.domain.pattern() else { return self.clone() };
+        let dense = |numbers: &[f64]| {
+            let (merged, vector) = numbers.split_at(self.domain.matrix_coordinates());
+            [&pattern.expand(merged), vector].concat()
+        };
+        let (sums, deviations) = (dense(&self.sums), dense(&self.deviations));
+        Release { domain: self.domain.dense(), sums, deviations, ..self.clone() }
+    }
+
+    /// The same sums merged as in this domain, if it merges those of this release; the noise of the entries of one sum is independent.
+    pub(crate) fn merged_as(self, domain: &Domain) -> Release {
+        let Some(pattern) = domain.pattern().filter(|_| self.domain == domain.dense()) else {
+            return self;
+        };
+        let matrix = self.domain.matrix_coordinates();
+        let sums = [&pattern.merge(&self.sums[..matrix]), &self.sums[matrix..]].concat();
+        let deviations = pattern.merged_deviations(&self.deviations[..matrix]);
+        let deviations = [&deviations, &self.deviations[matrix..]].concat();
+        Release { domain: domain.clone(), sums, deviations, ..self }
+    }
+
+    /// Deviation of the noise on entries off the diagonal of the matrix part; that of a dense matrix with about as much noise, where sums are merged.
+    pub(crate) fn matrix_deviation(&self) -> f64 {
+        match self.domain.pattern() {
+            None => self.deviations[0] / std::f64::consts::SQRT_2,
+            Some(pattern) => {
+                pattern.dense_deviation(&self.deviations[..self.domain.matrix_coordinates()])
+            }
+        }
     }
 
     /// The sum of x, or of `x y`; empty for a symmetric domain.
@@ -138,6 +202,11 @@ impl Release {
     /// blocks.
     pub fn entry(&self, row: usize, column: usize) -> Option<f64> {
         let layout = self.domain.layout();
+        if let Some(pattern) = self.domain.pattern() {
+            let (row, column) = (row.min(column), row.max(column));
+            let inside = column < pattern.levels().dimension();
+            return inside.then(|| pattern.entry(self.merged_sums(), row, column));
+        }
         let triangle = self.upper_triangle();
         if row.max(column) >= layout.vector() || triangle.is_empty() {
             return None;
@@ -147,6 +216,9 @@ impl Release {
 
     /// The upper triangle by rows and the vector over the features of a block's arms, of which the shared ones are summed over all blocks.
     pub(crate) fn block(&self, block: usize) -> (Vec<f64>, Vec<f64>) {
+        if let Some(pattern) = self.domain.pattern() {
+            return (pattern.expand(self.merged_sums()), self.vector().to_vec());
+        }
         let layout = self.domain.layout();
         (layout.gram_of(block, self.upper_triangle()), layout.vector_of(block, self.vector()))
     }

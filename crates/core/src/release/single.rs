@@ -33,7 +33,12 @@ impl SingleRelease {
     /// The mechanism with the domain's own ratios and sensitivity.
     pub(crate) fn of_domain(domain: Domain, calibration: Calibration) -> Result<Self> {
         domain.check()?;
-        SingleRelease::new(domain, &domain.noise_ratios(), domain.sensitivity(), calibration)
+        SingleRelease::new(
+            domain.clone(),
+            &domain.noise_ratios(),
+            domain.sensitivity(),
+            calibration,
+        )
     }
 
     /// The mechanism with given ratios, and the sensitivity that belongs to them.

@@ -26,6 +26,7 @@ use super::{
 };
 use crate::{
     Error, Result,
+    error::finite_vector,
     noise::Noise,
     privacy::{Event, Guarantee},
     refuse_if, wire,
@@ -116,24 +117,34 @@ impl<N: Noise> PrivateSum<N> {
         Ok(release)
     }
 
-    /// Adds the contributions of `count` people that a simulation summed itself, in the units of the data: the upper triangle by rows, then
-    /// the vector.
+    /// Adds the contributions of `count` people that a simulation summed itself, in the units of the data: the upper triangle by rows, which is merged
+    /// where the domain merges sums, then the vector.
     ///
     /// Compiles only for simulation noise ([`Noise::PROTECTS_PEOPLE`] is false).
     pub fn absorb_simulated(&mut self, sums: &[f64], count: u64) -> Result<Option<Release>> {
         const { assert!(!N::PROTECTS_PEOPLE, "people's contributions are clipped one by one") };
-        let mut sums = ContributionSums::of_numbers(self.state.plan.clipper, sums, count)?;
+        let clipper = self.state.plan.clipper.clone();
+        let mut sums = match clipper.domain().pattern() {
+            None => ContributionSums::of_numbers(clipper, sums, count)?,
+            Some(pattern) => {
+                let dense = clipper.domain().dense();
+                finite_vector("sums", sums, dense.coordinates())?;
+                let (matrix, vector) = sums.split_at(dense.matrix_coordinates());
+                let merged = [&pattern.merge(matrix), vector].concat();
+                ContributionSums::of_numbers(clipper, &merged, count)?
+            }
+        };
         self.absorb_sums(&mut sums)
     }
 
     /// Takes what one person contributes, in the units of the data, after a randomiser whose event the plan was made with.
     pub(crate) fn absorb_randomized(&mut self, numbers: &[f64]) -> Result<Option<Release>> {
-        let clipper = self.state.plan.clipper;
+        let clipper = self.state.plan.clipper.clone();
         if !self.is_randomized() {
             let remedy = "this stream adds its own noise: clip the contribution and absorb it";
             return Err(Error::invalid("contribution", "randomised", remedy));
         }
-        let sums = ContributionSums::of_numbers(clipper, numbers, 1)?;
+        let sums = ContributionSums::of_numbers(clipper.clone(), numbers, 1)?;
         self.absorb_with(&clipper, 1, |total| sums.add_to(total))
     }
 
@@ -203,7 +214,7 @@ impl<N: Noise> PrivateSum<N> {
     ///     ..PrivateSumParams::new(Domain::regression(2, 1.0, 1.0), Some(1000), budget)
     /// };
     /// let mut sum = params.check()?.start(SecureNoise::from_system()?);
-    /// let mut since = ContributionSums::new(*sum.clipper());
+    /// let mut since = ContributionSums::new(sum.clipper().clone());
     /// since.add(&sum.clip_with_reward(&[0.6, 0.8], 1.0)?)?;
     /// since.add(&sum.clip_with_reward(&[0.8, 0.6], 0.0)?)?;
     /// let release = sum.tick(&mut since)?;
@@ -253,7 +264,7 @@ impl<N: Noise> PrivateSum<N> {
         state.released += 1;
         let exponents = state.plan.clipper.exponents();
         let sums = units.iter().zip(exponents).map(|(sum, e)| sum * power_of_two(-e)).collect();
-        let domain = *state.plan.clipper.domain();
+        let domain = state.plan.clipper.domain().clone();
         Ok(Release::new(domain, round, step, sums, deviations))
     }
 
@@ -327,7 +338,7 @@ impl<N: Noise> PrivateSum<N> {
     /// let params = PrivateSumParams { schedule: Schedule::Clock, ..PrivateSumParams::new(domain, Some(9), Calibration::Mu(1.0)) };
     /// let sum_of = |numbers: &[f64]| {
     ///     let mut sum = params.check()?.start(SecureNoise::from_system()?);
-    ///     let mut since = ContributionSums::new(*sum.clipper());
+    ///     let mut since = ContributionSums::new(sum.clipper().clone());
     ///     for number in numbers {
     ///         since.add(&sum.clip(&[*number])?)?;
     ///     }

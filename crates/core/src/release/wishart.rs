@@ -93,7 +93,7 @@ impl WishartSums {
         let remedy = "Theorem 8 needs a number above 0 and below 1/e: ask for a smaller delta";
         refuse_if(!(delta > 0.0 && delta < libm::exp(-1f64)), "node_delta", delta, remedy)?;
         let (clipper, scale) =
-            (Clipper::of_bounds(domain)?, libm::hypot(feature_bound, reward_bound));
+            (Clipper::of_bounds(domain.clone())?, libm::hypot(feature_bound, reward_bound));
         let degrees = wishart_degrees(dimension, epsilon, delta);
         let largest = f64::from(tree.levels()) * degrees * scale * scale;
         let finest = clipper.exponents().into_iter().max().unwrap_or(0);

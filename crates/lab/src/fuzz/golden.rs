@@ -110,6 +110,8 @@ fn messages() -> Vec<Golden> {
         message(&samples::decision()),
         message(plan.reports()),
         message(&samples::features()),
+        Golden { ending: "groups.json", ..message(&samples::grouped_features()) },
+        Golden { ending: "merged.json", ..message(&samples::merged_release()) },
         message(&samples::protocol()),
         written(&samples::guarantee()),
     ]
@@ -262,6 +264,9 @@ fn all() -> Vec<Golden> {
     all.extend(python_states());
     all.extend(states_on::<FastNoise>("bin", seeded));
     all.extend(states_on::<SecureNoise>(SECURE, secure));
+    all.push(state("curator", "merged.bin", samples::merged_curator(seeded()).save(), |bytes| {
+        Ok(Curator::<FastNoise>::resume(bytes, 1)?.save())
+    }));
     let with_open = samples::joint_with_open(seeded()).save_with_open();
     all.push(state("joint", "open.bin", with_open, |bytes| {
         Ok(JointLinUcb::<FastNoise>::resume(bytes, 1)?.save_with_open())

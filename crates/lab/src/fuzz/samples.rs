@@ -117,7 +117,7 @@ pub(super) fn private_sum<N: Noise>(noise: N) -> PrivateSum<N> {
 
 pub(super) fn contribution_sums() -> ContributionSums {
     let plan = sums().check().expect("sound");
-    let mut sums = ContributionSums::new(*plan.clipper());
+    let mut sums = ContributionSums::new(plan.clipper().clone());
     let contribution = plan.clipper().clip_with_reward(&[0.6, 0.8], -0.5).expect("clipped");
     sums.add(&contribution).expect("added");
     sums
@@ -143,6 +143,19 @@ pub(super) fn curator<N: Noise>(noise: N) -> Curator<N> {
     let params = JointParams { bounds, rule: Rule::THOMPSON, ..joint_params() };
     let mut curator = params.check().expect("sound").curator(noise);
     curator.observe_in_block(1, &[0.6, 0.8], 0.5).expect("learnt");
+    curator
+}
+
+/// A learner whose sums are merged, after a release.
+pub(super) fn merged_curator<N: Noise>(noise: N) -> Curator<N> {
+    let plan = grouped_features().check().expect("a rule");
+    let rule = Rule::TWO_LEVEL.with_levels(|| plan.levels()).expect("it has levels");
+    let bounds = Bounds { intercept: plan.constant(), ..Bounds::unit(plan.dimension()) };
+    let params = JointParams { bounds, rule, ..joint_params() };
+    let mut curator = params.check().expect("sound").curator(noise);
+    let action = Value::from_iter([("topic", "sport")]);
+    let row = plan.rows_alone(&Value::from_iter([("device", "phone")]), &[action]).remove(0);
+    curator.observe(&row, 0.5).expect("learnt");
     curator
 }
 
@@ -293,6 +306,18 @@ pub(super) fn release() -> Release {
 pub(super) fn features() -> FeaturesParams {
     let text = r#"{"context": {"age": {"range": [18, 80]}}, "action": {"topic": {"categories": ["news", "sport"]},
         "word": {"hash": {"buckets": 8}}}, "cross": {"with": [["age", "topic"]]}, "projection": {"dimension": 9, "seed": 7}}"#;
+    serde_json::from_str(text).expect("a rule")
+}
+
+/// A release with merged sums.
+pub(super) fn merged_release() -> Release {
+    merged_curator(seeded()).release().expect("it has released").clone()
+}
+
+/// A rule whose parts are weighted by groups.
+pub(super) fn grouped_features() -> FeaturesParams {
+    let text = r#"{"context": {"device": {"categories": ["phone", "computer"]}}, "action": {"topic": {"categories": ["news", "sport"]}},
+        "cross": {"with": [["device", "topic"]]}, "weighting": "groups", "weight": {"constant": 0.25}}"#;
     serde_json::from_str(text).expect("a rule")
 }
 

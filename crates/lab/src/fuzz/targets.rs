@@ -205,14 +205,14 @@ fn messages() -> Vec<Target> {
                 drop(policy.probabilities(&arms));
             }
         }),
-        message(&[samples::release()], |release: &Release| {
+        message(&[samples::release(), samples::merged_release()], |release: &Release| {
             let rule = reticent::bandit::Rule::THOMPSON;
-            if let Ok(plan) = rule.plan(*release.domain(), None, None) {
+            if let Ok(plan) = rule.plan(release.domain().clone(), None, None) {
                 drop(plan.policy(release));
             }
             let _ = release.entry(0, 1);
         }),
-        message(&[samples::features()], |rule: &FeaturesParams| {
+        message(&[samples::features(), samples::grouped_features()], |rule: &FeaturesParams| {
             let plan = rule.check().expect("messages are checked");
             plan.vector(&Value::Missing, &Value::Missing, &mut features::Report::default());
         }),

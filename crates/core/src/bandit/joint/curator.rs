@@ -107,6 +107,7 @@ impl<N: Noise> Curator<N> {
 
     /// Begins with what an earlier learner has released.
     pub(super) fn started_from(mut self, legacy: Legacy) -> Result<Self> {
+        let legacy = legacy.merged_as(self.sum.clipper().domain());
         legacy.check(&self.state.params)?;
         // The policy that it begins with may fail too, so that alpha has one more share.
         self.state.rule = self.state.rule.with_one_more_release();
@@ -237,7 +238,7 @@ impl<N: Noise> Curator<N> {
 
     /// No contributions yet, to be filled and given to [`Curator::absorb_sums`].
     pub fn no_sums(&self) -> ContributionSums {
-        ContributionSums::new(*self.sum.clipper())
+        ContributionSums::new(self.sum.clipper().clone())
     }
 
     /// With restarts, forgets everything when the stream is over.

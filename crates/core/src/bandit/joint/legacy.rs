@@ -20,7 +20,7 @@ use crate::{
     privacy::{Event, Guarantee, TrustModel},
     randomize::Bounds,
     refuse_if,
-    release::{Promise, Release, Schedule},
+    release::{Domain, Promise, Release, Schedule},
     wire,
 };
 
@@ -141,7 +141,8 @@ impl Legacy {
         }
         triangle.extend(vector);
         let deviations = vec![0.0; triangle.len()];
-        let release = Release::new(*clipper.domain(), 0, 1, triangle, deviations);
+        let release = Release::new(clipper.domain().dense(), 0, 1, triangle, deviations);
+        let release = release.merged_as(clipper.domain());
         let legacy = Legacy { release, bounds: params.bounds, learners: Vec::new() };
         legacy.check(params)?;
         Ok(legacy)
@@ -235,6 +236,11 @@ impl Legacy {
             return refuse_if(noisy, "earlier learners", 0, remedy);
         }
         self.event().check()
+    }
+
+    /// The same for sums of this domain, if it merges those that the legacy has one by one: what a learner with another rule left.
+    pub(super) fn merged_as(self, domain: &Domain) -> Self {
+        Legacy { release: self.release.merged_as(domain), ..self }
     }
 
     /// Returns whether a learner with these parameters may begin with it.

@@ -12,7 +12,8 @@ use crate::{
     randomize::Bounds,
     refuse_if,
     release::{
-        Calibration, Domain, HalfLife, Mechanism, PrivateSumParams, PrivateSumPlan, Schedule,
+        Calibration, Domain, HalfLife, Mechanism, Merging, PrivateSumParams, PrivateSumPlan,
+        Schedule,
     },
 };
 
@@ -137,7 +138,7 @@ impl JointParams {
             _ => 1,
         };
         let horizon = self.horizon.or(self.restart_every);
-        let rule = self.rule.plan(sums.domain, horizon, releases)?.shared_by(streams);
+        let rule = self.rule.plan(sums.domain.clone(), horizon, releases)?.shared_by(streams);
         let rule = if self.forget.is_some() { rule.weighted() } else { rule };
         let mechanism = self.suited_mechanism(&sums)?;
         let sums = PrivateSumParams { mechanism, ..sums };
@@ -154,6 +155,7 @@ impl JointParams {
     pub(super) fn check_parts(&self) -> Result<()> {
         self.bounds.check()?;
         self.rule.check()?;
+        self.rule.check_levels(self.bounds.dimension, self.bounds.structure)?;
         requested_epsilon(self.epsilon)?;
         check_delta(self.delta, self.calibration.is_some(), self.claim.as_ref())?;
         let wishart = matches!(self.calibration, Some(Calibration::Wishart { .. }));
@@ -189,6 +191,9 @@ impl JointParams {
         }
         let remedy = "changes are looked for in sums that forget: give `forget` too";
         refuse_if(self.forget.is_none(), "detect_changes", true, remedy)?;
+        let merged = self.rule.levels().is_some();
+        let remedy = "changes are looked for in dense sums, and this rule has merged ones: leave `detect_changes` out, or give thompson";
+        refuse_if(merged, "detect_changes", true, remedy)?;
         let remedy = "changes are looked for block by block: give `shared = 0`, or leave `detect_changes` out";
         refuse_if(self.bounds.structure.shared > 0, "detect_changes", true, remedy)?;
         let remedy = "its set is proved for releases that are not selected: with `detect_changes`, give tuned or fixed";
@@ -257,12 +262,18 @@ impl JointParams {
         (cut - self.bounds.centre(), cut != reward)
     }
 
-    /// Domain of the sums.
+    /// Domain of the sums: merged where the rule knows which of them are equal.
     pub(super) fn domain(&self) -> Domain {
         let Bounds { dimension, feature_bound, structure, .. } = self.bounds;
         let reward_bound = self.bounds.half_range();
-        let domain = Domain::regression(dimension, feature_bound, reward_bound);
-        let domain = domain.structured(structure);
+        let domain = match self.rule.levels() {
+            Some(levels) => {
+                Domain::merged(Merging::new(levels.clone()), feature_bound, reward_bound)
+            }
+            None => {
+                Domain::regression(dimension, feature_bound, reward_bound).structured(structure)
+            }
+        };
         match self.split {
             Some(split) => domain.split_as(split),
             None => domain,

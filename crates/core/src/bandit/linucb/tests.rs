@@ -254,7 +254,7 @@ fn it_is_the_rule_at_sums_without_noise() {
             },
             ref other => other.clone(),
         };
-        let plan = noiseless.plan(domain, None, None).unwrap();
+        let plan = noiseless.plan(domain.clone(), None, None).unwrap();
         let (mut sums, mut block) = (vec![0.0; 9], vec![0.0; 9]);
         for t in 1..=40_u64 {
             let v = unit(2, &mut noise);
@@ -277,7 +277,8 @@ fn it_is_the_rule_at_sums_without_noise() {
                 block.fill(0.0);
                 let zeros = vec![0.0; 9];
                 let release =
-                    Release::simulated::<Seeded>(domain, t, 1, sums.clone(), zeros).unwrap();
+                    Release::simulated::<Seeded>(domain.clone(), t, 1, sums.clone(), zeros)
+                        .unwrap();
                 let policy = plan.policy(&release).unwrap();
                 for x in [[1.0, 0.5, 1.0], [-1.2, 0.3, 1.0]] {
                     let expected = policy.bound(&x);

@@ -380,7 +380,8 @@ mod tests {
     fn noise_beyond_all_bounds_gives_a_policy_that_claims_nothing() {
         let domain = Domain::regression(2, 1.0, 1.0);
         let sums = vec![-1e9, 0.0, -1e9, 1.0, 1.0];
-        let release = Release::simulated::<Seeded>(domain, 9, 1, sums, vec![1.0; 5]).unwrap();
+        let release =
+            Release::simulated::<Seeded>(domain.clone(), 9, 1, sums, vec![1.0; 5]).unwrap();
         let rule = tight(1.0).plan(domain, None, None).unwrap();
         assert_eq!(rule.policy(&release).unwrap(), rule.cold_policy());
     }
@@ -398,7 +399,7 @@ mod tests {
         };
         let domain = Domain::regression(3, norm, reward);
         let scaled = Release::simulated::<Seeded>(
-            domain,
+            domain.clone(),
             400,
             1,
             scale(release.sums()),
@@ -418,8 +419,8 @@ mod tests {
                 Rule::Regularized { .. } => regularized(larger),
                 ref other => other.clone(),
             };
-            let one = rule.plan(*release.domain(), None, Some(1)).unwrap();
-            let two = raw.plan(domain, None, Some(1)).unwrap();
+            let one = rule.plan(release.domain().clone(), None, Some(1)).unwrap();
+            let two = raw.plan(domain.clone(), None, Some(1)).unwrap();
             let pairs = [
                 (one.policy(&release).unwrap(), two.policy(&scaled).unwrap()),
                 (one.cold_policy(), two.cold_policy()),

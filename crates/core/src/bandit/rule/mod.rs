@@ -317,8 +317,16 @@ impl Rule {
         }
     }
 
+    /// The composition of the features, which the two-level rule knows.
+    pub(super) fn levels(&self) -> Option<&Levels> {
+        match self {
+            Rule::TwoLevel { levels, .. } => levels.as_ref(),
+            _ => None,
+        }
+    }
+
     /// Refuses the two-level rule for vectors that are not of its levels.
-    fn check_levels(&self, dimension: usize, structure: Structure) -> Result<()> {
+    pub(super) fn check_levels(&self, dimension: usize, structure: Structure) -> Result<()> {
         let Rule::TwoLevel { levels, .. } = self else { return Ok(()) };
         let remedy = "it needs to know which coordinates are main effects and which are crosses: give a table of features without a projection, or rule = thompson";
         let levels = levels.as_ref().ok_or_else(|| Error::invalid("rule", self, remedy))?;
@@ -330,6 +338,15 @@ impl Rule {
         refuse_if(dimension != expected, "dimension", dimension, remedy)
     }
 
+    /// Refuses merged sums where a set is proved for others, and those of other levels.
+    fn check_merged(&self, domain: &Domain) -> Result<()> {
+        let Some(pattern) = domain.pattern() else { return Ok(()) };
+        let proved = matches!(self, Rule::Certified { .. } | Rule::Regularized { .. });
+        let remedy = "its set is proved for independent noise on every entry, not for merged sums: give tuned, thompson or two_level";
+        refuse_if(proved, "rule", self, remedy)?;
+        self.levels().map_or(Ok(()), |levels| pattern.expect(levels))
+    }
+
     /// The rule for sums of this domain, of which there are `releases` at most, over `horizon` contributions if that is known.
     pub fn plan(
         &self,
@@ -339,11 +356,11 @@ impl Rule {
     ) -> Result<RulePlan> {
         self.check()?;
         domain.check()?;
-        let Domain::Regression { dimension, feature_bound, reward_bound, structure, .. } = domain
-        else {
+        let Some((feature_bound, reward_bound)) = domain.bounds() else {
             let remedy = "a policy needs a regression domain: x x^T and x y";
             return Err(Error::invalid("domain", domain, remedy));
         };
+        let (dimension, structure) = (domain.dimension(), domain.structure());
         refuse_if(releases == Some(0), "releases", 0, "give a whole number above 0")?;
         let proved = match self {
             Rule::Certified { .. } => structure.shared == 0,
@@ -356,6 +373,7 @@ impl Rule {
         );
         refuse_if(!proved, "rule", self, remedy)?;
         self.check_levels(dimension, structure)?;
+        self.check_merged(&domain)?;
         let sums = (dimension, structure, feature_bound, reward_bound);
         Ok(RulePlan::new(self.clone(), sums, horizon, releases))
     }

@@ -171,6 +171,7 @@ impl RulePlan {
             let found = release.vector().len();
             return Err(Error::Dimension { field: "release", expected, found });
         }
+        self.rule.check_merged(domain)?;
         match self.rule {
             Rule::Certified { parameter_bound, reward_noise, scale, .. } => {
                 let (s, sigma) = (parameter_bound.unwrap_or(1.0), reward_noise.unwrap_or(1.0));

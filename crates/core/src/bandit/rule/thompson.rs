@@ -33,7 +33,7 @@ impl RulePlan {
         ensemble: Ensemble,
     ) -> Result<Policy> {
         let (l, b) = (self.feature_bound, self.reward_bound);
-        let s_g = release.deviations()[0] / std::f64::consts::SQRT_2;
+        let s_g = release.matrix_deviation();
         let s_u = release.deviations()[release.domain().matrix_coordinates()];
         let factors = self.factors(release, 1.0 + self.ridge_of(ridge) * s_g / (l * l))?;
         // In units of the rewards' deviation.

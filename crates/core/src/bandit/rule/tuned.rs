@@ -25,7 +25,7 @@ impl RulePlan {
         bonus: f64,
         width: f64,
     ) -> Result<Policy> {
-        let deviation = release.deviations()[0] / std::f64::consts::SQRT_2;
+        let deviation = release.matrix_deviation();
         let accumulated = self.ridge_of(ridge) * deviation / square(self.feature_bound);
         let width = libm::hypot(bonus * accumulated.sqrt(), width * self.reward_deviation.max(1.0));
         self.fixed(release, 1.0 + accumulated, width)

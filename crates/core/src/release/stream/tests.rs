@@ -63,8 +63,10 @@ fn without_noise_every_release_is_the_exact_sum() {
             if horizon.is_none() && mechanism == (Mechanism::Tree { levels: Some(20) }) {
                 continue;
             }
-            let mut sum =
-                start(&PrivateSumParams { schedule, ..params(domain, horizon, mechanism) }, Silent);
+            let mut sum = start(
+                &PrivateSumParams { schedule, ..params(domain.clone(), horizon, mechanism) },
+                Silent,
+            );
             let mut source = Seeded(9);
             let mut exact = [0.0; 5];
             for round in 1..=300_u64 {
@@ -157,7 +159,7 @@ fn releases_carry_the_noise_they_say() {
         };
         let (mut square, mut planted) = (0.0, 0.0);
         for trial in 0..128 {
-            let mut sum = start(&params(domain, Some(100), mechanism), Seeded(77 + trial));
+            let mut sum = start(&params(domain.clone(), Some(100), mechanism), Seeded(77 + trial));
             let nothing = sum.clip_with_reward(&[0.0; 5], 0.0).unwrap();
             let mut last = None;
             for _ in 0..100 {
@@ -207,7 +209,7 @@ fn no_two_releases_under_wishart_noise_differ_by_exactly_the_data_and_reused_dra
     let domain = Domain::regression(2, 1.0, 1.0);
     let tree = Mechanism::Tree { levels: Some(8) };
     let leaks = |reuse: bool| {
-        let params = PrivateSumParams { calibration, ..params(domain, Some(32), tree) };
+        let params = PrivateSumParams { calibration, ..params(domain.clone(), Some(32), tree) };
         let mut sum = start(&params, Seeded(7));
         let mut release = |_| {
             if reuse {
@@ -281,17 +283,17 @@ proptest! {
         let good = PrivateSumParams { horizon, ..vector(1000) };
         prop_assert!(good.check().is_ok());
         for (field, bad) in [
-            ("mu", PrivateSumParams { calibration: Calibration::Mu(value), ..good }),
-            ("sigma", PrivateSumParams { calibration: Calibration::Sigma(value), ..good }),
+            ("mu", PrivateSumParams { calibration: Calibration::Mu(value), ..good.clone() }),
+            ("sigma", PrivateSumParams { calibration: Calibration::Sigma(value), ..good.clone() }),
             ("bound", PrivateSumParams { domain: Domain::Vector { dimension: 2, bound: value }, ..good }),
             ("split", PrivateSumParams {
                 domain: Domain::Regression { dimension: 2, feature_bound: 1.0, reward_bound: 1.0, split: value, structure: Default::default() }, ..good
             }),
-            ("horizon", PrivateSumParams { horizon: Some(0), ..good }),
-            ("horizon", PrivateSumParams { horizon: Some(7), schedule: Schedule::default(), ..good }),
-            ("contributions_per_person", PrivateSumParams { contributions_per_person: 0, ..good }),
-            ("buffers", PrivateSumParams { mechanism: Mechanism::Blt { buffers: 0 }, ..good }),
-            ("levels", PrivateSumParams { mechanism: Mechanism::Tree { levels: Some(3) }, ..good }),
+            ("horizon", PrivateSumParams { horizon: Some(0), ..good.clone() }),
+            ("horizon", PrivateSumParams { horizon: Some(7), schedule: Schedule::default(), ..good.clone() }),
+            ("contributions_per_person", PrivateSumParams { contributions_per_person: 0, ..good.clone() }),
+            ("buffers", PrivateSumParams { mechanism: Mechanism::Blt { buffers: 0 }, ..good.clone() }),
+            ("levels", PrivateSumParams { mechanism: Mechanism::Tree { levels: Some(3) }, ..good.clone() }),
             ("first", PrivateSumParams { schedule: Schedule::Geometric { first: 0, rate: 0.1 }, ..good }),
         ] {
             match bad.check() {
@@ -316,7 +318,7 @@ proptest! {
                 schedule: Schedule::default(),
                 contributions_per_person: k,
                 calibration: Calibration::Mu(mu),
-                ..params(domain, horizon, MECHANISMS[mechanism])
+                ..params(domain.clone(), horizon, MECHANISMS[mechanism])
             };
             if let Ok(plan) = params.check() {
                 let mut sum = plan.start(Seeded(1));
@@ -347,7 +349,7 @@ proptest! {
 fn several_contributions_cost_more_with_an_unknown_horizon_too() {
     let domain = Domain::Vector { dimension: 2, bound: 1.0 };
     let once = params(domain, None, Mechanism::default());
-    let thrice = PrivateSumParams { contributions_per_person: 3, ..once };
+    let thrice = PrivateSumParams { contributions_per_person: 3, ..once.clone() };
     // The same mu for the person means three times the noise for each contribution.
     let deviation = |params: &PrivateSumParams| start(params, Silent).deviations(1).unwrap()[0];
     assert!((deviation(&thrice) / deviation(&once) - 3.0).abs() < 1e-6);
@@ -410,10 +412,10 @@ fn laplace_noise_is_refused_where_its_price_is_not_known() {
     };
     assert!(good.check().is_ok());
     for bad in [
-        PrivateSumParams { mechanism: Mechanism::default(), ..good },
+        PrivateSumParams { mechanism: Mechanism::default(), ..good.clone() },
         PrivateSumParams { domain: Domain::Symmetric { dimension: 2, bound: 1.0 }, ..good },
-        PrivateSumParams { horizon: None, ..good },
-        PrivateSumParams { calibration: Calibration::Pure { epsilon: f64::NAN }, ..good },
+        PrivateSumParams { horizon: None, ..good.clone() },
+        PrivateSumParams { calibration: Calibration::Pure { epsilon: f64::NAN }, ..good.clone() },
         PrivateSumParams { calibration: Calibration::Scale(0.0), ..good },
     ] {
         assert!(bad.check().is_err(), "{bad:?}");

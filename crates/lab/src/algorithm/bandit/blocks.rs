@@ -192,7 +192,7 @@ impl TreeReader {
         let (mut sums, deviations) = self.noise.at(round);
         let exact = self.total.gram.iter().chain(&self.total.moment);
         sums.iter_mut().zip(exact).for_each(|(noisy, exact)| *noisy += exact);
-        let (domain, index) = (self.plan.domain, self.releases);
+        let (domain, index) = (self.plan.domain.clone(), self.releases);
         let release = Release::simulated::<FastNoise>(domain, round, index, sums, deviations)?;
         self.policy = self.plan.rule.policy(&release)?;
         Ok(())

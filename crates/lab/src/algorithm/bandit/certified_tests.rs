@@ -230,7 +230,8 @@ fn who_hides_data_is_not_accused_and_an_aggregator_certifies() {
     let greedy = |release: &reticent::release::Release| {
         Ok(Policy::from_parts(release.vector().to_vec(), vec![0.0; 3], 0.0, 0.0)?)
     };
-    let own = Stepped::curated("own rule".into(), &environment, sums, 1e-6, greedy).unwrap();
+    let own =
+        Stepped::curated("own rule".into(), &environment, sums.clone(), 1e-6, greedy).unwrap();
     let guarantee = own.guarantee().unwrap();
     assert_eq!(guarantee.provenance(), Provenance::Computed);
     assert_eq!(guarantee.epsilon(), sums.check().unwrap().guarantee(1e-6).unwrap().epsilon());
@@ -240,7 +241,7 @@ fn who_hides_data_is_not_accused_and_an_aggregator_certifies() {
             if audit.algorithm == "coin" { Verdict::Vacuous } else { Verdict::Consistent };
         assert_eq!(audit.verdict, expected, "{audit:?}");
     }
-    let short = PrivateSumParams { horizon: Some(10), ..sums };
+    let short = PrivateSumParams { horizon: Some(10), ..sums.clone() };
     assert!(Stepped::curated("short".into(), &environment, short, 1e-6, greedy).is_err());
     let wide = PrivateSumParams { domain: Domain::regression(3, 1.0, 1.0), ..sums };
     assert!(Stepped::curated("wide".into(), &environment, wide, 1e-6, greedy).is_err());
@@ -248,7 +249,7 @@ fn who_hides_data_is_not_accused_and_an_aggregator_certifies() {
     for (learnt, priced) in [(None, 2), (Some(1), 2), (Some(3), 1), (Some(3), 2), (Some(2), 3)] {
         let environment =
             BanditEnvironment { contributions_per_person: learnt, ..environment.clone() };
-        let sums = PrivateSumParams { contributions_per_person: priced, ..sums };
+        let sums = PrivateSumParams { contributions_per_person: priced, ..sums.clone() };
         let refused = Stepped::curated("priced".into(), &environment, sums, 1e-6, greedy).err();
         let text = refused.expect("learns from other rounds than are priced").to_string();
         assert!(text.contains(&format!("contributions_per_person is {priced}")), "{text}");
@@ -256,7 +257,7 @@ fn who_hides_data_is_not_accused_and_an_aggregator_certifies() {
     for most in [1, 3] {
         let environment =
             BanditEnvironment { contributions_per_person: Some(most), ..environment.clone() };
-        let sums = PrivateSumParams { contributions_per_person: most, ..sums };
+        let sums = PrivateSumParams { contributions_per_person: most, ..sums.clone() };
         assert!(Stepped::curated("priced".into(), &environment, sums, 1e-6, greedy).is_ok());
     }
 }

@@ -118,7 +118,7 @@ impl Builder<'_> {
         let guarantee = plan.guarantee()?;
         let attacks = attacks(plan.clone(), None, guarantee.clone());
         let node = NodeNoise::Gaussian { deviation, nodes: None };
-        self.tree(node, plan.sums().domain, rule, guarantee, attacks)
+        self.tree(node, plan.sums().domain.clone(), rule, guarantee, attacks)
     }
 
     /// The publication's tree, with the guarantee of the learner that is deployed.
@@ -149,7 +149,7 @@ impl Builder<'_> {
         };
         let attacks = attacks(plan.clone(), Some(deployed), guarantee.clone());
         let rule = self.shifted(published, published.regularizer(noise)?);
-        self.tree(node, plan.sums().domain, rule, guarantee, attacks)
+        self.tree(node, plan.sums().domain.clone(), rule, guarantee, attacks)
     }
 
     /// Proposition 4 with these bounds, shifted as the file says.
@@ -170,7 +170,8 @@ impl Builder<'_> {
     ) -> Result<BlockPlayed> {
         let schedule = self.lines.schedule.unwrap_or_default();
         let rounds = self.environment.rounds;
-        let rule = rule.plan(domain, Some(rounds), Some(schedule.releases(rounds).max(1)))?;
+        let rule =
+            rule.plan(domain.clone(), Some(rounds), Some(schedule.releases(rounds).max(1)))?;
         let learner = BlockPlayer::Tree(TreePlan { node, domain, schedule, rule });
         Ok(self.finish(learner, guarantee, attacks))
     }

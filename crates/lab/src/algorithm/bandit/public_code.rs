@@ -49,7 +49,7 @@ impl PublicCode {
         let bounds = Bounds { intercept: None, ..environment.bounds };
         let domain =
             Domain::regression(bounds.dimension, bounds.feature_bound, bounds.half_range());
-        let rule = constants.rule(epsilon)?.plan(domain, None, None)?;
+        let rule = constants.rule(epsilon)?.plan(domain.clone(), None, None)?;
         let noise = constants.noise(epsilon)?;
         Ok(PublicCode { rule, domain, noise, rounds: environment.rounds })
     }
@@ -132,7 +132,8 @@ impl Running {
         let PublicCode { rule, domain, .. } = &self.code;
         let (sums, zeros) = (self.shown(), vec![0.0; self.sums.len()]);
         let number = self.rewards + 1;
-        let release = Release::simulated::<FastNoise>(*domain, self.rewards, number, sums, zeros)?;
+        let release =
+            Release::simulated::<FastNoise>(domain.clone(), self.rewards, number, sums, zeros)?;
         self.policy = rule.policy(&release)?;
         Ok(())
     }

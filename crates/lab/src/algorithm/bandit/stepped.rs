@@ -114,7 +114,8 @@ impl Stepped {
         }
         let guarantee = sums.check()?.guarantee(delta)?.simulated();
         let certified = guarantee.clone();
-        let attacks = move || Ok(attack::sums::attacks(&sums, &certified));
+        let value = sums.clone();
+        let attacks = move || Ok(attack::sums::attacks(&value, &certified));
         let (plan, rule) = (sums.check()?, Arc::new(rule));
         let (dimension, structure) = (sums.domain.dimension(), sums.domain.structure());
         let blocks = structure.blocks;

@@ -39,7 +39,7 @@ impl Datum {
     /// The contribution, clipped for a stream.
     pub fn clip(&self, clipper: &Clipper) -> Result<Contribution> {
         match clipper.domain() {
-            Domain::Regression { .. } => {
+            Domain::Regression { .. } | Domain::Merged { .. } => {
                 clipper.clip_in_block(self.block, &self.features, self.reward)
             }
             _ => clipper.clip(&self.features),
@@ -54,9 +54,12 @@ impl Datum {
                 entries.extend(self.features[row..].iter().map(|y| x * y));
             }
         }
+        if let Domain::Merged { pattern, .. } = domain {
+            entries = pattern.merge(&entries);
+        }
         match domain {
             Domain::Vector { .. } => entries.extend(&self.features),
-            Domain::Regression { .. } => {
+            Domain::Regression { .. } | Domain::Merged { .. } => {
                 entries.extend(self.features.iter().map(|x| x * self.reward));
             }
             _ => {}
@@ -92,7 +95,8 @@ pub fn worst(domain: &Domain, deviations: &[f64]) -> (Datum, Datum) {
             }
             vec![(datum(axis(d, bound), 0.0), datum(other, 0.0))]
         }
-        Domain::Regression { feature_bound, reward_bound, split, .. } => {
+        Domain::Regression { feature_bound, reward_bound, split, .. }
+        | Domain::Merged { feature_bound, reward_bound, split, .. } => {
             let one = datum(axis(d, feature_bound), reward_bound);
             let mut all = vec![(one.clone(), datum(axis(d, feature_bound), -reward_bound))];
             if d > 1 {

@@ -40,11 +40,13 @@ pub fn attacks_on(
 ) -> Vec<Attack> {
     let laplace = matches!(params.calibration, Calibration::Pure { .. } | Calibration::Scale(_));
     if laplace {
-        return vec![laplace_attack(*params, guarantee)];
+        return vec![laplace_attack(params.clone(), guarantee)];
     }
     [(Others::Silent, "contribute nothing"), (Others::Adaptive, "react to every release")]
         .into_iter()
-        .map(|(others, what)| gaussian_attack(*params, people.clone(), guarantee, others, what))
+        .map(|(others, what)| {
+            gaussian_attack(params.clone(), people.clone(), guarantee, others, what)
+        })
         .collect()
 }
 
@@ -132,8 +134,8 @@ impl Stream {
         others: Others,
     ) -> Result<Self> {
         let plan = params.check()?;
-        let clipper = *plan.clipper();
-        let domain = params.domain;
+        let clipper = plan.clipper().clone();
+        let domain = params.domain.clone();
         let deviations = plan.deviations(1)?;
         let (one, two) = people.unwrap_or_else(|| worst(&domain, &deviations));
         let difference: Vec<f64> =
@@ -203,8 +205,8 @@ fn laplace_attack(params: PrivateSumParams, guarantee: &Guarantee) -> Attack {
     let samples = (ROUNDS / rounds).clamp(8000, SAMPLES);
     Attack::new(adversary, guarantee, samples, move || {
         let plan = params.check()?;
-        let clipper = *plan.clipper();
-        let (d, bound) = match params.domain {
+        let clipper = plan.clipper().clone();
+        let (d, bound) = match params.domain.clone() {
             Domain::Vector { dimension, bound } => (dimension, bound),
             other => (other.dimension(), 1.0),
         };

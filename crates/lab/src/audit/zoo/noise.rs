@@ -136,6 +136,7 @@ fn unseeded() -> Result<Entry> {
     let promise = params.check()?.guarantee(DELTA)?;
     let attack = move |seeded: bool| {
         let adversary = "runs the program themselves on an empty stream, and subtracts";
+        let params = params.clone();
         Attack::new(adversary, &promise, 20_000, move || {
             let plan = params.check()?;
             let view: View = Box::new(move |data: DataSet, mut noise: AuditNoise| {

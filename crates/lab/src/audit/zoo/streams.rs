@@ -211,7 +211,7 @@ fn visits_apart() -> Result<Entry> {
     };
     let too_small = norm(VISITS as usize) / (VISITS as f64 * norm(1));
     let mu = gaussian::mu(EPSILON, DELTA)? / too_small;
-    let wrong = PrivateSumParams { calibration: Calibration::Mu(mu), ..right };
+    let wrong = PrivateSumParams { calibration: Calibration::Mu(mu), ..right.clone() };
     let attack = |params: PrivateSumParams| {
         let adversary = "sees 12 releases of sums that forget; all 16 visits in the first tick; likelihood ratio, learned";
         Attack::new(adversary, &promise, 20_000, move || {
@@ -219,7 +219,7 @@ fn visits_apart() -> Result<Entry> {
             let view: View = Box::new(move |data: DataSet, noise: AuditNoise| {
                 let mut sum = plan.clone().start(noise);
                 let visit = sum.clip(&[*data.pick((&-1.0, &1.0))])?;
-                let mut since = ContributionSums::new(*sum.clipper());
+                let mut since = ContributionSums::new(sum.clipper().clone());
                 (0..VISITS).try_for_each(|_| since.add(&visit))?;
                 (0..TICKS).map(|_| Ok(sum.tick(&mut since)?.sums()[0])).collect()
             });

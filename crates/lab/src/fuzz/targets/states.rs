@@ -75,7 +75,7 @@ fn sum_state() -> Target {
             drop(sum.guarantee(1e-5));
             drop(sum.deviations(3));
             let _ = sum.until_release();
-            drop(sum.tick(&mut ContributionSums::new(*sum.clipper())));
+            drop(sum.tick(&mut ContributionSums::new(sum.clipper().clone())));
         }
     })
 }

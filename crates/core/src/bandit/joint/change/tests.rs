@@ -72,7 +72,7 @@ fn without_a_change_there_is_no_alarm_unless_noise_is_ignored() {
             let Some(mark) = &changes.mark else { return };
             let silent = |release: &Release| {
                 let zeros = vec![0.0; release.deviations().len()];
-                let domain = *release.domain();
+                let domain = release.domain().clone();
                 let sums = release.sums().to_vec();
                 Release::new(domain, release.round(), release.index(), sums, zeros)
             };

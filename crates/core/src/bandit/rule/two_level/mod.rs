@@ -110,16 +110,22 @@ impl RulePlan {
         let Some(levels) = levels else { return Ok(self.cold_policy()) };
         let (l, b) = (self.feature_bound, self.reward_bound);
         let coordinates = Coordinates::of(levels, l);
-        let matrix = release.domain().matrix_coordinates();
+        let domain = release.domain();
         let scaled = |values: &[f64], unit: f64| -> Vec<f64> {
             values.iter().map(|value| value / unit).collect()
         };
         let deviations = |part: &[f64], unit: f64| -> Vec<f64> {
             part.iter().map(|deviation| (deviation / unit).max(LEAST_DEVIATION)).collect()
         };
-        let (of_matrix, of_vector) = release.deviations().split_at(matrix);
-        let gram = scaled(release.upper_triangle(), l * l);
-        let sums = Sums::of(&coordinates, &gram, &deviations(of_matrix, l * l));
+        let (of_matrix, of_vector) = release.deviations().split_at(domain.matrix_coordinates());
+        let means = match domain.pattern() {
+            Some(pattern) => sums::merged_means(pattern, release.merged_sums(), of_matrix, l),
+            None => {
+                let gram = scaled(release.upper_triangle(), l * l);
+                sums::means(&coordinates, &gram, &deviations(of_matrix, l * l))
+            }
+        };
+        let sums = Sums::of(&coordinates, &means);
         let moments = Moments {
             sums: &scaled(release.vector(), l * b),
             deviations: &deviations(of_vector, l * b),

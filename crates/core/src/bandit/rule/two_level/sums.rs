@@ -21,11 +21,13 @@
 //! value = T + h (m - T),   h = (.3 q_i q_j / total_common)^2 / ((.3 q_i q_j / total_common)^2 + s^2),   variance left h s^2
 //! ```
 //!
+//! A release with merged sums (`release/merged.rs`) has m_k itself, times a public number.
+//!
 //! The total of a coordinate is the sum of it: its count for indicators, which are their own square, and `m (t/2)^2 / ((t/2)^2 + s^2)` of its product with the
 //! constant for numbers, whose sum may have either sign.
 
-use super::Coordinates;
-use crate::{features::Monomials, linalg::triangle, special::square};
+use super::{Coordinates, LEAST_DEVIATION};
+use crate::{features::Monomials, linalg::triangle, release::Merging, special::square};
 
 /// The least share of an even count that a count is believed to be.
 const LEAST_SHARE: f64 = 0.02;
@@ -63,6 +65,24 @@ pub(super) fn means(coordinates: &Coordinates<'_>, gram: &[f64], deviations: &[f
     means
 }
 
+/// The same from merged sums, each of which is that mean already, times a public number.
+pub(super) fn merged_means(
+    pattern: &Merging,
+    sums: &[f64],
+    deviations: &[f64],
+    feature_bound: f64,
+) -> Vec<Mean> {
+    // Deviations in contributions are at least that of a dense entry.
+    let least = LEAST_DEVIATION * square(feature_bound);
+    let ratios = pattern.noise_ratios().zip(pattern.totals());
+    let numbers = sums.iter().zip(deviations).zip(ratios);
+    let mean = |((sum, deviation), (ratio, total)): ((&f64, &f64), (f64, f64))| Mean {
+        value: sum / total,
+        variance: square(deviation.max(least * ratio) / total),
+    };
+    numbers.map(mean).collect()
+}
+
 /// G as it is believed to be, with the variance of the noise that is left, upper triangles by rows.
 pub(super) struct Sums {
     gram: Vec<f64>,
@@ -71,10 +91,9 @@ pub(super) struct Sums {
 }
 
 impl Sums {
-    /// Sums of a release, for features of norm at most 1.
-    pub(super) fn of(coordinates: &Coordinates<'_>, gram: &[f64], deviations: &[f64]) -> Self {
+    /// Sums of a release by the mean of each monomial, for features of norm at most 1.
+    pub(super) fn of(coordinates: &Coordinates<'_>, means: &[Mean]) -> Self {
         let monomials = coordinates.levels.monomials();
-        let means = means(coordinates, gram, deviations);
         let (weights, dimension) = (&coordinates.weights, coordinates.weights.len());
         let constants = dimension - coordinates.levels.groups()..dimension;
         let mean = |i: usize, j: usize| means[monomials.entry(i, j) as usize];
@@ -114,8 +133,8 @@ impl Sums {
             Mean { value: product + share * (value - product), variance: share * variance }
         };
 
-        let mut sums =
-            Sums { gram: vec![0.0; gram.len()], variances: vec![0.0; gram.len()], dimension };
+        let entries = monomials.entries().len();
+        let mut sums = Sums { gram: vec![0.0; entries], variances: vec![0.0; entries], dimension };
         let pairs = (0..dimension).flat_map(|i| (i..dimension).map(move |j| (i, j)));
         for (place, ((i, j), monomial)) in pairs.zip(monomials.entries()).enumerate() {
             if *monomial != Monomials::ZERO {

@@ -10,7 +10,7 @@ use crate::{
     features::{Cells, LevelPart},
     noise::{Noise, check},
     randomize::Bounds,
-    release::{Domain, Mechanism, Schedule, Structure, testing::Seeded},
+    release::{Domain, Mechanism, Merging, Schedule, Structure, testing::Seeded},
     special::normal_cdf,
 };
 
@@ -302,7 +302,7 @@ fn what_it_is_not_for_is_refused_with_a_remedy() {
     let refused =
         |rule: &Rule, domain: Domain| rule.plan(domain, None, None).unwrap_err().to_string();
     let domain = Domain::regression(d, 1.0, 1.0);
-    let error = refused(&Rule::TWO_LEVEL, domain);
+    let error = refused(&Rule::TWO_LEVEL, domain.clone());
     assert!(error.starts_with("rule is two_level: ") && error.contains("thompson"), "{error}");
     let error = refused(&rule(&levels), Domain::regression(d + 1, 1.0, 1.0));
     assert!(error.starts_with("dimension is "), "{error}");
@@ -319,6 +319,19 @@ fn what_it_is_not_for_is_refused_with_a_remedy() {
     let reports = JointParams { mechanism: Some(Mechanism::Reports), ..joint };
     let error = reports.check().unwrap_err().to_string();
     assert!(error.contains("mechanism"), "{error}");
+    let forgetting = JointParams::forgetting(bounds, 4.0, 1e-6, 1000.0);
+    let changes = JointParams { rule: rule(), detect_changes: true, ..forgetting };
+    let error = changes.check().unwrap_err().to_string();
+    assert!(error.starts_with("detect_changes is true: ") && error.contains("merged"), "{error}");
+    let merged = || Domain::merged(Merging::new(levels.clone()), 1.0, 1.0);
+    for proved in [Rule::CERTIFIED] {
+        let error = refused(&proved, merged());
+        assert!(error.contains("merged sums"), "{error}");
+    }
+    let other = World::new(0, 0.0, 0.0).levels.with_groups(2).unwrap();
+    let grouped = Rule::TWO_LEVEL.with_levels(|| Ok(other)).unwrap();
+    let error = refused(&grouped, merged());
+    assert!(error.starts_with("dimension is "), "{error}");
     let local = LocalParams { rule: rule(), ..LocalParams::new(bounds, 4.0, 1e-6) };
     assert!(local.check().unwrap_err().to_string().contains("curator"));
     let shuffle = ShuffleParams {
@@ -344,7 +357,8 @@ fn any_release_has_a_policy() {
     {
         let n = triangle(d) + d;
         let release =
-            Release::simulated::<Seeded>(domain, 1, 1, vec![sum; n], vec![deviation; n]).unwrap();
+            Release::simulated::<Seeded>(domain.clone(), 1, 1, vec![sum; n], vec![deviation; n])
+                .unwrap();
         let (policy, _) = plan.policy_or_cold(&release);
         policy.check_parts(d, Structure::DENSE).unwrap();
     }
@@ -369,4 +383,103 @@ fn the_bytes_of_older_rules_are_what_they_were() {
     assert_eq!(read(&serde_json::to_string(&with).unwrap()), with);
     assert_eq!(postcard::from_bytes::<Rule>(&bytes(&with)).unwrap(), with);
     assert!(with.draws() && !with.is_certified());
+}
+
+/// The same release, entry by entry and merged.
+fn both(world: &mut World, people: usize, matrix: f64, vector: f64) -> (Release, Release) {
+    let dense = world.release(people, matrix, vector);
+    let domain = Domain::merged(Merging::new(world.levels.clone()), 1.0, 1.0);
+    (dense.clone(), dense.merged_as(&domain))
+}
+
+/// Merged sums are the means that the rule makes of dense ones, but for weights in whole numbers.
+#[test]
+fn merged_sums_give_the_policy_of_dense_ones() {
+    for (seed, noise) in [(11, 0.0), (12, 20.0), (13, 60.0)] {
+        let mut world = World::new(seed, 0.3, 0.1);
+        let (dense, merged) = both(&mut world, 4000, noise, 1.5 * noise);
+        assert_eq!(merged.merged_sums().len(), world.levels.monomials().count());
+        let d = world.levels.dimension();
+        let levels = world.levels.clone();
+        let policy = |release: &Release| {
+            let domain = release.domain().clone();
+            rule(&levels).plan(domain, None, None).unwrap().policy(release).unwrap()
+        };
+        let apart = |one: &[f64], two: &[f64]| {
+            let square_of = |x: &f64| x * x;
+            let all: f64 = one.iter().map(square_of).sum();
+            let apart: f64 = one.iter().zip(two).map(|(a, b)| (a - b) * (a - b)).sum();
+            (apart / all).sqrt()
+        };
+        let (one, two) = (policy(&dense), policy(&merged));
+        assert!(
+            apart(one.theta(), two.theta()) < 0.03,
+            "{noise}: {}",
+            apart(one.theta(), two.theta())
+        );
+        assert!(apart(one.whitening(), two.whitening()) < 0.03);
+        assert_eq!((two.theta().len(), one.width()), (d, two.width()));
+        // Planted: the policy of other people.
+        let other = policy(&both(&mut world, 400, 60.0, 90.0).1);
+        assert!(apart(one.theta(), other.theta()) > 0.03);
+    }
+}
+
+/// 100 environments: at equal chances 74 wins would have a probability below 1e-6.
+#[test]
+fn other_rules_read_merged_sums() {
+    for other in [Rule::THOMPSON, Rule::default()] {
+        let (mut wins, mut planted) = (0, 0);
+        for seed in 0..100 {
+            let mut world = World::new(seed, 0.4, 0.05);
+            let (_, merged) = both(&mut world, 20_000, 20.0, 30.0);
+            let plan = other.plan(merged.domain().clone(), None, None).unwrap();
+            let cold = world.value(plan.cold_policy().theta());
+            wins += u32::from(world.value(plan.policy(&merged).unwrap().theta()) > cold);
+            planted += u32::from(world.value(plan.cold_policy().theta()) > cold);
+        }
+        assert!(wins >= 74 && planted < 74, "{other}: {wins}");
+    }
+}
+
+/// A central learner under the rule releases one number for each monomial, is read as it was saved, and may begin with what `thompson` left.
+#[test]
+fn a_central_learner_keeps_merged_sums() {
+    let world = World::new(9, 0.3, 0.1);
+    let d = world.levels.dimension();
+    let params = JointParams {
+        rule: rule(&world.levels),
+        schedule: Schedule::Clock,
+        ..JointParams::forgetting(Bounds::unit(d), 4.0, 1e-6, 50.0)
+    };
+    let dense = JointParams { rule: Rule::THOMPSON, ..params.clone() };
+    let useful = |params: &JointParams| params.check().unwrap().useful_from().unwrap();
+    assert_eq!(useful(&params), useful(&dense));
+    let mut curator = params.check().unwrap().curator(Seeded(1));
+    let mut sums = curator.no_sums();
+    for i in 0..500 {
+        let (x, mean) = world.vector(i % CONTEXTS, i % ACTIONS);
+        sums.add(&curator.contribution(&x, mean).unwrap()).unwrap();
+    }
+    curator.tick(&mut sums).unwrap();
+    let release = curator.release().unwrap();
+    let merged = world.levels.monomials().count();
+    assert_eq!((release.sums().len(), release.merged_sums().len()), (merged + d, merged));
+    assert!(5 * merged < d * (d + 1) / 2, "{merged} {d}");
+    let again = crate::bandit::Curator::<Seeded>::resume(&curator.save(), 1).unwrap();
+    assert_eq!((again.policy(), again.release()), (curator.policy(), curator.release()));
+
+    let mut before = dense.check().unwrap().curator(Seeded(2));
+    let mut sums = before.no_sums();
+    for i in 0..500 {
+        let (x, mean) = world.vector(i % CONTEXTS, i % ACTIONS);
+        sums.add(&before.contribution(&x, mean).unwrap()).unwrap();
+    }
+    before.tick(&mut sums).unwrap();
+    let legacy = before.legacy().unwrap();
+    let warm = params.check().unwrap().curator_from(legacy, Seeded(3)).unwrap();
+    assert_ne!(warm.policy().theta(), curator.policy().theta());
+    assert!(warm.policy().theta().iter().any(|theta| *theta != 0.0));
+    let again = crate::bandit::Curator::<Seeded>::resume(&warm.save(), 0).unwrap();
+    assert_eq!(again.policy(), warm.policy());
 }

@@ -18,14 +18,14 @@ fn a_tick_does_not_reveal_the_number_of_contributions() {
         let mut sum = start(&clocked(Mechanism::default(), 3), Seeded(4));
         let mut seen = Vec::new();
         for tick in 1..=64 {
-            let mut since = ContributionSums::new(*sum.clipper());
+            let mut since = ContributionSums::new(sum.clipper().clone());
             for _ in 0..people(tick) {
                 since.add(&sum.clip_with_reward(&[0.6, 0.8], 1.0).unwrap()).unwrap();
             }
             let release = sum.tick(&mut since).unwrap();
             seen.push((release.round(), release.index(), release.deviations().to_vec()));
         }
-        let mut empty = ContributionSums::new(*sum.clipper());
+        let mut empty = ContributionSums::new(sum.clipper().clone());
         assert!(sum.tick(&mut empty).is_err(), "the horizon");
         seen
     };
@@ -39,9 +39,10 @@ fn ticks_are_for_clocks_and_parts_may_come_in_any_order() {
     let visits: Vec<Contribution> = (0..20)
         .map(|n| clock.clip_with_reward(&[0.04 * f64::from(n), 0.5], 0.1 * f64::from(n)).unwrap())
         .collect();
-    let clipper = *clock.clipper();
+    let clipper = clock.clipper().clone();
     let sums = |order: &dyn Fn(usize) -> usize| {
-        let (mut one, mut two) = (ContributionSums::new(clipper), ContributionSums::new(clipper));
+        let (mut one, mut two) =
+            (ContributionSums::new(clipper.clone()), ContributionSums::new(clipper.clone()));
         for n in 0..20 {
             let part = if n % 3 == 0 { &mut one } else { &mut two };
             part.add(&visits[order(n)]).unwrap();
@@ -53,14 +54,14 @@ fn ticks_are_for_clocks_and_parts_may_come_in_any_order() {
     assert_eq!(clock.tick(&mut forward).unwrap(), again.tick(&mut backward).unwrap());
     assert_eq!(forward.count(), 0, "no contribution is in two ticks");
     // Contributions absorbed one by one wait for the tick, and no public number shows them.
-    let mut empty = ContributionSums::new(clipper);
+    let mut empty = ContributionSums::new(clipper.clone());
     for visit in &visits {
         assert!(clock.absorb(visit).unwrap().is_none());
         assert_eq!((clock.rounds(), clock.until_release()), (1, None));
     }
     assert_eq!(clock.tick(&mut empty).unwrap(), again.tick(&mut sums(&|n| n)).unwrap());
     let mut counted = start(&vector(10), Seeded(1));
-    let mut nothing = ContributionSums::new(*counted.clipper());
+    let mut nothing = ContributionSums::new(counted.clipper().clone());
     assert!(counted.tick(&mut nothing).unwrap_err().to_string().contains("`schedule` = clock"));
     // Contributions are not counted, so the sums have room for all that could ever come.
     let refusal = |sigma: f64| {

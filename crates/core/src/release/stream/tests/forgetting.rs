@@ -22,7 +22,7 @@ fn take<N: Noise>(sum: &mut PrivateSum<N>, x: [f64; 2]) -> Option<Release> {
     if sum.state.plan.schedule != Schedule::Clock {
         return sum.absorb(&contribution).unwrap();
     }
-    let mut since = ContributionSums::new(*sum.clipper());
+    let mut since = ContributionSums::new(sum.clipper().clone());
     since.add(&contribution).unwrap();
     Some(sum.tick(&mut since).unwrap())
 }
@@ -56,7 +56,7 @@ fn without_noise_every_release_is_the_weighted_sum() {
 fn one_calibration_holds_for_any_horizon_and_k_visits_cost_k_times_one() {
     for schedule in SCHEDULES {
         let endless = forgetful(70.0, schedule);
-        let short = PrivateSumParams { horizon: Some(100), ..endless };
+        let short = PrivateSumParams { horizon: Some(100), ..endless.clone() };
         let (endless, short) = (start(&endless, Silent), start(&short, Silent));
         assert_eq!(endless.event(), short.event());
         assert_eq!(endless.deviations(9).unwrap(), short.deviations(9).unwrap());
@@ -104,7 +104,7 @@ fn a_million_steps_are_cheap_and_take_no_memory() {
     };
     let mut sum = start(&params, Silent);
     let one = sum.clip(&[1.0]).unwrap();
-    let mut since = ContributionSums::new(*sum.clipper());
+    let mut since = ContributionSums::new(sum.clipper().clone());
     let mut after = |steps: u64| {
         let mut last = 0.0;
         for _ in 0..steps {
@@ -152,7 +152,7 @@ fn the_stream_ends_after_its_steps() {
         assert!(sum.is_over() && sum.is_exhausted());
         let before = sum.save();
         let one = sum.clip(&[0.5, 0.5]).unwrap();
-        let mut since = ContributionSums::new(*sum.clipper());
+        let mut since = ContributionSums::new(sum.clipper().clone());
         since.add(&one).unwrap();
         assert!(sum.absorb(&one).is_err() && sum.tick(&mut since).is_err());
         assert_eq!(sum.save(), before);
@@ -162,25 +162,28 @@ fn the_stream_ends_after_its_steps() {
 #[test]
 fn what_cannot_be_forgotten_is_refused() {
     let good = forgetful(70.0, Schedule::EveryRound);
-    let domain = good.domain;
+    let domain = good.domain.clone();
     let tree = Mechanism::Tree { levels: None };
     let long = PrivateSumParams {
         schedule: Schedule::constant(1 << 32),
         forget: Some(2f64.powi(62)),
-        ..good
+        ..good.clone()
     };
     for (field, params) in [
-        ("forget", PrivateSumParams { forget: Some(0.0), ..good }),
-        ("forget", PrivateSumParams { forget: Some(f64::NAN), ..good }),
-        ("forget", PrivateSumParams { forget: Some(-1.0), ..good }),
+        ("forget", PrivateSumParams { forget: Some(0.0), ..good.clone() }),
+        ("forget", PrivateSumParams { forget: Some(f64::NAN), ..good.clone() }),
+        ("forget", PrivateSumParams { forget: Some(-1.0), ..good.clone() }),
         ("128-bit", long),
-        ("schedule", PrivateSumParams { schedule: Schedule::default(), ..good }),
-        ("mechanism", PrivateSumParams { mechanism: tree, ..good }),
-        ("mechanism", PrivateSumParams { mechanism: Mechanism::Toeplitz, ..good }),
-        ("buffers", PrivateSumParams { mechanism: Mechanism::Blt { buffers: 0 }, ..good }),
-        ("horizon", PrivateSumParams { horizon: Some(0), ..good }),
-        ("horizon", PrivateSumParams { horizon: Some((1 << 32) + 1), ..good }),
-        ("mechanism", PrivateSumParams { calibration: Calibration::Pure { epsilon: 1.0 }, ..good }),
+        ("schedule", PrivateSumParams { schedule: Schedule::default(), ..good.clone() }),
+        ("mechanism", PrivateSumParams { mechanism: tree, ..good.clone() }),
+        ("mechanism", PrivateSumParams { mechanism: Mechanism::Toeplitz, ..good.clone() }),
+        ("buffers", PrivateSumParams { mechanism: Mechanism::Blt { buffers: 0 }, ..good.clone() }),
+        ("horizon", PrivateSumParams { horizon: Some(0), ..good.clone() }),
+        ("horizon", PrivateSumParams { horizon: Some((1 << 32) + 1), ..good.clone() }),
+        (
+            "mechanism",
+            PrivateSumParams { calibration: Calibration::Pure { epsilon: 1.0 }, ..good.clone() },
+        ),
         (
             "calibration",
             PrivateSumParams {

@@ -102,7 +102,7 @@ fn two_restored_copies_never_add_the_same_secure_noise() {
 fn every_release_is_drawn_under_a_new_key() {
     let domain = Domain::Vector { dimension: 1, bound: 1.0 };
     let release = |_| {
-        let params = params(domain, Some(4), Mechanism::default());
+        let params = params(domain.clone(), Some(4), Mechanism::default());
         let mut sum = params.check().unwrap().start(SecureNoise::seeded(1));
         let contribution = sum.clip(&[0.5]).unwrap();
         sum.absorb(&contribution).unwrap().unwrap().sums()[0]
@@ -126,7 +126,7 @@ fn parts_that_do_not_fit_are_refused_not_indexed() {
     // A valid checksum over a state whose vectors have other lengths: refused at load, not a panic later.
     for mechanism in MECHANISMS {
         let mut sum = start(
-            &params(*vector(100).check().unwrap().clipper().domain(), Some(100), mechanism),
+            &params(vector(100).check().unwrap().clipper().domain().clone(), Some(100), mechanism),
             Seeded(3),
         );
         let one = sum.clip(&[0.1, 0.2]).unwrap();

@@ -173,8 +173,8 @@ fn what_the_publication_does_not_cover_is_named() {
         }
     }
     // Wishart noise belongs to trees of a known depth, over rows of features and reward.
-    let sums = *good.check().unwrap().sums();
-    let blt = PrivateSumParams { mechanism: Mechanism::default(), ..sums };
+    let sums = good.check().unwrap().sums().clone();
+    let blt = PrivateSumParams { mechanism: Mechanism::default(), ..sums.clone() };
     let endless = PrivateSumParams { horizon: None, ..sums };
     for bad in [blt, endless] {
         let refused = bad.check().unwrap_err();
