@@ -4,6 +4,7 @@ use std::{borrow::Cow, sync::Arc};
 
 use reticent::{
     bandit::{Arms, Rule},
+    features::FeaturesPlan,
     privacy::{Guarantee, TrustModel},
     randomize::Bounds,
     release::Structure,
@@ -12,12 +13,15 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
 use super::parameters::{MOST_FEATURES, MOST_PARAMETERS, Parameters, Shape};
-use super::{items::ItemsToml, logged::LoggedToml, modifiers::Modifiers, table::TableToml};
+use super::{
+    catalogue::CatalogueToml, items::ItemsToml, logged::LoggedToml, modifiers::Modifiers,
+    table::TableToml,
+};
 use crate::{
     Result,
     environment::{
         Environment, GapParams, SphereParams,
-        blocks::{Learner, play_with},
+        blocks::{Feedback, Learner, play_with},
     },
     papers::constants::{
         Problem,
@@ -55,6 +59,8 @@ pub enum EnvironmentKind {
     Items(ItemsToml),
     /// A log of decisions with propensities.
     Logged(LoggedToml),
+    /// A simulated product: features as in a file of loops, and a hidden reward model.
+    Catalogue(CatalogueToml),
 }
 
 impl From<GapParams> for EnvironmentToml {
@@ -121,6 +127,8 @@ pub struct BanditEnvironment {
     pub arms: usize,
     /// The gap environment, where nothing keeps it from being played in whole blocks.
     pub blocks: Option<GapParams>,
+    /// The rule that makes arms of records, where there is one: it says which coordinates are main effects and which crosses.
+    pub(crate) features: Option<Arc<FeaturesPlan>>,
     /// `E x x^T` of an arm drawn uniformly, where it is known.
     pub uniform_gram: Option<Vec<f64>>,
     /// Embedding of arms in blocks of parameters, for learners without blocks.
@@ -220,14 +228,13 @@ impl Environment for Counted<'_> {
     }
 }
 
-impl TrialEnvironment for RoundByRound {
-    fn run(
+impl RoundByRound {
+    /// The environment of one trial, and the way of its rewards.
+    pub(crate) fn begin(
         &self,
         seed: u64,
         trial: u64,
-        learner: &mut dyn Learner,
-        checkpoints: &[u64],
-    ) -> Result<Trial> {
+    ) -> Result<(Box<dyn Environment>, Option<Feedback>)> {
         // Every algorithm meets the same people in the same trial; its own noise is its own.
         let people = mix(seed, trial);
         let environment = match self.modifiers.population {
@@ -238,8 +245,20 @@ impl TrialEnvironment for RoundByRound {
                 environment
             }
         };
-        let mut environment = self.modifiers.around(environment, mix(people, 1))?;
-        let feedback = self.modifiers.feedback(mix(people, 2));
+        let environment = self.modifiers.around(environment, mix(people, 1))?;
+        Ok((environment, self.modifiers.feedback(mix(people, 2))))
+    }
+}
+
+impl TrialEnvironment for RoundByRound {
+    fn run(
+        &self,
+        seed: u64,
+        trial: u64,
+        learner: &mut dyn Learner,
+        checkpoints: &[u64],
+    ) -> Result<Trial> {
+        let (mut environment, feedback) = self.begin(seed, trial)?;
         let mut counted = Counted { environment: environment.as_mut(), rounds: 0, rewards: 0.0 };
         let curve = play_with(&mut counted, learner, feedback, checkpoints)?;
         let value = counted.rewards / counted.rounds.max(1) as f64;
@@ -271,6 +290,7 @@ impl BanditEnvironment {
             EnvironmentKind::Table(lines) => lines.environment(rounds, modifiers)?,
             EnvironmentKind::Items(lines) => lines.environment(rounds, modifiers)?,
             EnvironmentKind::Logged(lines) => lines.environment(rounds, modifiers)?,
+            EnvironmentKind::Catalogue(lines) => lines.environment(rounds, modifiers)?,
         };
         environment.problem.check()?;
         environment.bounds.check()?;
@@ -286,6 +306,7 @@ impl BanditEnvironment {
             rounds,
             arms: gap.arms,
             blocks: modifiers.is_calm().then_some(gap),
+            features: None,
             uniform_gram: None,
             embedding: None,
             embeds: false,
@@ -310,6 +331,7 @@ impl BanditEnvironment {
             rounds,
             arms: sphere.arms,
             blocks: None,
+            features: None,
             uniform_gram: Some(sphere.uniform_gram()),
             embedding: None,
             embeds: false,
@@ -360,6 +382,7 @@ impl BanditEnvironment {
             rounds,
             arms,
             blocks: None,
+            features: None,
             uniform_gram: None,
             embedding,
             embeds: false,
@@ -379,6 +402,10 @@ impl BanditEnvironment {
     /// for this number of arms.
     pub(crate) fn informed(&self, rule: Rule, bounds: &Bounds) -> Result<Rule> {
         rule.check_arms(self.arms)?;
+        let rule = match &self.features {
+            Some(features) => rule.with_levels(|| features.levels())?,
+            None => rule,
+        };
         Ok(match bounds.intercept {
             None => {
                 let (parameter_bound, reward_noise) = self.problem.in_units();

@@ -16,6 +16,7 @@
 //! | `logged` | `kind = "logged"`: a log of decisions with propensities, for training and judging offline |
 //! | `offline` | estimates of a policy's value from such a log |
 //! | `reward_model` | expectation of the doubly robust estimate for an action |
+//! | `catalogue` | `kind = "catalogue"`: a simulated product with the features of a file of loops |
 //! | `columns` | from the cells of a line to features |
 //! | `parameters` | parameters that arms touch, and blocks for learners that know of none |
 //! | `declared` | declarations of a file about its arms, in place of the environment's knowledge |
@@ -24,6 +25,7 @@
 
 pub(crate) mod bandit;
 pub mod blocks;
+pub(crate) mod catalogue;
 mod changing;
 pub(crate) mod columns;
 pub mod convex;

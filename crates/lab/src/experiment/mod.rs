@@ -74,8 +74,18 @@ const CHECKPOINTS: usize = 120;
 const MOST_TRIALS: u64 = 100_000;
 
 /// The kinds of environments of the laboratory.
-const ENVIRONMENTS: [&str; 9] =
-    ["gap", "sphere", "table", "items", "logged", "agents", "losses", "gradients", "records"];
+const ENVIRONMENTS: [&str; 10] = [
+    "gap",
+    "sphere",
+    "table",
+    "items",
+    "logged",
+    "catalogue",
+    "agents",
+    "losses",
+    "gradients",
+    "records",
+];
 
 /// The largest number of rounds: counts are exact as doubles up to here.
 const MOST_ROUNDS: u64 = 1 << 53;
@@ -172,7 +182,7 @@ impl Experiment {
                 Some(kind) => kind.as_str().map_or_else(|| kind.to_string(), String::from),
             };
             match kind.as_str() {
-                "gap" | "sphere" | "table" | "items" | "logged" => {
+                "gap" | "sphere" | "table" | "items" | "logged" | "catalogue" => {
                     parts.add::<Bandits>(document, index, kinds)?;
                 }
                 "agents" => parts.add::<SafeBandits>(document, index, kinds)?,

@@ -138,7 +138,7 @@ fn student(degrees: f64) -> f64 {
     high
 }
 
-fn quantile(sorted: &[f64], share: f64) -> f64 {
+pub(crate) fn quantile(sorted: &[f64], share: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
     let place = share * last as f64;
     let (below, part) = (place.floor() as usize, place.fract());

@@ -169,6 +169,12 @@ impl AlgorithmSummary {
         self.measures.iter().find(|(other, _)| *other == what).map(|(_, estimate)| *estimate)
     }
 
+    /// The measure of that name in each trial.
+    pub(crate) fn values(&self, what: &str) -> Vec<f64> {
+        let all = self.trials.iter().flat_map(|trial| &trial.measures);
+        all.filter(|measure| measure.what == what).map(|measure| measure.value).collect()
+    }
+
     /// The regret of each trial after its last round.
     pub(crate) fn final_regrets(&self) -> Vec<f64> {
         let last = |trial: &Trial| trial.curve.last().map_or(f64::NAN, |point| point.regret);

@@ -22,6 +22,7 @@ use super::{
     public_code::PublicCode,
     rule_remarks,
     saved::{SavedLearner, WarmStart},
+    summed::Summed,
     ticketed::Ticketed,
 };
 use crate::{
@@ -247,9 +248,16 @@ impl JointToml {
             start(&plan, Some(warm.first()), 0)?;
         }
         let (begin, window) = (warm.clone(), params.window);
+        let plain = warm.is_none() && window.is_none() && params.restart_every.is_none();
+        let summed = environment.features.is_some()
+            && plain
+            && self.save.is_none()
+            && plan.sums().mechanism != Mechanism::Reports;
+        let bounds = params.bounds;
         let start: Start = Arc::new(move |trial, seed| {
             let saved = begin.as_ref().map(|warm| warm.of(trial)).transpose()?;
             Ok(match window {
+                None if summed => Box::new(Summed::new(start(&plan, None, seed)?, bounds)),
                 None => Box::new(start(&plan, saved.as_ref(), seed)?),
                 Some(_) => Box::new(start_ticketed(&plan, saved.as_ref(), seed)?),
             })

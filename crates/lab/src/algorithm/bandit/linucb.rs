@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     BanditEnvironment, BlockPlayed, Start, Stepped, nothing_is_ignored, rule_remarks,
     saved::{SavedLearner, WarmStart},
+    summed::Summed,
 };
 use crate::{
     Result,
@@ -107,9 +108,16 @@ impl LinUcbToml {
         }
         let begin = warm.clone();
         let seeded = params.clone();
+        let plain = warm.is_none() && self.save.is_none() && params.restart_every.is_none();
+        let summed =
+            environment.features.is_some() && plain && params.schedule != Schedule::EveryRound;
         let start: Start = Arc::new(move |trial, seed| {
             let saved = begin.as_ref().map(|warm| warm.of(trial)).transpose()?;
-            Ok(Box::new(start(&LinUcbParams { seed, ..seeded.clone() }, saved.as_ref())?))
+            let learner = start(&LinUcbParams { seed, ..seeded.clone() }, saved.as_ref())?;
+            Ok(match summed {
+                true => Box::new(Summed::new(learner, seeded.bounds)),
+                false => Box::new(learner),
+            })
         });
         let mut stepped = Stepped::by_trial(name, environment, start);
         stepped.warm_start = warm;

@@ -7,6 +7,7 @@
 //! | `linucb` | `kind = "linucb"`: no privacy |
 //! | `joint` | `kind = "joint"`: a trusted curator |
 //! | `blocks`, `joint_blocks` | both of them, played in whole blocks between releases, where the environment allows it |
+//! | `summed` | both of them, on sums of arms that are mostly zeros |
 //! | `in_blocks` | learners that play one arm for many people, where arms are fixed |
 //! | `tree_noise` | the noise of a published tree over rounds, without the sums |
 //! | `public_code` | the public code of a publication, for comparison |
@@ -39,6 +40,7 @@ mod public_code;
 mod saved;
 mod shuffle;
 mod stepped;
+mod summed;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
@@ -62,6 +64,7 @@ use crate::{
 pub use crate::environment::bandit::{
     BanditEnvironment, EnvironmentKind, EnvironmentToml, TrialEnvironment,
 };
+pub use crate::environment::catalogue::CatalogueToml;
 pub use crate::environment::columns::Missing;
 pub use crate::environment::items::ItemsToml;
 pub use crate::environment::logged::LoggedToml;

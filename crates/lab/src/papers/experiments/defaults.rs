@@ -12,11 +12,13 @@
 //! One loses to the other if the mean difference exceeds [`ERRORS`] of its standard errors and the mean regret is larger by more than the share
 //! [`MARGIN`]; in rule 3 by more than [`LIMIT_MARGIN`], because releases come in batches and a learner without privacy learns every round.
 
+mod catalogue;
 mod data;
 mod outlook;
 mod parts;
 mod rules;
 
+pub use catalogue::catalogue;
 pub use outlook::outlook;
 pub use parts::parts;
 pub use rules::rules;

@@ -173,6 +173,12 @@ pub const EXPERIMENTS: &[PaperExperiment] = &[
         run: defaults::rules,
     },
     PaperExperiment {
+        id: "defaults/catalogue",
+        title: "rules for tables of features on simulated products: two_level beside thompson",
+        seconds: (60, 1200),
+        run: defaults::catalogue,
+    },
+    PaperExperiment {
         id: "defaults/outlook",
         title: "the number of people at which a plan becomes useful, beside learning curves on two data sets",
         seconds: (30, 240),
