@@ -5,9 +5,10 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use reticent::{bandit::Curator, noise::SecureNoise, release::ContributionSums};
-
-use crate::records::StoredEvent;
+use crate::{
+    learner::{CentralLearner, CentralSums},
+    records::StoredEvent,
+};
 
 /// Counts of folded events. Internal: do not publish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -22,9 +23,9 @@ pub struct Folded {
 
 /// Adds the contribution of this event.
 pub fn contribute(
-    curator: &Curator<SecureNoise>,
+    learner: &CentralLearner,
     event: &StoredEvent,
-    sums: &mut ContributionSums,
+    sums: &mut CentralSums,
     folded: &mut Folded,
 ) {
     if !event.learnt || !event.active {
@@ -33,12 +34,12 @@ pub fn contribute(
     }
     let reward = match event.reward {
         Some(units) => units as f64 / (1_i64 << 32) as f64,
-        None => curator.params().default_reward,
+        None => learner.default_reward(),
     };
     // A fault of the program at one row would else end every tick.
-    let contribution =
-        catch_unwind(AssertUnwindSafe(|| curator.contribution(&event.features, reward)));
-    match contribution.map(|contribution| contribution.and_then(|one| sums.add(&one))) {
+    let contributed =
+        catch_unwind(AssertUnwindSafe(|| learner.contribute(&event.features, reward, sums)));
+    match contributed {
         Ok(Ok(())) => folded.contributed += 1,
         _ => folded.unusable += 1,
     }

@@ -39,6 +39,7 @@ impl BanditEnvironment {
             rounds,
             arms,
             blocks: None,
+            fixed_arms: false,
             uniform_gram: None,
             embedding: (!bounds.structure.is_dense()).then_some(bounds.structure),
             embeds: false,

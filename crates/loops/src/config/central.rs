@@ -3,11 +3,7 @@
 use std::path::Path;
 
 use reticent::{
-    bandit::{Curator, JointParams, JointPlan},
-    features::FeaturesPlan,
-    hash,
-    noise::SecureNoise,
-    randomize::Bounds,
+    bandit::JointParams, features::FeaturesPlan, hash, noise::SecureNoise, randomize::Bounds,
     release::Schedule,
 };
 use serde::{Deserialize, Serialize};
@@ -16,7 +12,11 @@ use super::{
     LoopParams, Period, Span, UnitName, WarmStart,
     refusal::{check_name, within},
 };
-use crate::{Error, Result, time::Time};
+use crate::{
+    Error, Result,
+    learner::{CentralLearner, LearnerPlan},
+    time::Time,
+};
 
 /// Default half-life, without a horizon.
 const DEFAULT_FORGET: Span = Span::seconds(90 * 86_400);
@@ -73,7 +73,7 @@ pub struct CentralPlan {
     /// Rule from records to vectors.
     pub features: FeaturesPlan,
     /// Its learner.
-    pub learner: JointPlan,
+    pub learner: LearnerPlan,
     /// Released sums and their mechanism.
     pub learner_params: JointParams,
     /// Time between two releases, in milliseconds.
@@ -101,6 +101,7 @@ impl LoopParams {
         self.check_rewards(name)?;
         self.check_person_from(name)?;
         self.check_kept_models(name)?;
+        self.check_fixed(name)?;
         let ledger = self.ledger(name)?;
         let features = self.features().and_then(|features| Ok(features.check()?));
         let features = features.map_err(|error| within(name, error))?;
@@ -132,7 +133,10 @@ impl LoopParams {
         if let Some(default) = self.reward.default {
             params.default_reward = default;
         }
-        let learner = params.check().map_err(|error| within(name, error.into()))?;
+        let learner = match self.has_fixed_actions() {
+            true => self.fixed_learner(name, &features, &params)?,
+            false => LearnerPlan::Sums(params.check().map_err(|error| within(name, error.into()))?),
+        };
         let opened = self
             .warm_start
             .as_ref()
@@ -247,12 +251,18 @@ impl CentralPlan {
     }
 
     /// The learner as it begins.
-    pub fn begin(&self) -> Result<Curator<SecureNoise>> {
+    pub fn begin(&self) -> Result<CentralLearner> {
         let (learner, noise) = (self.learner.clone(), SecureNoise::from_system()?);
-        Ok(match &self.warm_start {
-            None => learner.curator(noise),
-            Some(warm) => learner.curator_from(warm.legacy.clone(), noise)?,
-        })
+        let plan = match learner {
+            LearnerPlan::Episodes(plan) => {
+                return Ok(CentralLearner::Episodes(Box::new(plan.start(noise))));
+            }
+            LearnerPlan::Sums(plan) => plan,
+        };
+        Ok(CentralLearner::Sums(Box::new(match &self.warm_start {
+            None => plan.curator(noise),
+            Some(warm) => plan.curator_from(warm.legacy.clone(), noise)?,
+        })))
     }
 
     /// The hash of everything that a generation is: features, privacy, reward, forgetting, what it began with, and the rule, which is part of a
@@ -271,7 +281,9 @@ impl CentralPlan {
             learner.rule.clone(),
             self.features.params(),
         );
+        let fixed = &self.params.fixed_action;
         match &self.warm_start {
+            None if !fixed.is_empty() => hash::of_params("generation 1, fixed", &(parts, fixed)),
             None => hash::of_params("generation 1", &parts),
             Some(warm) => hash::of_params("generation 1, warm", &(parts, warm.hash)),
         }

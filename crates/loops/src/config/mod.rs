@@ -9,6 +9,7 @@
 //! | `mechanism` | a checked loop by its mechanism |
 //! | `central` | a checked central loop: its features, its learner, its clock, its generation |
 //! | `reports` | a checked loop to which devices report: local, or behind a shuffler |
+//! | `fixed` | actions that are declared fixed, the same for all people |
 //! | `refusal` | errors about a loop of a file |
 //! | `changes` | changed parts of a file, where a new generation begins |
 //! | `outlook` | sample size estimate |
@@ -20,6 +21,7 @@ mod changes;
 #[cfg(test)]
 mod docs;
 mod file;
+mod fixed;
 mod limits;
 mod mechanism;
 mod outlook;
@@ -32,6 +34,7 @@ mod warm;
 
 pub use central::{CentralPlan, Ledger, REMEMBERED, set_group};
 pub use file::ServiceFile;
+pub use fixed::FixedAction;
 pub use limits::LimitParams;
 pub use mechanism::Plan;
 pub use outlook::LoopOutlook;

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 
 use super::{CentralPlan, ReportsPlan, Span};
-use crate::Result;
+use crate::{Result, learner::LearnerPlan};
 
 /// Approximate number of visits until what is learnt is more than noise.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -37,7 +37,10 @@ impl CentralPlan {
     pub fn outlook(&self) -> Result<Option<LoopOutlook>> {
         let forget = self.params.forget();
         let outlook = |useful_from| LoopOutlook { useful_from, unit: "visits", forget };
-        Ok(self.learner.useful_from()?.map(outlook))
+        match &self.learner {
+            LearnerPlan::Sums(plan) => Ok(plan.useful_from()?.map(outlook)),
+            LearnerPlan::Episodes(_) => Ok(None),
+        }
     }
 }
 

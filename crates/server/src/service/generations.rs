@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 
 use reticent::{
-    bandit::Curator,
-    noise::SecureNoise,
     privacy::{Event, Guarantee, TrustModel},
     release::GenerationCost,
 };
@@ -17,7 +15,7 @@ use super::{
 use crate::{
     Error, Result,
     config::{LoopParams, Plan, Trust},
-    loops::{self, Earlier, HeadName, Token},
+    loops::{self, CentralLearner, Earlier, HeadName, Token},
     store::{Agreement, Generation, GenerationId, NewGeneration, Store, WitnessRecord, floor},
 };
 
@@ -106,7 +104,7 @@ pub(super) async fn charge_noted(store: &dyn Store, new: &NewGeneration) -> Resu
 async fn generation_cost(store: &dyn Store, generation: GenerationId) -> Result<GenerationCost> {
     let (head, charged) =
         (store.head(generation).await?, floor(store, replays_name(generation)).await?);
-    let curator = Curator::<SecureNoise>::resume_charged(&head.state, head.number, charged)?;
+    let curator = CentralLearner::resume_charged(&head.state, head.number, charged)?;
     loops::generation_cost(&curator)
 }
 

@@ -7,6 +7,7 @@ mod accidents;
 mod clocks;
 mod counts;
 mod devices;
+mod fixed;
 mod generations;
 mod keys;
 mod model;
