@@ -101,7 +101,6 @@ impl LoopParams {
         self.check_rewards(name)?;
         self.check_person_from(name)?;
         self.check_kept_models(name)?;
-        self.check_fixed(name)?;
         let ledger = self.ledger(name)?;
         let features = self.features().and_then(|features| Ok(features.check()?));
         let features = features.map_err(|error| within(name, error))?;

@@ -212,24 +212,29 @@ impl<N: Noise> Episodes<N> {
         }
         let remedy = "its reward has been observed: give each once";
         refuse_if(!self.state.open.contains(&number), "number", number, remedy)?;
-        self.state.open.remove(&number);
         self.take(steps)?;
+        self.state.open.remove(&number);
         Ok(true)
     }
 
     /// One reward in steps: into the sum, or, with a shuffler, through a device of this process to a bit of it.
     fn take(&mut self, steps: u64) -> Result<()> {
-        self.state.sum += match self.plan.params.trust {
-            TrustModel::Shuffle => {
-                self.noise.rekey()?;
-                let keep = self.size().keep()?;
+        let keep = self.size().keep()?;
+        let shuffles = self.plan.params.trust == TrustModel::Shuffle;
+        // What may fail comes before what changes.
+        if shuffles || self.until_release() == 1 {
+            self.noise.rekey()?;
+        }
+        self.state.sum += match shuffles {
+            true => {
                 let bit = self.noise.below(GRID) < steps;
                 u64::from(bit == keep.sample(&mut self.noise))
             }
-            _ => steps,
+            false => steps,
         };
         self.state.observed += 1;
-        self.close_if_over()
+        self.close_if_over();
+        Ok(())
     }
 
     /// Takes the number of ones among the bits of the present episode's people, as the shuffler shows it.
@@ -244,7 +249,8 @@ impl<N: Noise> Episodes<N> {
         let remedy = "rewards of this episode were observed one by one: go on so";
         refuse_if(self.state.observed > 0, "observed", self.state.observed, remedy)?;
         (self.state.sum, self.state.observed) = (ones, people);
-        self.close_if_over()
+        self.close_if_over();
+        Ok(())
     }
 
     /// Takes what a simulation says of this number of people of the present episode, at most [`Episodes::until_release`]: how many of them have the highest
@@ -258,10 +264,12 @@ impl<N: Noise> Episodes<N> {
         let remedy = format_args!("the episode has {most} more: give at most that many");
         refuse_if(people > most, "people", people, remedy)?;
         refuse_if(highest > people, "highest", highest, "give at most the number of people")?;
+        self.noise.rekey()?;
         let step = if self.plan.params.trust == TrustModel::Shuffle { 1 } else { GRID };
         self.state.sum += highest * step;
         self.state.observed += people;
-        self.close_if_over()
+        self.close_if_over();
+        Ok(())
     }
 
     pub(super) fn expect_rounds(&self) -> Result<()> {
@@ -270,12 +278,12 @@ impl<N: Noise> Episodes<N> {
     }
 
     /// Ends the present episode where all of its people have been observed.
-    fn close_if_over(&mut self) -> Result<()> {
+    fn close_if_over(&mut self) {
         let size = self.size();
         if self.state.observed < size.people {
-            return Ok(());
+            return;
         }
-        let mean = self.released_mean(&size)?;
+        let mean = self.released_mean(&size);
         let state = &mut self.state;
         state.estimates[state.arm].add(size.weight, mean);
         state.people += size.people as f64;
@@ -285,25 +293,23 @@ impl<N: Noise> Episodes<N> {
         state.released += 1;
         self.forget(size.people as f64);
         self.begin_episode();
-        Ok(())
     }
 
-    /// The mean of the episode as it is released, as a share of the range.
-    fn released_mean(&mut self, size: &Size) -> Result<f64> {
+    /// The mean of the episode as it is released, as a share of the range; the caller has given the noise a new key.
+    fn released_mean(&mut self, size: &Size) -> f64 {
         let (people, sum) = (size.people as f64, self.state.sum);
-        Ok(match (self.plan.params.trust, self.plan.noise.law) {
+        match (self.plan.params.trust, self.plan.noise.law) {
             (TrustModel::Shuffle, _) => {
-                let keep = size.keep()?.probability();
+                let keep = size.probability();
                 (sum as f64 / people - (1.0 - keep)) / (2.0 * keep - 1.0)
             }
             (_, Some(law)) => {
-                self.noise.rekey()?;
                 let noisy = sum as i64 + self.noise.discrete_laplace(&law);
                 // From here on, post-processing.
                 noisy as f64 / (people * GRID as f64)
             }
             (_, None) => sum as f64 / (people * GRID as f64),
-        })
+        }
     }
 
     /// Lets what was released fade, where the learner forgets; the time is in people or ticks.

@@ -48,9 +48,14 @@ pub(super) struct Size {
 }
 
 impl Size {
-    /// Coin that shows heads where a bit is sent as it is.
+    /// Probability with which a bit is sent as it is.
+    pub(super) fn probability(&self) -> f64 {
+        1.0 / (1.0 + libm::exp(-self.local))
+    }
+
+    /// The coin of that probability.
     pub(super) fn keep(&self) -> Result<Bernoulli> {
-        Bernoulli::new(1.0 / (1.0 + libm::exp(-self.local)))
+        Bernoulli::new(self.probability())
     }
 }
 
@@ -159,7 +164,7 @@ fn batch(people: u64, epsilon: f64, delta: f64) -> Result<Size> {
         }
     }
     let size = Size { people, weight: 0.0, local: low };
-    let keep = size.keep()?.probability();
+    let keep = size.probability();
     Ok(Size { weight: people as f64 * square(2.0 * keep - 1.0) / VARIANCE, ..size })
 }
 

@@ -88,7 +88,7 @@ fn of_counts(exact: bool) -> Result<Attack> {
         let view: View = Box::new(move |data: DataSet, noise: AuditNoise| {
             let mut learner = plan.clone().start(noise);
             let mut sums = learner.no_sums();
-            let came = *data.pick((&1, &0));
+            let came = *data.pick((&0, &1));
             (0..CROWD + came).try_for_each(|_| learner.contribute(&[1.0, 0.0], 0.5, &mut sums))?;
             let count = sums.count() as f64;
             learner.tick(&mut sums)?;
