@@ -54,7 +54,7 @@ impl ServiceFile {
         Ok(file)
     }
 
-    /// The rule of loops with fixed actions whose file names none: `episodes`, which lost less than the general default (`docs/reference/defaults.md`).
+    /// The rule of loops with fixed actions whose file names none: `episodes`, which lost less than the general default (`docs/papers/joint.md`).
     fn choose_rules(&mut self, text: &str) {
         let table = text.parse::<toml::Table>().unwrap_or_default();
         for (name, params) in self.loops.iter_mut().filter(|one| !one.1.fixed_action.is_empty()) {

@@ -21,8 +21,7 @@ use crate::{
 };
 
 /// The same words for every kind.
-const WHY: &str =
-    "a learner in episodes has no sums over rounds: leave it out, or give another rule";
+const WHY: &str = "a learner in episodes has no sums over rounds";
 
 /// Width and growth.
 type Pace = (f64, f64);
@@ -105,7 +104,7 @@ impl ShuffleToml {
             (
                 "batch",
                 self.batch.is_some(),
-                "each episode is one batch, whose size follows from what is known: leave it out",
+                "each episode is one batch, whose size follows from what is known",
             ),
             ("honest", self.honest.is_some(), WHY),
             ("intercept", self.intercept.is_some(), WHY),
@@ -211,7 +210,7 @@ mod tests {
     #[test]
     fn every_trust_model_learns_fixed_arms() {
         let gap = "kind = \"gap\"\ndimension = 3\narms = 6\ngap = 0.3\nfresh_arms = false\nrewards = \"bernoulli\"";
-        let late = format!("{gap}\nmodifiers = {{ delay = 5, lost = 0.2 }}");
+        let late = format!("{gap}\nmodifiers = {{ delay = {{ fixed = 5 }}, lost = 0.2 }}");
         for environment in [gap, &late] {
             for algorithm in [
                 JOINT,
