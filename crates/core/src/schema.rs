@@ -183,7 +183,7 @@ mod tests {
     fn a_choice_is_its_name_where_the_parser_reads_it_so() {
         assert_eq!(
             names(&of::<Rule>("")),
-            ["certified", "tuned", "thompson", "fixed", "two_level"]
+            ["certified", "tuned", "thompson", "fixed", "two_level", "episodes"]
         );
         assert_eq!(names(&of::<Schedule>("")), ["every_round", "clock", "capped_geometric"]);
         assert_eq!(names(&of::<Method>("")), ["reduction", "coordinatewise", "sum"]);

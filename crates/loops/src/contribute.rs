@@ -5,13 +5,12 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use reticent::{
-    bandit::Curator,
-    noise::SecureNoise,
-    release::{Contribution, ContributionSums},
+use crate::{
+    Result,
+    config::CentralPlan,
+    learner::{CentralLearner, CentralSums},
+    records::StoredEvent,
 };
-
-use crate::{Result, config::CentralPlan, records::StoredEvent};
 
 /// Counts of folded events. Internal: do not publish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -27,9 +26,9 @@ pub struct Folded {
 /// Adds the contribution of this event. One from before words were appended has zeros in their coordinates.
 pub fn contribute(
     plan: &CentralPlan,
-    curator: &Curator<SecureNoise>,
+    learner: &CentralLearner,
     event: &StoredEvent,
-    sums: &mut ContributionSums,
+    sums: &mut CentralSums,
     folded: &mut Folded,
 ) {
     if !event.learnt || !event.active {
@@ -38,18 +37,17 @@ pub fn contribute(
     }
     let reward = match event.reward {
         Some(units) => units as f64 / (1_i64 << 32) as f64,
-        None => curator.params().default_reward,
+        None => learner.default_reward(),
     };
     // A fault of the program at one row would else end every tick.
-    let contribution = catch_unwind(AssertUnwindSafe(|| {
+    let contributed = catch_unwind(AssertUnwindSafe(|| -> Result<()> {
         let places = plan.places(event.features.len())?;
         let padded = places.map(|places| -> Vec<f64> {
             places.iter().map(|place| place.map_or(0.0, |at| event.features[at])).collect()
         });
-        Ok(curator.contribution(padded.as_ref().unwrap_or(&event.features), reward)?)
+        learner.contribute(padded.as_ref().unwrap_or(&event.features), reward, sums)
     }));
-    let add = |one: Result<Contribution>| one.and_then(|one| Ok(sums.add(&one)?));
-    match contribution.map(add) {
+    match contributed {
         Ok(Ok(())) => folded.contributed += 1,
         _ => folded.unusable += 1,
     }

@@ -95,6 +95,7 @@ pub fn decide(
         write(*index, false, &mut report, &mut features);
         arms.set(arm, &features)?;
     }
+    plan.params.check_fixed_request(&plan.learner, request, &arms)?;
     if plan.params.mode == LoopMode::Apprentice {
         probabilities[*first] = 1.0;
         let matched = policy.choose_within(&arms, 1.0, coins.pick)?.arm == 0;
@@ -159,8 +160,7 @@ mod tests {
     }
 
     fn policy(plan: &CentralPlan) -> Policy {
-        let noise = reticent::noise::SecureNoise::from_system().unwrap();
-        plan.learner.clone().curator(noise).policy().clone()
+        plan.begin().unwrap().policy().clone()
     }
 
     #[test]

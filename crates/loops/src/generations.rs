@@ -4,13 +4,11 @@
 //! does (`release/generations.rs` of the core, with the proof). Generations of stores from before that counted by themselves: they compose, and are in the total of all loops only.
 
 use reticent::{
-    bandit::Curator,
-    noise::SecureNoise,
     privacy::{Event, Guarantee, TrustModel, Unit},
     release::{GenerationCost, one_ledger},
 };
 
-use crate::{Result, records::GenerationId};
+use crate::{Result, learner::CentralLearner, records::GenerationId};
 
 /// Generations of a loop before the present one.
 #[derive(Debug, Clone, Default)]
@@ -24,7 +22,7 @@ pub struct Earlier {
 }
 
 /// A learner as a generation of its loop.
-pub fn generation_cost(curator: &Curator<SecureNoise>) -> Result<GenerationCost> {
+pub fn generation_cost(curator: &CentralLearner) -> Result<GenerationCost> {
     let at_most = match curator.guarantee()?.unit() {
         Unit::Person { at_most } => at_most,
         Unit::Interaction => 1,
@@ -40,13 +38,13 @@ pub fn together(generations: &[GenerationCost]) -> (Event, u64) {
 
 impl Earlier {
     /// Price for a person of this learner and the generations that share its ledger, and the visits that all of them learn from at most.
-    pub fn event(&self, curator: &Curator<SecureNoise>) -> Result<(Event, u64)> {
+    pub fn event(&self, curator: &CentralLearner) -> Result<(Event, u64)> {
         let all = self.shared.iter().cloned().chain([generation_cost(curator)?]);
         Ok(together(&all.collect::<Vec<_>>()))
     }
 
     /// Guarantee of all of them.
-    pub fn guarantee(&self, curator: &Curator<SecureNoise>) -> Result<Guarantee> {
+    pub fn guarantee(&self, curator: &CentralLearner) -> Result<Guarantee> {
         let own = curator.guarantee()?;
         if self.shared.is_empty() {
             return Ok(own);

@@ -15,6 +15,7 @@
 //! | `object` | objects of JSON, and nothing else in their place |
 //! | `decide` | the chosen action, its probability, and what it will contribute |
 //! | `answer` | stored form of an answer |
+//! | `learner` | the learner of a central loop, by what its actions are |
 //! | `contribute` | contribution of a closed event to the sums |
 //! | `release` | one step of the private sum: the new state, the release, the policy that is served |
 //! | `token` | the head of a loop as clients echo it |
@@ -37,6 +38,7 @@ mod contribute;
 mod decide;
 pub mod error;
 mod generations;
+mod learner;
 mod messages;
 mod object;
 pub mod page;
@@ -59,6 +61,7 @@ pub use contribute::{Folded, contribute};
 pub use decide::{Coins, Decision, decide};
 pub use error::{Error, Result};
 pub use generations::{Earlier, generation_cost, together};
+pub use learner::{CentralLearner, CentralSums, LearnerPlan};
 pub use messages::{
     Action, Limits, RankAnswer, RankRequest, RankedAction, RewardRequest, request_digest,
 };

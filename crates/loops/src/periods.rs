@@ -41,12 +41,43 @@ pub fn windows_of_a_year(span: Span) -> u32 {
 }
 
 /// Visits of several periods go into one stream of releases with one noise: their shifts add up, so that mu grows with the number of periods (group
-/// privacy), and not with its root.
+/// privacy), and not with its root. So does the epsilon of Laplace noise, where visits of all periods may be in one episode: a composition would be less.
 pub(super) fn of_one_stream(event: &Event, periods: u32) -> Event {
-    match event.clone() {
-        Event::GridGaussian { mu, sigma, coordinates } => {
-            Event::GridGaussian { mu: mu * f64::from(periods), sigma, coordinates }
-        }
-        other => Event::Repeated { event: Box::new(other), times: periods.into() },
+    let of = |event: &Event| Box::new(of_one_stream(event, periods));
+    match event {
+        Event::GridGaussian { mu, sigma, coordinates } => Event::GridGaussian {
+            mu: mu * f64::from(periods),
+            sigma: *sigma,
+            coordinates: *coordinates,
+        },
+        Event::Pure { epsilon } => Event::Pure { epsilon: epsilon * f64::from(periods) },
+        // Replays and generations draw noise of their own.
+        Event::Repeated { event, times } => Event::Repeated { event: of(event), times: *times },
+        Event::Composed { events } => Event::Composed {
+            events: events.iter().map(|event| of_one_stream(event, periods)).collect(),
+        },
+        other => Event::Repeated { event: Box::new(other.clone()), times: periods.into() },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reticent::privacy::{Accountant, Event};
+
+    use super::of_one_stream;
+
+    /// Visits of twelve periods in one episode: one Laplace draw under a shift of twelve visits, which a composition of twelve would price too low.
+    #[test]
+    fn visits_of_several_periods_may_share_an_episode() {
+        let epsilon = |event: &Event| Accountant::price(event).unwrap().epsilon(1e-6).unwrap();
+        let (once, shared) = (
+            Event::Pure { epsilon: 1.0 },
+            Event::DiscreteLaplace { sensitivity: 12 << 20, scale: f64::from(1 << 20) },
+        );
+        let replayed = Event::Repeated { event: Box::new(once.clone()), times: 2 };
+        assert!(epsilon(&of_one_stream(&once, 12)) >= epsilon(&shared));
+        assert!(epsilon(&of_one_stream(&replayed, 12)) > 23.9);
+        let composed = Event::Repeated { event: Box::new(once), times: 12 };
+        assert!(epsilon(&composed) < epsilon(&shared), "the planted price is too low");
     }
 }

@@ -3,17 +3,13 @@
 //! The step is made on a copy that is read from the state that was stored last. Its policy answers requests only when the new state is stored:
 //! if the process dies before that, the release was not served, and the next process draws new noise, for no state holds a generator.
 
-use reticent::{
-    bandit::{Curator, Policy},
-    noise::SecureNoise,
-    release::{ContributionSums, Release},
-    wire,
-};
+use reticent::{bandit::Policy, release::Release, wire};
 
 use super::Earlier;
 use crate::{
     Error, Result,
     config::{CentralPlan, DeviceLearner, Plan, StorageOutlook},
+    learner::{CentralLearner, CentralSums},
     records::{Digest, GenerationId, Head, ReleaseRecord, StoreId},
     secret::digest,
     time::Time,
@@ -61,8 +57,8 @@ pub fn release_record(head: &Head, number: u64, time: Time, release: Vec<u8>) ->
 }
 
 /// The learner as it was stored.
-pub fn learner(head: &Head) -> Result<Curator<SecureNoise>> {
-    Ok(Curator::resume(&head.state, head.number)?)
+pub fn learner(head: &Head) -> Result<CentralLearner> {
+    CentralLearner::resume(&head.state, head.number)
 }
 
 /// Storage of the list of a loop's releases, estimated from the first one.
@@ -72,7 +68,7 @@ pub fn storage(plan: &Plan) -> Result<StorageOutlook> {
             let mut curator = plan.begin()?;
             let mut sums = curator.no_sums();
             curator.tick(&mut sums)?;
-            curator.release().map(wire::to_json).unwrap_or_default()
+            curator.release().as_ref().map(wire::to_json).unwrap_or_default()
         }
         Plan::Reports(plan) => wire::to_json(&match &plan.learner {
             DeviceLearner::Local { plan, .. } => plan.server().publish()?,
@@ -94,7 +90,7 @@ pub fn served(
         policy: curator.policy().clone(),
         number: head.number,
         chain: head.chain,
-        release: curator.release().cloned(),
+        release: curator.release(),
         time,
         over: curator.is_over(),
         epsilon: earlier.guarantee(&curator)?.epsilon(),
@@ -105,12 +101,12 @@ pub fn served(
 /// Steps a copy of the stored learner over these sums.
 pub fn step(
     head: &Head,
-    mut curator: Curator<SecureNoise>,
-    mut sums: ContributionSums,
+    mut curator: CentralLearner,
+    mut sums: CentralSums,
     time: Time,
 ) -> Result<Stepped> {
     curator.tick(&mut sums)?;
-    let release = curator.release().map(wire::to_json);
+    let release = curator.release().as_ref().map(wire::to_json);
     let Some(release) = release.map(String::into_bytes) else {
         return Err(Error::Unavailable("the learner made no release at its tick".into()));
     };

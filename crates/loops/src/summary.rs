@@ -62,6 +62,9 @@ impl Summary {
         let (Some(release), Some(constant)) = (release, plan.features.constant()) else {
             return Summary::default();
         };
+        if plan.params.has_fixed_actions() {
+            return Summary::of_actions(plan, release);
+        }
         // An earlier release may have fewer words; constants are the last ones of each.
         let last = release.domain().dimension() - 1;
         let policy = mean(plan, release, last, constant);
@@ -83,8 +86,25 @@ impl Summary {
         }
     }
 
+    /// Mean reward of a loop with fixed actions, whose release has the sums of each: people in units of their precision, so that the mean is that of all
+    /// actions as they were shown.
+    fn of_actions(plan: &CentralPlan, release: &Release) -> Self {
+        let people: f64 = release.upper_triangle().iter().sum();
+        let (low, high) = plan.learner_params.bounds.rewards;
+        if people.is_nan() || people < 1.0 {
+            return Summary::default();
+        }
+        let centred = release.vector().iter().sum::<f64>() / people;
+        let value = (0.5 * (low + high) + centred).clamp(low, high);
+        let mean = Mean { value, variance: (0.5 * (high - low)).powi(2) / people };
+        Summary { mean_reward: Some(mean.estimate((low, high))), ..Summary::default() }
+    }
+
     /// Number of visits of the policy that must count until this release would have a mean: it depends on the noise alone.
     pub fn people_needed(plan: &CentralPlan, release: Option<&Release>) -> Option<u64> {
+        if plan.params.has_fixed_actions() {
+            return None;
+        }
         let dimension = release?.domain().dimension();
         let deviation = release?.deviations().get(diagonal(dimension, dimension - 1))?;
         let least = MOST_NOISE * deviation / plan.features.constant()?.powi(2);

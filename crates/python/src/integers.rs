@@ -65,6 +65,6 @@ macro_rules! names {
 
 names! {
     agent answers_given arm arms base batch batches_made block blocks categories charged_before compose contributions_per_person decisions
-    decisions_made denominator dimension exploration honest horizon index late_models level most_reports n now numerator people randomness releases_made reports
+    decisions_made denominator dimension exploration honest horizon index late_models level most_reports n now number numerator ones people randomness releases_made reports
     responses restart_every rounds seed sensitivity shard shared shortest_period sigma size ticket time times trial
 }

@@ -14,6 +14,7 @@
 //! | `outlook` | whether a plan can work |
 //! | `ticketed`, `linucb`, `online_linucb`, `nonprivate` | bandits without privacy, the tickets of their decisions, and their common calls |
 //! | `joint`, `joint_facts`, `joint_storage` | the bandit with a trusted curator: its calls, its guarantee and counts, its files |
+//! | `episodes` | the bandit for fixed public actions |
 //! | `policy` | a released policy by itself |
 //! | `messages` | models, reports and batches |
 //! | `local`, `shuffle` | device and report server, and the shuffler between them |
@@ -30,6 +31,7 @@ mod convert;
 mod convex;
 mod decision;
 mod device;
+mod episodes;
 mod error;
 mod feature_reward;
 mod features;
@@ -69,6 +71,7 @@ mod _core {
         convex::{ConvexBandit, LocalValue, PlayDecision, ValueReport},
         decision::{Decision, Observation},
         device::{Choice, Device},
+        episodes::{Episode, EpisodesBandit},
         feature_reward::{FeatureReward, FeatureRewardReport, SimulatedDevices},
         features::Features,
         fork_guard::{_forked, _forking},

@@ -28,12 +28,21 @@ def needs_features(value):
     return value == "two_level" or (isinstance(value, dict) and "two_level" in value)
 
 
+def needs_fixed_actions(value):
+    """True for the one rule that is for actions which are the same for all people."""
+    return value == "episodes" or (isinstance(value, dict) and "episodes" in value)
+
+
 @pytest.mark.parametrize("choices", CHOICES, ids=lambda choices: f"{choices['kind']}-{choices['key']}")
 def test_every_choice_of_a_file_is_one_in_python(choices):
     make = MAKE[choices["kind"]]
     for value in choices["values"]:
         if needs_features(value):
             with pytest.raises(reticent.ReticentError, match="give a table of features|give tuned or thompson"):
+                make(**choices["beside"], **{choices["key"]: value})
+            continue
+        if needs_fixed_actions(value):
+            with pytest.raises(reticent.ReticentError, match="may depend on the person"):
                 make(**choices["beside"], **{choices["key"]: value})
             continue
         make(**choices["beside"], **{choices["key"]: value})

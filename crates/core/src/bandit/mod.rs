@@ -15,6 +15,7 @@
 //! | `linucb` | the learner without privacy, exact sums: the yardstick of all others |
 //! | `rule` | from a release to a policy: certified, tuned, thompson, fixed |
 //! | `joint` | the learner under joint differential privacy, private sums |
+//! | `episodes` | the learner for fixed public actions: one arm for many people, then one noisy sum |
 //! | `outlook` | the noise of a plan against the signal of its people: whether it can work |
 //! | `tickets` | tickets, and the decisions that wait for their rewards |
 //! | `local` | the learner under local differential privacy: sums of reports by [`Person`](crate::randomize::Person) |
@@ -31,6 +32,7 @@ mod arms;
 mod block_tests;
 mod combiner;
 mod ensemble;
+mod episodes;
 #[cfg(test)]
 mod honest;
 mod joint;
@@ -52,6 +54,7 @@ pub use anytime::{Anytime, AnytimeParams};
 pub use arms::{Arms, clip_to_ball};
 pub use combiner::{Combiner, CombinerParams};
 pub use ensemble::Ensemble;
+pub use episodes::{Episode, EpisodeDecision, EpisodeSums, Episodes, EpisodesParams, EpisodesPlan};
 pub use joint::{
     Closed, Curator, Decision, JointLinUcb, JointParams, JointPlan, Legacy, Observation,
     RewardWindow,

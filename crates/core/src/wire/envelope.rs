@@ -28,6 +28,12 @@ pub fn load<T: DeserializeOwned>(kind: Kind, bytes: &[u8]) -> Result<T> {
     open(&kind.to_string(), bytes)
 }
 
+/// Returns whether bytes that were saved name this kind, whatever its version: for stores that hold several.
+pub fn holds(kind: Kind, bytes: &[u8]) -> bool {
+    let name = bytes.get(MAGIC.len() + 3..).unwrap_or_default();
+    name.starts_with(kind.name().as_bytes()) && name.get(kind.name().len()) == Some(&b' ')
+}
+
 /// Serialises a state that holds a source of noise of this name.
 pub(crate) fn save_on<T: Serialize>(kind: Kind, noise: &str, value: &T) -> Vec<u8> {
     seal(&format!("{kind} on {noise}"), value)

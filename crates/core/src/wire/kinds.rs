@@ -59,6 +59,7 @@ kinds! {
     COORDINATOR = "coordinator" 1,
     CURATOR = "curator" 1,
     DOUBLING_BANDIT = "doubling_bandit" 1,
+    EPISODES = "episodes" 1,
     GRADIENT_DESCENT = "gradient_descent" 1,
     JOINT = "joint" 1,
     JOINT_LEGACY = "joint_legacy" 1,

@@ -14,7 +14,7 @@
 //!
 //! | kinds | read by | why |
 //! | --- | --- | --- |
-//! | private sum, curator, joint; shuffler; agent; coordinator | `resume(bytes, made)` | what has left cannot be taken back: from an older state another release, batch or answer would be made of the same data. `made` is how many have left in all, from the caller's own log; a state that stands at fewer is refused ([`Error::StaleState`](crate::Error::StaleState)), and one ahead of the log is taken: it was saved before the release was logged |
+//! | private sum, curator, joint, episodes; shuffler; agent; coordinator | `resume(bytes, made)` | what has left cannot be taken back: from an older state another release, batch or answer would be made of the same data. `made` is how many have left in all, from the caller's own log; a state that stands at fewer is refused ([`Error::StaleState`](crate::Error::StaleState)), and one ahead of the log is taken: it was saved before the release was logged |
 //! | private bandit, doubling bandit | `resume(bytes, made, decisions, set)` | the same; decisions between two releases are counted too, because their tickets and directions must not come again, and the set is code, which is not saved |
 //! | LinUCB, its online form; local server, shuffle server; OnlineUCB, anytime, combiner; online learners, linear model; legacy of a joint bandit; contribution sums | `load(bytes)` | nothing is released from them under noise: they hold data without a promise, or what was randomised before it came. An older copy forgets, and tells nothing new |
 //! | what a person has spent; a device's ledger | `load(bytes)` | no other party counts a device's reports: it stores the bytes before each report leaves, and the guarantee has that as a condition |
@@ -32,9 +32,9 @@ mod package;
 mod writer;
 
 pub(crate) use envelope::{expect_newest, load_on, save_on};
-pub use envelope::{load, save};
+pub use envelope::{holds, load, save};
 pub use kinds::{
-    CHOICE, Kind, LEDGER, MESSAGES, PROTOCOL, PYTHON_ACCOUNTANT, PYTHON_CONVEX,
+    CHOICE, EPISODES, Kind, LEDGER, MESSAGES, PROTOCOL, PYTHON_ACCOUNTANT, PYTHON_CONVEX,
     PYTHON_FEATURE_REWARD, PYTHON_JOINT, PYTHON_LINUCB, PYTHON_LOCAL_PLAN, PYTHON_ONLINE_LINUCB,
     PYTHON_SHUFFLE_PLAN, STATES,
 };

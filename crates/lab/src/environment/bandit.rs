@@ -133,6 +133,8 @@ pub struct BanditEnvironment {
     pub uniform_gram: Option<Vec<f64>>,
     /// Embedding of arms in blocks of parameters, for learners without blocks.
     pub(crate) embedding: Option<Structure>,
+    /// Tells whether the arms of a trial are the same in every round, for all people.
+    pub fixed_arms: bool,
     /// Tells whether learners are given embedded arms.
     pub(crate) embeds: bool,
     /// Delays of rewards and absences of arms.
@@ -307,6 +309,7 @@ impl BanditEnvironment {
             arms: gap.arms,
             blocks: modifiers.is_calm().then_some(gap),
             features: None,
+            fixed_arms: !gap.fresh_arms && modifiers.availability.is_none(),
             uniform_gram: None,
             embedding: None,
             embeds: false,
@@ -332,6 +335,7 @@ impl BanditEnvironment {
             arms: sphere.arms,
             blocks: None,
             features: None,
+            fixed_arms: !sphere.fresh_arms && modifiers.availability.is_none(),
             uniform_gram: Some(sphere.uniform_gram()),
             embedding: None,
             embeds: false,
@@ -383,6 +387,7 @@ impl BanditEnvironment {
             arms,
             blocks: None,
             features: None,
+            fixed_arms: false,
             uniform_gram: None,
             embedding,
             embeds: false,

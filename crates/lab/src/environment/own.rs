@@ -40,6 +40,7 @@ impl BanditEnvironment {
             arms,
             blocks: None,
             features: None,
+            fixed_arms: false,
             uniform_gram: None,
             embedding: (!bounds.structure.is_dense()).then_some(bounds.structure),
             embeds: false,

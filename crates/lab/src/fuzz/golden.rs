@@ -12,8 +12,8 @@ use std::{fs, path::Path, path::PathBuf};
 use reticent::{
     Result,
     bandit::{
-        Aggregation, Anytime, Combiner, Curator, JointLinUcb, Legacy, LinUcb, OnlineLinUcb,
-        OnlineUcb, OpenDecisions, Server, ShuffleServer, Shuffler,
+        Aggregation, Anytime, Combiner, Curator, Episodes, JointLinUcb, Legacy, LinUcb,
+        OnlineLinUcb, OnlineUcb, OpenDecisions, Server, ShuffleServer, Shuffler,
     },
     convex::{DoublingBandit, PrivateBandit},
     noise::{Noise, SecureNoise},
@@ -179,6 +179,9 @@ where
         }),
         state("doubling_bandit", ending, samples::doubling_bandit(noise()).save(), |bytes| {
             Ok(DoublingBandit::<_, N>::resume(bytes, 0, 0, samples::set())?.save())
+        }),
+        state("episodes", ending, samples::episodes(noise()).save(), |bytes| {
+            Ok(Episodes::<N>::resume(bytes, 1)?.save())
         }),
         state("joint", ending, samples::joint(noise()).save(), joint),
         state("private_bandit", ending, samples::private_bandit(noise()).save(), |bytes| {

@@ -3,9 +3,10 @@
 use reticent::{
     bandit::{
         Aggregation, Anytime, AnytimeParams, Arms, Batch, Combiner, CombinerParams, Curator,
-        Decision, JointLinUcb, JointParams, Legacy, LinUcb, LinUcbParams, LocalParams, LocalPlan,
-        Model, OnlineLinUcb, OnlineLinUcbParams, OnlineUcb, OnlineUcbParams, OpenDecisions,
-        RewardWindow, Rule, Server, ShuffleParams, ShuffleServer, Shuffler,
+        Decision, Episodes, EpisodesParams, JointLinUcb, JointParams, Legacy, LinUcb, LinUcbParams,
+        LocalParams, LocalPlan, Model, OnlineLinUcb, OnlineLinUcbParams, OnlineUcb,
+        OnlineUcbParams, OpenDecisions, RewardWindow, Rule, Server, ShuffleParams, ShuffleServer,
+        Shuffler,
     },
     convex::{DoublingBandit, PrivateBandit, PrivateBanditParams, Protection, oracle},
     features::{FeaturesParams, Value},
@@ -159,6 +160,18 @@ pub(super) fn merged_curator<N: Noise>(noise: N) -> Curator<N> {
     let row = plan.rows_alone(&Value::from_iter([("device", "phone")]), &[action]).remove(0);
     curator.observe(&row, 0.5).expect("learnt");
     curator
+}
+
+/// A learner of fixed actions, in the middle of its second episode.
+pub(super) fn episodes<N: Noise>(noise: N) -> Episodes<N> {
+    let params = EpisodesParams::new(vec![vec![1.0, 0.0], vec![0.6, 0.8]], 1.0, 1e-6);
+    let mut learner = params.check().expect("sound").start(noise);
+    while learner.releases() == 0 {
+        let decision = learner.decide().expect("an arm");
+        learner.observe(decision.number, 0.75).expect("learnt");
+    }
+    learner.decide().expect("an arm");
+    learner
 }
 
 /// A learner with a window, in the middle of its first decisions.

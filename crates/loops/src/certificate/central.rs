@@ -1,19 +1,20 @@
 //! Terms of the promise of a central loop, and what enforces each of its conditions.
 
-use reticent::{bandit::Curator, noise::SecureNoise, privacy::TrustModel};
+use reticent::privacy::TrustModel;
 
 use super::{Condition, Part, Terms, Watch};
 use crate::{
     Result,
     config::{CentralPlan, Ledger, LoopMode, Origin, Period, Span, WarmStart},
     generations::Earlier,
+    learner::CentralLearner,
     periods::{CALENDAR, of_one_stream, often, windows_of_a_year},
 };
 
 /// The terms of a present learner and of the earlier generations that count visits with it.
 pub(super) fn terms<'a>(
     plan: &'a CentralPlan,
-    curator: &Curator<SecureNoise>,
+    curator: &CentralLearner,
     earlier: &Earlier,
     watch: Watch,
 ) -> Result<Terms<'a>> {

@@ -13,11 +13,7 @@ mod reports;
 mod together;
 mod watch;
 
-use reticent::{
-    bandit::Curator,
-    noise::SecureNoise,
-    privacy::{Event, Guarantee},
-};
+use reticent::privacy::{Event, Guarantee};
 use serde::Serialize;
 
 pub use together::{Part, Together};
@@ -27,6 +23,7 @@ use crate::{
     Result,
     config::{CentralPlan, LoopParams, Period, Plan, ReportsPlan},
     generations::Earlier,
+    learner::CentralLearner,
     periods::{Periods, SHOWN_PERIODS},
     records::Digest,
     secret::hex,
@@ -142,7 +139,7 @@ pub enum Subject<'a> {
         /// Its plan.
         plan: &'a CentralPlan,
         /// Its present learner.
-        curator: &'a Curator<SecureNoise>,
+        curator: &'a CentralLearner,
         /// The earlier generations that count visits with it.
         earlier: &'a Earlier,
         /// Evidence against a rollback of its store.

@@ -39,6 +39,8 @@ impl CentralPlan {
         let regularized = matches!(self.params.learner.rule, Rule::Regularized { .. });
         self.params.warm_start.is_none()
             && !regularized
+            && !self.params.has_fixed_actions()
+            && !stored.has_fixed_actions()
             && stored.trust == Trust::Curator
             && stored.newest_features().is_ok_and(|before| {
                 self.features.knows_from(&before)

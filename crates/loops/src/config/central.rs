@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use reticent::{
-    bandit::{Curator, JointParams, JointPlan, Legacy},
+    bandit::{JointParams, Legacy},
     features::FeaturesPlan,
     hash,
     noise::SecureNoise,
@@ -17,7 +17,11 @@ use super::{
     continued::Continued,
     refusal::{check_name, within},
 };
-use crate::{Error, Result, time::Time};
+use crate::{
+    Error, Result,
+    learner::{CentralLearner, LearnerPlan},
+    time::Time,
+};
 
 /// Default half-life, without a horizon.
 const DEFAULT_FORGET: Span = Span::seconds(90 * 86_400);
@@ -74,7 +78,7 @@ pub struct CentralPlan {
     /// Rule from records to vectors.
     pub features: FeaturesPlan,
     /// Its learner.
-    pub learner: JointPlan,
+    pub learner: LearnerPlan,
     /// Released sums and their mechanism.
     pub learner_params: JointParams,
     /// Time between two releases, in milliseconds.
@@ -152,7 +156,10 @@ impl LoopParams {
         if let Some(default) = self.reward.default {
             params.default_reward = default;
         }
-        let learner = params.check().map_err(|error| within(name, error.into()))?;
+        let learner = match self.has_fixed_actions() {
+            true => self.fixed_learner(name, &features, &params)?,
+            false => LearnerPlan::Sums(params.check().map_err(|error| within(name, error.into()))?),
+        };
         let opened = self
             .warm_start
             .as_ref()
@@ -271,13 +278,19 @@ impl CentralPlan {
     }
 
     /// The learner as it begins.
-    pub fn begin(&self) -> Result<Curator<SecureNoise>> {
+    pub fn begin(&self) -> Result<CentralLearner> {
         let (learner, noise) = (self.learner.clone(), SecureNoise::from_system()?);
+        let plan = match learner {
+            LearnerPlan::Episodes(plan) => {
+                return Ok(CentralLearner::Episodes(Box::new(plan.start(noise))));
+            }
+            LearnerPlan::Sums(plan) => plan,
+        };
         let warm = self.warm_start.as_ref().map(|warm| &warm.legacy).or(self.carried.as_ref());
-        Ok(match warm {
-            None => learner.curator(noise),
-            Some(legacy) => learner.curator_from(legacy.clone(), noise)?,
-        })
+        Ok(CentralLearner::Sums(Box::new(match warm {
+            None => plan.curator(noise),
+            Some(legacy) => plan.curator_from(legacy.clone(), noise)?,
+        })))
     }
 
     /// The hash of everything that a generation is: features, privacy, reward, forgetting, what it began with, and the rule, which is part of a
@@ -299,7 +312,9 @@ impl CentralPlan {
             learner.rule.clone(),
             self.features.params(),
         );
+        let fixed = &self.params.fixed_action;
         match &self.warm_start {
+            None if !fixed.is_empty() => hash::of_params("generation 1, fixed", &(parts, fixed)),
             None => hash::of_params("generation 1", &parts),
             Some(warm) => hash::of_params("generation 1, warm", &(parts, warm.hash)),
         }

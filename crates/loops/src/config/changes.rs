@@ -42,7 +42,10 @@ impl LoopParams {
             part("trust", &(self.trust, levels, shuffle)),
             part("privacy", &self.privacy),
             reward,
-            part("features", &self.features().ok()),
+            match self.fixed_action.is_empty() {
+                true => part("features", &self.features().ok()),
+                false => part("features", &(self.features().ok(), &self.fixed_action)),
+            },
             part("rule", &learner.rule),
             tick,
             part("forgetting", &(self.forget(), learner.horizon)),

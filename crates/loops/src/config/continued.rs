@@ -136,6 +136,10 @@ impl CentralPlan {
 
     /// The same, or the reason for which it begins a new generation.
     fn appending(&self, stored: &LoopParams, params_hash: u64, now: Time) -> Result<Self> {
+        if self.params.has_fixed_actions() {
+            let remedy = "expected the same words, of which the fixed actions are made";
+            return Err(Error::invalid("features", "other words", remedy));
+        }
         let mut params = self.params.clone().noting(stored);
         let began = || stored.features();
         let mut continuation = match &stored.continuation {
@@ -203,11 +207,13 @@ impl CentralPlan {
     }
 
     /// A learner of this generation, with the words that were appended since its last release.
-    pub fn grown(&self, mut curator: Curator<SecureNoise>) -> Result<Curator<SecureNoise>> {
-        if let Some(places) = self.places(curator.params().bounds.dimension)? {
+    pub fn grown(&self, mut learner: CentralLearner) -> Result<CentralLearner> {
+        if let CentralLearner::Sums(curator) = &mut learner
+            && let Some(places) = self.places(curator.params().bounds.dimension)?
+        {
             curator.append(&places, self.learner_params.rule.clone())?;
         }
-        Ok(curator)
+        Ok(learner)
     }
 }
 

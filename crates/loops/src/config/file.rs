@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, path::Path};
 
+use reticent::bandit::Rule;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -38,18 +39,31 @@ pub struct ServiceFile {
 impl ServiceFile {
     /// Reads a file's text.
     pub fn parse(text: &str) -> Result<Self> {
-        let file: ServiceFile = toml::from_str(text).map_err(|error| {
+        let mut file: ServiceFile = toml::from_str(text).map_err(|error| {
             let mut remedy = format!("correct the file of loops: {}", error.to_string().trim());
             if error.message().contains("duplicate field `rule`") {
                 remedy += "; `rule` and `explore` are two names of one key: give one of them";
             }
             Error::invalid("loops", "unreadable", remedy)
         })?;
+        file.choose_rules(text);
         if file.loops.is_empty() {
             let remedy = "give at least one, as a table [loop.<name>]";
             return Err(Error::invalid("loop", "none", remedy));
         }
         Ok(file)
+    }
+
+    /// The rule of loops with fixed actions whose file names none: `episodes`, which lost less than the general default (`docs/papers/joint.md`).
+    fn choose_rules(&mut self, text: &str) {
+        let table = text.parse::<toml::Table>().unwrap_or_default();
+        for (name, params) in self.loops.iter_mut().filter(|one| !one.1.fixed_action.is_empty()) {
+            let learner = table.get("loop").and_then(|loops| loops.get(name)?.get("learner"));
+            let named = |key| learner.is_some_and(|learner| learner.get(key).is_some());
+            if !named("rule") && !named("explore") {
+                params.learner.rule = Rule::EPISODES;
+            }
+        }
     }
 
     /// Calibrates every loop, in the order of their names, or says which field of which loop stands in the way.

@@ -25,6 +25,7 @@ pub enum Plan {
 impl LoopParams {
     /// Calibrates the loop of this name, or says which field stands in the way.
     pub fn check(&self, name: &str) -> Result<Plan> {
+        self.check_fixed(name)?;
         match self.trust {
             Trust::Curator => self.check_central(name).map(Plan::from),
             Trust::Device | Trust::Shuffler => self.check_reports(name).map(Plan::from),

@@ -9,6 +9,7 @@
 //! | `mechanism` | a checked loop by its mechanism |
 //! | `central` | a checked central loop: its features, its learner, its clock, its generation |
 //! | `reports` | a checked loop to which devices report: local, or behind a shuffler |
+//! | `fixed` | actions that are declared fixed, the same for all people |
 //! | `refusal` | errors about a loop of a file |
 //! | `changes` | changed parts of a file, where a new generation begins |
 //! | `carried` | a new generation that begins with the last release of the one before it |
@@ -26,6 +27,7 @@ mod continued;
 #[cfg(test)]
 mod docs;
 mod file;
+mod fixed;
 mod limits;
 mod mechanism;
 mod outlook;
@@ -40,6 +42,7 @@ pub use carried::Predecessor;
 pub use central::{CentralPlan, Ledger, REMEMBERED, set_group};
 pub use continued::{Appended, Continuation};
 pub use file::ServiceFile;
+pub use fixed::FixedAction;
 pub use limits::LimitParams;
 pub use mechanism::Plan;
 pub use outlook::{LoopOutlook, PartNeeds, part_in_words, rounded};

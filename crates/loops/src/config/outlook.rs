@@ -160,8 +160,9 @@ impl CentralPlan {
             remembered: self.remembered(),
             parts,
         };
+        let Some(learner) = self.learner.sums() else { return Ok(None) };
         let Some(estimate) = self.estimate(&self.features)? else {
-            return Ok(self.learner.useful_from()?.map(|count| of(Some(count), Vec::new())));
+            return Ok(learner.useful_from()?.map(|count| of(Some(count), Vec::new())));
         };
         let fewest = estimate.parts.iter().filter_map(|part| part.events).min();
         let dear = |events: Option<u64>| match (events, fewest) {
@@ -172,7 +173,7 @@ impl CentralPlan {
         let unpaced = match estimate.parts.iter().all(|part| part.events.is_some()) {
             true => None,
             false => {
-                self.parts_model().map(|model| model.outlook(&self.learner, None)).transpose()?
+                self.parts_model().map(|model| model.outlook(learner, None)).transpose()?
             }
         };
         let needs = |(place, part): (usize, &PartOutlook)| {
@@ -192,7 +193,7 @@ impl CentralPlan {
 
     /// The model behind the estimates by part, which a release can be held against.
     pub fn parts_model(&self) -> Option<PartsModel> {
-        PartsModel::new(&self.learner, &self.features)
+        PartsModel::new(self.learner.sums()?, &self.features)
     }
 
     /// The estimate with these features in place of the loop's.
@@ -200,14 +201,15 @@ impl CentralPlan {
         let dimension = features.dimension() + usize::from(self.params.compares());
         let own = dimension == self.learner_params.bounds.dimension;
         let learner = match own {
-            true => self.learner.clone(),
+            true => self.learner.sums().cloned(),
             false => {
                 let mut params = self.learner_params.clone();
                 params.bounds =
                     Bounds { dimension, intercept: features.constant(), ..params.bounds };
-                params.check()?
+                Some(params.check()?)
             }
         };
+        let Some(learner) = learner else { return Ok(None) };
         let Some(model) = PartsModel::new(&learner, features) else { return Ok(None) };
         Ok(Some(model.outlook(&learner, self.pace())?))
     }

@@ -87,6 +87,9 @@ pub struct LoopParams {
     #[serde(default)]
     #[schemars(with = "Cross")]
     pub cross: serde_json::Value,
+    /// Actions that are public and the same for all people: rank requests have exactly these, and `learner.rule` is `episodes` unless it is given.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fixed_action: Vec<super::FixedAction>,
     /// Shares of the squared norm by the name of a part, such as `constant` or `"device*topic"`; that of a feature stands beside it, as `weight`.
     #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
     #[schemars(with = "BTreeMap<String, Share>")]

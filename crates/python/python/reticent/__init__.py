@@ -1,6 +1,7 @@
 """Good decisions from people's data without learning the people's data.
 
     JointBandit                         a contextual bandit with a trusted curator; JointBandit.open keeps it in files
+    EpisodesBandit -> Episode           one for actions that are fixed, public and the same for all people
     LocalPlan -> Person, Server         the same without a trusted party: devices and a server with messages between them
     Person.from_protocol -> Device, Choice              a device of a loop of the service, from one public message
     Person.from_sealing -> SealedDevice                 the same in a loop with a shuffler: reports leave it sealed
@@ -35,6 +36,8 @@ from ._core import (
     Coordinator,
     Decision,
     Device,
+    Episode,
+    EpisodesBandit,
     FeatureReward,
     FeatureRewardReport,
     Features,
@@ -83,6 +86,8 @@ __all__ = [
     "Coordinator",
     "Decision",
     "Device",
+    "Episode",
+    "EpisodesBandit",
     "FeatureReward",
     "FeatureRewardReport",
     "Features",

@@ -1,6 +1,5 @@
 //! Acceptance of a rollback by an operator: its price, and the loop that goes on under one more charge.
 
-use reticent::{bandit::Curator, noise::SecureNoise};
 use reticent_loops::page::epsilon_text;
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +10,7 @@ use super::{
 use crate::{
     Error, Result,
     clock::Clock,
-    loops::{self, HeadName, Rollback},
+    loops::{self, CentralLearner, HeadName, Rollback},
     store::{Head, Raise, Replacement, floor},
 };
 
@@ -71,7 +70,7 @@ impl Service {
     async fn cost_of_rollback(&self, loop_: &Central, head: &Head) -> Result<RollbackCost> {
         let known = self.charged(loop_.generation).await?.max(loop_.answering().served.replays);
         let epsilon = |number: u64| {
-            let curator = Curator::<SecureNoise>::resume_charged(&head.state, number, known)?;
+            let curator = CentralLearner::resume_charged(&head.state, number, known)?;
             Ok::<_, Error>(loop_.earlier.guarantee(&curator)?.epsilon())
         };
         Ok(RollbackCost { before: epsilon(head.number)?, after: epsilon(head.number + 1)? })
@@ -114,7 +113,7 @@ impl Service {
         let known =
             self.witnessed_replays(loop_.generation).await.max(loop_.answering().served.replays);
         let charged = self.store.raise_floor(replays_name(loop_.generation), known).await?;
-        let curator = Curator::<SecureNoise>::resume_charged(&head.state, number, charged)?;
+        let curator = CentralLearner::resume_charged(&head.state, number, charged)?;
         let rollback = Rollback { after: head.number, replays: curator.replays() };
         let link = rollback.link(&head.chain, number, self.clock.now())?;
         let accepted = Head { number, chain: link.chain, state: curator.save(), ..head };

@@ -8,8 +8,6 @@ use std::{
     },
 };
 
-use reticent::{bandit::Curator, noise::SecureNoise, release::ContributionSums};
-
 use super::{
     Answering, Counts, generations,
     life_cycle::{Begun, LifeCycle},
@@ -21,7 +19,7 @@ use crate::{
     Error, Result,
     clock::{Clock, Time},
     config::CentralPlan,
-    loops::{self, Earlier, Folded, Stepped, contribute},
+    loops::{self, CentralLearner, CentralSums, Earlier, Folded, Stepped, contribute},
     secret::Secret,
     store::{Head, NewGeneration, Place, Store, StoredEvent},
 };
@@ -136,8 +134,8 @@ fn grace(plan: &CentralPlan) -> u64 {
 /// A step of the private sum, on a copy of the stored learner.
 pub(super) struct CentralStep {
     plan: Arc<CentralPlan>,
-    curator: Curator<SecureNoise>,
-    sums: ContributionSums,
+    curator: CentralLearner,
+    sums: CentralSums,
     /// Reason for which this process must not step: another one has appended words.
     ahead: Option<Error>,
 }

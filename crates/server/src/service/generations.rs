@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 
 use reticent::{
-    bandit::Curator,
-    noise::SecureNoise,
     privacy::{Event, Guarantee, TrustModel},
     release::GenerationCost,
 };
@@ -18,7 +16,7 @@ use crate::{
     Error, Result,
     clock::Time,
     config::{LoopParams, Plan, Predecessor, Trust},
-    loops::{self, Earlier, HeadName, Token},
+    loops::{self, CentralLearner, Earlier, HeadName, Token},
     store::{Agreement, Generation, GenerationId, NewGeneration, Store, WitnessRecord, floor},
 };
 
@@ -136,7 +134,7 @@ pub(super) async fn charge_noted(store: &dyn Store, new: &NewGeneration) -> Resu
 async fn generation_cost(store: &dyn Store, generation: GenerationId) -> Result<GenerationCost> {
     let (head, charged) =
         (store.head(generation).await?, floor(store, replays_name(generation)).await?);
-    let curator = Curator::<SecureNoise>::resume_charged(&head.state, head.number, charged)?;
+    let curator = CentralLearner::resume_charged(&head.state, head.number, charged)?;
     loops::generation_cost(&curator)
 }
 

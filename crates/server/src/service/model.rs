@@ -5,12 +5,11 @@
 
 use std::path::Path;
 
-use reticent::{bandit::Curator, noise::SecureNoise};
-
 use super::{Service, WITNESSED, rollback::replays_name};
 use crate::{
     Error, Result,
     config::{LoopParams, ModelFile, Trust},
+    loops::CentralLearner,
     store::{Generation, Head, Store, Witness, floor},
 };
 
@@ -42,7 +41,7 @@ async fn write(
     charged: u64,
 ) -> Result<String> {
     let charged = charged.max(floor(store, replays_name(generation.id)).await?);
-    let curator = Curator::<SecureNoise>::resume_charged(&head.state, head.number, charged)?;
+    let curator = CentralLearner::resume_charged(&head.state, head.number, charged)?;
     ModelFile::write(store.id(), generation, (head.number, &head.chain), &curator.legacy()?)
 }
 

@@ -30,10 +30,9 @@ use crate::{
     Error, Result,
     clock::Clock,
     config::{LoopParams, Trust},
-    loops::{self, Rollback},
+    loops::{self, CentralLearner, Rollback},
     store::{Agreement, GenerationId, Head, PersonHash, ReleaseRecord, WitnessRecord, floor},
 };
-use reticent::{bandit::Curator, noise::SecureNoise};
 
 /// Reason for stopping a loop of which nothing was seen itself.
 const ANOTHER_SHOWS: &str =
@@ -181,9 +180,9 @@ impl Service {
     }
 
     /// Cost of a generation for one person, replays that only a witness knows of included.
-    pub(super) async fn cost_of(&self, generation: GenerationId) -> Result<Curator<SecureNoise>> {
+    pub(super) async fn cost_of(&self, generation: GenerationId) -> Result<CentralLearner> {
         let head = self.store.head(generation).await?;
-        Ok(Curator::resume_charged(&head.state, head.number, self.charged(generation).await?)?)
+        CentralLearner::resume_charged(&head.state, head.number, self.charged(generation).await?)
     }
 
     /// Replays of a generation that this witness knows of, or that of any process that has noted it in the store.

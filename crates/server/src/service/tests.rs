@@ -8,6 +8,7 @@ mod clocks;
 mod continued;
 mod counts;
 mod devices;
+mod fixed;
 mod generations;
 mod keys;
 mod model;

@@ -1,6 +1,6 @@
 //! Certificates, summaries, exports.
 
-use reticent::{bandit::Curator, noise::SecureNoise, release::GenerationCost};
+use reticent::release::GenerationCost;
 use serde::{Deserialize, Serialize};
 
 use std::collections::BTreeMap;
@@ -11,8 +11,8 @@ use crate::{
     clock::Clock,
     config::{Ledger, LoopParams, Origin, Trust, UnitName},
     loops::{
-        self, Certificate, ChainHeader, Decision, Part, RankRequest, Subject, Summary, Together,
-        Watch, first_chain,
+        self, CentralLearner, Certificate, ChainHeader, Decision, Part, RankRequest, Subject,
+        Summary, Together, Watch, first_chain,
     },
     secret::hex,
     store::{Digest, Generation, GenerationId, LedgerCount, Place, ReleaseRecord, floor},
@@ -235,7 +235,7 @@ impl Service {
         generations: &[Generation],
         origin: &Origin,
         later: GenerationId,
-        curator: &Curator<SecureNoise>,
+        curator: &CentralLearner,
     ) -> Result<bool> {
         let same = |generation: &&Generation| {
             generation.id == origin.generation

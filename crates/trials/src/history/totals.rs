@@ -2,15 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use reticent::{bandit::Curator, noise::SecureNoise};
-
 use super::{Contents, History, Promise, Violation};
 use reticent_server::{
     Error, Result,
     config::{CentralPlan, Ledger},
     loops::{
-        ChainHeader, ChainLine, Folded, HeadName, Rollback, contribute, first_chain, learner,
-        verify_chain,
+        CentralLearner, ChainHeader, ChainLine, Folded, HeadName, Rollback, contribute,
+        first_chain, learner, verify_chain,
     },
     store::{Generation, Head, Place, ReleaseRecord, StoreId, StoredEvent},
 };
@@ -172,7 +170,7 @@ fn folded_again(plan: &CentralPlan, contents: &Contents) -> Result<Vec<Violation
     if stored.has_exact_sums_of(&again) != Some(true) {
         wrong(Promise::ExactSums, "the rows do not add up to the learner's sums");
     }
-    let charged = Curator::<SecureNoise>::resume_charged(&again.save(), again.releases(), replays)?;
+    let charged = CentralLearner::resume_charged(&again.save(), again.releases(), replays)?;
     if stored.guarantee()?.epsilon() != charged.guarantee()?.epsilon() {
         wrong(Promise::Certificate, "epsilon is not what it was, with what is charged");
     }

@@ -54,6 +54,7 @@ impl Rule {
             return Err(Error::invalid("rule", "regularized", remedy));
         }
         self.check()?;
+        self.check_any_arms()?;
         if let Some(regularizer) = regularizer {
             positive("regularizer", regularizer)?;
             let certified = matches!(self, Rule::Certified { .. });
@@ -82,6 +83,7 @@ impl ExactRule {
             Rule::Tuned { .. }
             | Rule::Thompson { .. }
             | Rule::TwoLevel { .. }
+            | Rule::Episodes { .. }
             | Rule::Regularized { .. } => 1.0,
         };
         ridge * square(self.plan.feature_bound)
@@ -124,6 +126,7 @@ impl ExactRule {
             Rule::Tuned { width, .. }
             | Rule::Thompson { width, .. }
             | Rule::TwoLevel { width, .. }
+            | Rule::Episodes { width, .. }
             | Rule::Fixed { width, .. } => width,
             // Refused by `without_noise`.
             Rule::Regularized { parameter_bound, .. } => parameter_bound,

@@ -7,6 +7,7 @@
 //! | `tuned` | ridge and bonus in units of the accumulated noise; and `fixed`, a ridge and a width that the caller gives | found by simulation |
 //! | `thompson` | parameters drawn from the law of the estimate, as an ensemble with exact propensities | found by simulation |
 //! | `two_level` | main effects first, then crosses one by one, each shrunk by what its level is worth; drawn in the same way | found by simulation |
+//! | none here: `episodes` | for fixed public actions; [`Episodes`](super::Episodes) has no matrix to make a policy of | found by simulation |
 //! | `plan` | none: any of them for sums of one domain, with the cold policy | |
 //! | `factors` | none: V in blocks with a floor under its eigenvalues, which they share | |
 //! | `exact` | the same rules on sums without noise, for a learner that keeps V up to date itself | as above |
@@ -26,7 +27,7 @@ mod two_level;
 
 use serde::{Deserialize, Serialize};
 
-use super::Ensemble;
+use super::{Ensemble, EpisodesParams};
 #[cfg(feature = "schema")]
 use crate::schema::{Count, NotNegative, Positive, Probability, Share, add_names};
 use crate::{
@@ -157,6 +158,26 @@ pub enum Rule {
         #[cfg_attr(feature = "schema", schemars(with = "Share"))]
         minimum_probability: f64,
     },
+    /// Optimism in episodes (`bandit/episodes`), where actions are declared fixed, public and the same for all people: no features are hidden, and each
+    /// reward is in one noisy sum. Refused where arms may depend on the person. Found by simulation, with no confidence guarantee.
+    Episodes {
+        /// Multiplies `sqrt(ln(1 + people))` deviations of the estimate.
+        #[serde(default = "episodes_width")]
+        #[cfg_attr(feature = "schema", schemars(with = "NotNegative"))]
+        width: f64,
+        /// An episode lasts until the determinant of what is known has grown by this factor, above 1.
+        #[serde(default = "episodes_growth")]
+        #[cfg_attr(feature = "schema", schemars(with = "Positive"))]
+        growth: f64,
+    },
+}
+
+fn episodes_width() -> f64 {
+    EpisodesParams::WIDTH
+}
+
+fn episodes_growth() -> f64 {
+    EpisodesParams::GROWTH
 }
 
 fn tuned_ridge() -> f64 {
@@ -190,6 +211,7 @@ named!(Rule, "{ tuned = { ridge = 3.0 } }", {
     "fixed": Rule::Fixed { .. } => Rule::FIXED,
     "regularized": Rule::Regularized { .. },
     "two_level": Rule::TwoLevel { .. } => Rule::TWO_LEVEL,
+    "episodes": Rule::Episodes { .. } => Rule::EPISODES,
 });
 
 impl Default for Rule {
@@ -215,6 +237,10 @@ impl Rule {
     pub const TWO_LEVEL: Rule =
         Rule::TwoLevel { levels: None, width: 0.25, members: 64, minimum_probability: 0.0 };
 
+    /// Optimism in episodes with its default width and growth.
+    pub const EPISODES: Rule =
+        Rule::Episodes { width: EpisodesParams::WIDTH, growth: EpisodesParams::GROWTH };
+
     /// Ridge 1 and width 1.
     pub const FIXED: Rule = Rule::Fixed { ridge: 1.0, width: 1.0 };
 
@@ -226,7 +252,8 @@ impl Rule {
             Rule::Tuned { .. }
             | Rule::Thompson { .. }
             | Rule::Fixed { .. }
-            | Rule::TwoLevel { .. } => false,
+            | Rule::TwoLevel { .. }
+            | Rule::Episodes { .. } => false,
         }
     }
 
@@ -314,6 +341,11 @@ impl Rule {
                 Ensemble::new(members, minimum_probability)?;
                 levels.iter().try_for_each(Levels::check)
             }
+            Rule::Episodes { width, growth } => {
+                not_negative("width", width)?;
+                let remedy = "give a finite number above 1";
+                refuse_if(!(growth > 1.0 && growth.is_finite()), "growth", growth, remedy)
+            }
         }
     }
 
@@ -323,6 +355,12 @@ impl Rule {
             Rule::TwoLevel { levels, .. } => levels.as_ref(),
             _ => None,
         }
+    }
+
+    /// Refuses the rule for fixed public actions where arms come with each person.
+    pub(super) fn check_any_arms(&self) -> Result<()> {
+        let remedy = "it is for actions that are declared fixed, public and the same for all people, and here arms may depend on the person: give tuned or thompson, or declare the actions";
+        refuse_if(matches!(self, Rule::Episodes { .. }), "rule", self, remedy)
     }
 
     /// Refuses the two-level rule for vectors that are not of its levels.
@@ -372,6 +410,7 @@ impl Rule {
             structure.blocks, structure.shared
         );
         refuse_if(!proved, "rule", self, remedy)?;
+        self.check_any_arms()?;
         self.check_levels(dimension, structure)?;
         self.check_merged(&domain)?;
         let sums = (dimension, structure, feature_bound, reward_bound);

@@ -124,6 +124,8 @@ impl RulePlan {
                 width * self.reward_deviation.max(1.0)
             }
             Rule::Fixed { ridge, width } => width / ridge.sqrt(),
+            // Refused by `Rule::plan`.
+            Rule::Episodes { .. } => 0.0,
         };
         let whitening = whitening.repeat(self.structure.blocks);
         let policy = self.policy_of(
@@ -185,6 +187,10 @@ impl RulePlan {
             Rule::Fixed { ridge, width } => self.fixed(release, ridge, width),
             Rule::Regularized { regularizer, parameter_bound, reward_noise, .. } => {
                 self.regularized(release, regularizer, parameter_bound, reward_noise)
+            }
+            Rule::Episodes { .. } => {
+                self.rule.check_any_arms()?;
+                Ok(self.cold_policy())
             }
             Rule::TwoLevel { ref levels, width, members, minimum_probability } => {
                 let ensemble = Ensemble::new(members, minimum_probability)?;

@@ -125,6 +125,9 @@ impl JointToml {
         let ignored = self.default_reward.is_some() && self.window.is_none();
         nothing_is_ignored(&[("default_reward", ignored, why)])?;
         self.check_contributions()?;
+        if let Some(Rule::Episodes { width, growth }) = self.rule {
+            return Ok(Box::new(self.episodes(environment, (width, growth))?));
+        }
         let environment = &environment.with_contributions(self.contributions_per_person);
         let plain = self.restart_every.is_none()
             && self.warm_start.is_none()

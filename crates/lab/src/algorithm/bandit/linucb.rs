@@ -73,6 +73,9 @@ impl LinUcbToml {
     /// The learner, or what stands in its way.
     pub fn prepare(&self, environment: &BanditEnvironment) -> Result<Box<dyn RunnableAlgorithm>> {
         let name = self.name.clone().unwrap_or_else(|| "LinUCB, not private".into());
+        if let Some(Rule::Episodes { width, growth }) = self.rule {
+            return Ok(Box::new(self.episodes(environment, (width, growth))?));
+        }
         let params = self.params(environment)?;
         params.check()?;
         let certified = matches!(params.rule, Rule::Certified { .. });

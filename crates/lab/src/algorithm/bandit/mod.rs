@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `decision_log` | `log = "folder"`: a run's own decisions, in the form that `logged` reads |
 //! | `contributions` | people who return, and the number of their contributions |
+//! | `episodes` | `rule = "episodes"` of the three kinds below: fixed arms |
 //! | `linucb` | `kind = "linucb"`: no privacy |
 //! | `joint` | `kind = "joint"`: a trusted curator |
 //! | `blocks`, `joint_blocks` | both of them, played in whole blocks between releases, where the environment allows it |
@@ -30,6 +31,7 @@ mod certified_tests;
 mod choice_tests;
 mod contributions;
 mod decision_log;
+mod episodes;
 mod in_blocks;
 mod joint;
 mod joint_blocks;
@@ -165,7 +167,7 @@ impl Family for Bandits {
 /// files and Python read.
 fn rule_remarks(rule: &Rule) -> Vec<String> {
     let width = match rule {
-        Rule::Tuned { .. } | Rule::Thompson { .. } => {
+        Rule::Tuned { .. } | Rule::Thompson { .. } | Rule::Episodes { .. } => {
             Some("the width is tuned by simulation: no confidence set is certified")
         }
         Rule::Certified { scale, .. } if *scale != 1.0 => {

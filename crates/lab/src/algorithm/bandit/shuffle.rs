@@ -74,6 +74,9 @@ impl ShuffleToml {
         let published = self.mode == Mode::Paper;
         // Published constants have a width of their own, and a rule beside them is still one that means something.
         self.rule.check()?;
+        if let Rule::Episodes { width, growth } = self.rule {
+            return self.episodes(environment, (width, growth));
+        }
         let why = "published constants are for everybody honest, and for arms as they are";
         nothing_is_ignored(&[
             ("honest", self.honest.is_some() && published, why),

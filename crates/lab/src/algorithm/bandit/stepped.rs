@@ -53,6 +53,8 @@ pub struct Stepped {
     pub log: Option<PathBuf>,
     /// Its promises are for rewards only: features are public.
     pub(super) public_arms: bool,
+    /// Its learners take no arms but those of the first round.
+    pub(super) fixed_arms: bool,
     /// State that it begins with.
     pub(super) warm_start: Option<WarmStart>,
     /// Reason why it can be certified but not run.
@@ -78,6 +80,7 @@ impl Stepped {
             save: None,
             log: None,
             public_arms: false,
+            fixed_arms: false,
             warm_start: None,
             refusal: None,
         }
@@ -204,10 +207,13 @@ impl RunnableAlgorithm for Stepped {
     fn learner_attacks(&self) -> Result<Vec<Attack>> {
         let Some(guarantee) = &self.card.guarantee else { return Ok(Vec::new()) };
         let BanditEnvironment { bounds, arms, rounds, .. } = self.environment;
-        let stage = Stage { bounds, arms, rounds, public_arms: self.public_arms };
+        // Queries are other arms, which a learner of fixed arms refuses.
+        let queried = if self.fixed_arms { 1 } else { arms };
+        let stage = Stage { bounds, arms: queried, rounds, public_arms: self.public_arms };
         // A user's own learner may understand no arms but those of its own environment.
         let recorded = match guarantee.provenance() {
             Provenance::Stated => Some(self.recorded()?),
+            Provenance::Computed if self.fixed_arms => Some(self.recorded()?),
             Provenance::Computed => None,
         };
         let start = self.start.clone();

@@ -16,6 +16,7 @@
 //! | `joint` | the joint learner, attacked through its actions |
 //! | [`given`] | reports that another program has made |
 //! | `local`, `shuffle` | reports of the local protocol and of OnlineUCB; batches behind a shuffler |
+//! | `episodes` | a learner of fixed actions: the release of an episode |
 //! | `online`, `safe`, `convex` | randomisers of gradients; an agent's answers; losses of paper 4 |
 //!
 //! **What a verdict means.** `violated`: with the stated confidence the guarantee is false. `consistent`: this attack, with this number of
@@ -24,6 +25,7 @@
 
 pub mod bound;
 pub mod convex;
+pub mod episodes;
 pub mod given;
 pub mod joint;
 pub mod learner;

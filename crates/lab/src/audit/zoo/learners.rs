@@ -5,9 +5,9 @@
 use std::sync::Arc;
 
 use reticent::{
-    bandit::{Arms, LinUcbParams},
+    bandit::{Arms, EpisodesParams, LinUcbParams},
     noise::Noise,
-    privacy::{Guarantee, gaussian},
+    privacy::{Guarantee, TrustModel, gaussian},
     randomize::Bounds,
 };
 
@@ -16,7 +16,7 @@ use crate::{
     FastNoise, Result,
     algorithm::bandit::{Algorithm, BanditEnvironment, Budget, JointToml},
     audit::attack::{
-        Attack,
+        Attack, AuditNoise, DataSet, Test, View, episodes,
         learner::{self, Maker, Stage},
     },
     environment::{GapParams, blocks::Learner},
@@ -48,7 +48,56 @@ pub(super) fn entries() -> Result<Vec<Entry>> {
             wrong_way: attack(Arc::new(|seed| Ok(Box::new(Coin::new(seed, true)))))?,
             right_way: attack(Arc::new(|seed| Ok(Box::new(Coin::new(seed, false)))))?,
         },
+        Entry {
+            mistake: "fixed actions: the sum of an episode has no noise",
+            right: "optimism in episodes, discrete Laplace noise on each sum",
+            wrong_way: of_episode(TrustModel::None)?,
+            right_way: of_episode(TrustModel::Joint)?,
+        },
+        Entry {
+            mistake: "fixed actions by the clock: noise on rewards, and none on counts",
+            right: "optimism in episodes, noise on counts too",
+            wrong_way: of_counts(true)?,
+            right_way: of_counts(false)?,
+        },
     ])
+}
+
+/// Two actions.
+fn fixed_actions() -> EpisodesParams {
+    EpisodesParams::new(vec![vec![1.0, 0.0], vec![0.0, 1.0]], EPSILON, DELTA)
+}
+
+/// The release of the first episode of the deployed learner with this trust, under the certificate of a curator.
+fn of_episode(trust: TrustModel) -> Result<Attack> {
+    let guarantee = fixed_actions().check()?.guarantee()?;
+    let plan = EpisodesParams { trust, ..fixed_actions() }.check()?;
+    Ok(episodes::attack(&plan, &guarantee))
+}
+
+/// People of one tick besides the person, who came or did not: the release has their number.
+const CROWD: usize = 400;
+
+/// The number of people in the release of a tick.
+fn of_counts(exact: bool) -> Result<Attack> {
+    let plan = EpisodesParams { clock: true, ..fixed_actions() }.check()?;
+    let guarantee = plan.guarantee()?;
+    let adversary = "sees the number of people in the release of a tick; the person came, or no one in their place";
+    Ok(Attack::new(adversary, &guarantee, 30_000, move || {
+        let plan = plan.clone();
+        let view: View = Box::new(move |data: DataSet, noise: AuditNoise| {
+            let mut learner = plan.clone().start(noise);
+            let mut sums = learner.no_sums();
+            let came = *data.pick((&0, &1));
+            (0..CROWD + came).try_for_each(|_| learner.contribute(&[1.0, 0.0], 0.5, &mut sums))?;
+            let count = sums.count() as f64;
+            learner.tick(&mut sums)?;
+            // Effective people grow with the count, so that they tell it.
+            let shown = learner.release()?.upper_triangle()[0];
+            Ok(vec![if exact { count } else { shown }])
+        });
+        Ok((view, Test::Scores))
+    }))
 }
 
 fn attack(stage: &Stage, promise: &Guarantee, make: Maker) -> Result<Attack> {

@@ -6,7 +6,7 @@
 //! | `streams` | unclipped input; a state continued twice; noise drawn again after a restore; a schedule that looks at the data; visits priced as if none shared a step |
 //! | `people` | joint sensitivity ignored; two releases, one budget; a slot that survives the shuffle |
 //! | `deployed` | deployed samplers whose draws are halved, in running sums and in reports |
-//! | `learners` | actions that show the last reward; no noise at all; a reward that is refused |
+//! | `learners` | actions that show the last reward; no noise at all; a reward that is refused; fixed actions without noise on sums, or on counts |
 //!
 //! The wrong variants exist only here and cannot be reached from the core. If the correct variant is deployed code, the deployed code is
 //! attacked, by the same adversary.
@@ -115,7 +115,7 @@ mod tests {
     fn every_mistake_is_detected_and_every_correct_variant_passes() {
         let options = AuditOptions { confidence: 1.0 - 1e-6, ..AuditOptions::default() };
         let entries = entries().unwrap();
-        assert_eq!(entries.len(), 18);
+        assert_eq!(entries.len(), 20);
         for entry in entries {
             let specimen = entry.run(&options).unwrap();
             assert!(specimen.caught, "missed: {specimen:?}");

@@ -2,8 +2,8 @@
 
 use reticent::{
     bandit::{
-        Aggregation, Anytime, Combiner, JointLinUcb, Legacy, LinUcb, LocalParams, OnlineLinUcb,
-        OnlineUcb, Server, ShuffleServer, Shuffler,
+        Aggregation, Anytime, Combiner, Episodes, JointLinUcb, Legacy, LinUcb, LocalParams,
+        OnlineLinUcb, OnlineUcb, Server, ShuffleServer, Shuffler,
     },
     convex::{DoublingBandit, PrivateBandit},
     online::{BallLearner, GradientDescent, LinearModel, Maler, OnlineLearner},
@@ -27,7 +27,14 @@ fn state(name: &'static str, seed: Vec<u8>, read: impl Fn(&[u8]) + 'static) -> T
 
 /// All of them.
 pub(super) fn all() -> Vec<Target> {
-    let mut all = vec![sum_state(), contribution_sums(), joint_state(), open_decisions(), legacy()];
+    let mut all = vec![
+        sum_state(),
+        contribution_sums(),
+        joint_state(),
+        open_decisions(),
+        legacy(),
+        episodes(),
+    ];
     all.push(state("linucb", samples::linucb().save(), |bytes| {
         if let Ok(mut learner) = LinUcb::load(bytes) {
             drop(learner.choose(&two_arms(), 0));
@@ -101,6 +108,23 @@ fn joint_state() -> Target {
             drop(learner.guarantee());
             drop(learner.guarantee_of_both());
             drop(learner.legacy());
+        }
+    })
+}
+
+fn episodes() -> Target {
+    state("episodes", samples::episodes(seeded()).save(), |bytes| {
+        if let Ok(mut learner) = Episodes::<FastNoise>::resume(bytes, 0) {
+            for _ in 0..3 {
+                if let Ok(decision) = learner.decide() {
+                    drop(learner.observe(decision.number, 0.5));
+                }
+            }
+            let mut sums = learner.no_sums();
+            drop(learner.contribute(&[1.0, 0.0], 0.5, &mut sums));
+            drop(learner.tick(&mut sums));
+            drop(learner.release());
+            drop(learner.guarantee());
         }
     })
 }

@@ -1,6 +1,7 @@
 //! Warm starts: from what a loop has released, and from public examples.
 
 use super::*;
+use crate::loops::LearnerPlan;
 use reticent::{
     bandit::Curator,
     noise::{Noise, SecureNoise},
@@ -310,12 +311,10 @@ async fn an_origin_that_the_store_cannot_show_is_counted() {
     }
     // Simulated noise protects no person, whatever it is said to have cost.
     let plans = ServiceFile::parse(&file(STRONG, "")).unwrap().check().unwrap();
-    let mut simulated = plans[0]
-        .central()
-        .unwrap()
-        .learner
-        .clone()
-        .curator(Simulated(SecureNoise::from_system().unwrap()));
+    let LearnerPlan::Sums(plan) = plans[0].central().unwrap().learner.clone() else {
+        panic!("actions are not fixed");
+    };
+    let mut simulated = plan.curator(Simulated(SecureNoise::from_system().unwrap()));
     let mut unused = simulated.no_sums();
     simulated.tick(&mut unused).unwrap();
     let simulated = serde_json::json!(crate::secret::hex(&simulated.legacy().unwrap().save()));
