@@ -141,10 +141,9 @@ impl CentralPlan {
             return Err(Error::invalid("features", "other words", remedy));
         }
         let mut params = self.params.clone().noting(stored);
-        let began = || stored.features();
         let mut continuation = match &stored.continuation {
             Some(continuation) => continuation.clone(),
-            None => Continuation { began: began()?, appended: Vec::new() },
+            None => Continuation { began: stored.features()?, appended: Vec::new() },
         };
         let mut layouts = continuation.layouts()?;
         // The same file with the lists that the generation began with is that generation, whatever else the hash covers.
@@ -157,6 +156,7 @@ impl CentralPlan {
         let present = last.continued(&self.params.features()?)?;
         let words = present.words_after(last);
         let appends = !words.is_empty();
+        let before = self.with_features(params.clone(), last.clone())?;
         if appends {
             continuation.appended.push(Appended { time: now, words: words.into_iter().collect() });
             layouts.push(present.clone());
@@ -164,6 +164,8 @@ impl CentralPlan {
         params.continuation = Some(continuation);
         let mut plan = self.with_features(params, present)?;
         plan.continued = Some(Continued { params_hash, layouts });
+        // What a stream cannot append, such as a second coordinate, begins a new generation.
+        plan.grown(before.learner.curator(SecureNoise::from_system()?))?;
         Ok(plan)
     }
 
@@ -295,7 +297,17 @@ mod tests {
         ] {
             assert!(continuing(from, to).is_none(), "{to}");
         }
-        // A warm start that the store does not know of.
+        // One coordinate has a smaller distance than two.
+        let line = |words: &str| {
+            let text = format!(
+                "[loop.home]\nprivacy = {{ epsilon = 1.0, delta = 1e-6 }}\nweight.constant = 0\naction.topic.categories = [{words}]"
+            );
+            let plans = ServiceFile::parse(&text).unwrap().check().unwrap();
+            plans[0].central().unwrap().as_ref().clone()
+        };
+        let (params, hash) = stored(&line("\"news\""));
+        assert!(line("\"news\", \"sport\"").continuing(&params, hash, 7).is_none());
+        // A generation with another hash than these parameters have.
         let (params, _) = stored(&began);
         assert!(plan("\"sport\"", "\"sport\", \"jazz\"").continuing(&params, 1, 7).is_none());
     }
