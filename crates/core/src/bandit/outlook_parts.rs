@@ -22,6 +22,10 @@
 //! together the share is `sum f S / (sum S sum f^2 (S + N))^1/2`: parts that are noise take from those that are learnt, by what the rule does not shrink
 //! (`two_level` shrinks by f = S/(S + N), the others by f above).
 //!
+//! **Choices.** Learners prefer what they have learnt to be good: once main effects are known, the cells of a cross with other words are seen less. By simulation
+//! crosses of words take [`SELDOM`] times the events that even choices would (0.6 to 1.3 times that, where they were reached), which decisions do not feel; and under
+//! `tuned`, which tries what it does not know, N is [`TRYING`] of the above. Both constants were set on the files of `defaults/parts`.
+//!
 //! **Time.** With the number of contributions in a tick r, a release at tick T has the contributions of the ticks that its reward window leaves,
 //! weighted by what is not forgotten, and the noise of release T: the first T at which the share is one half names `r T` events. Without a known pace
 //! the noise is that of the last release, and nothing is forgotten.
@@ -47,6 +51,10 @@ pub const CROSS: f64 = 0.1;
 const MEAN: f64 = 0.5;
 /// s^2: variance of a reward in [-1, 1] around its mean.
 const REWARD_VARIANCE: f64 = 0.8;
+/// Times as many events as even choices would take, for a cross whose factors are all words.
+const SELDOM: f64 = 1.7;
+/// Share of the noise that is left under `tuned`.
+const TRYING: f64 = 0.5;
 /// Share of what a part can gain from which it counts as learnt.
 const LEARNT: f64 = 0.5;
 /// Points at which the semicircle is taken.
@@ -94,6 +102,8 @@ struct Piece {
     moment: f64,
     /// tau^2.
     signal: f64,
+    /// Times as many events as even choices would take until all of its cells are known.
+    seldom: f64,
 }
 
 impl Piece {
@@ -157,6 +167,10 @@ impl PartsModel {
                 PartKind::Context | PartKind::Action | PartKind::Match => square(MAIN),
                 _ => square(CROSS),
             },
+            seldom: match part.kind {
+                PartKind::Cross if features.moment(part) == 1.0 => SELDOM,
+                _ => 1.0,
+            },
         };
         let mut pieces: Vec<Piece> = features.parts().iter().map(of_part).collect();
         if !pieces.iter().any(Piece::decides) {
@@ -170,6 +184,7 @@ impl PartsModel {
             weight: square(constant / bounds.feature_bound),
             moment: 1.0,
             signal: square(MEAN),
+            seldom: 1.0,
         }));
         let (rule, half_range) = (plan.params.rule.clone(), bounds.half_range());
         Some(PartsModel { pieces, rule, dimension: bounds.dimension, half_range })
@@ -224,7 +239,7 @@ impl PartsModel {
     fn gains_of(&self, contributions: f64, noise: &Noise) -> Gains {
         // The ridge, the share of sampling that is noise on top, and whether parts are shrunk by their own noise.
         let (ridge, sampling, levels) = match self.rule {
-            Rule::Tuned { ridge, .. } => (1.0 + ridge * noise.matrix, 0.0, false),
+            Rule::Tuned { ridge, .. } => (1.0 + ridge * noise.matrix, TRYING - 1.0, false),
             Rule::Thompson { ridge, width, .. } => {
                 (1.0 + ridge * noise.matrix, square(width), false)
             }
@@ -234,7 +249,7 @@ impl PartsModel {
                 (1.0 + 3.0 * noise.matrix, 0.0, false)
             }
         };
-        let inverse = |place: usize| {
+        let inverse = |place: usize, gram: f64| {
             let radius = match levels {
                 true => 0.0,
                 false => {
@@ -242,31 +257,39 @@ impl PartsModel {
                     2.0 * entries.map(|(s, piece)| s * piece.cells as f64).sum::<f64>().sqrt()
                 }
             };
-            moments(self.pieces[place].gram(contributions) + ridge, radius, 0.5 * ridge)
+            moments(gram + ridge, radius, 0.5 * ridge)
         };
-        let inverses: Vec<(f64, f64)> = (0..self.pieces.len()).map(inverse).collect();
-        let fit =
-            |place: usize| (self.pieces[place].gram(contributions) * inverses[place].0).min(1.0);
+        let fit = |place: usize| {
+            let gram = self.pieces[place].gram(contributions);
+            (gram * inverse(place, gram).0).min(1.0)
+        };
         let learnt: Vec<f64> = (0..self.pieces.len())
             .map(|place| square(fit(place)) * self.pieces[place].parameters())
             .collect();
-        let (mut parts, mut with, mut signals, mut scores) = (Vec::new(), 0.0, 0.0, 0.0);
-        for (place, piece) in self.pieces.iter().enumerate().filter(|(_, piece)| piece.decides()) {
+        // What the rule keeps of a part, and the noise of its score.
+        let scored = |place: usize, contributions: f64| {
+            let piece = &self.pieces[place];
             let gram = piece.gram(contributions);
-            let (first, second) = inverses[place];
+            let (first, second) = inverse(place, gram);
             let of_matrix: f64 =
                 noise.entries[place].iter().zip(&learnt).map(|(s, theta)| s * theta).sum();
             let variance = noise.vector[place] + of_matrix + REWARD_VARIANCE * gram;
             let squared = piece.moment * piece.weight * variance * second / square(gram * first);
-            let noise = (1.0 + sampling) * squared;
-            let reliability = piece.signal / (piece.signal + noise);
-            parts.push(if gram > 0.0 { reliability.sqrt() } else { 0.0 });
-            if gram > 0.0 {
-                let fit = if levels { reliability } else { gram * first };
-                with += fit * piece.signal;
-                scores += square(fit) * (piece.signal + noise);
-            }
+            (gram * first, (1.0 + sampling) * squared)
+        };
+        let (mut parts, mut with, mut signals, mut scores) = (Vec::new(), 0.0, 0.0, 0.0);
+        for (place, piece) in self.pieces.iter().enumerate().filter(|(_, piece)| piece.decides()) {
             signals += piece.signal;
+            if contributions <= 0.0 {
+                parts.push(0.0);
+                continue;
+            }
+            let reliability = |noise: f64| piece.signal / (piece.signal + noise);
+            parts.push(reliability(scored(place, contributions / piece.seldom).1).sqrt());
+            let (kept, noise) = scored(place, contributions);
+            let kept = if levels { reliability(noise) } else { kept };
+            with += kept * piece.signal;
+            scores += square(kept) * (piece.signal + noise);
         }
         let all = if scores > 0.0 { with / (signals * scores).sqrt() } else { 0.0 };
         Gains { parts, all }
@@ -420,7 +443,7 @@ mod tests {
         deviations[d * (d + 1) / 2..].fill(10.0);
         let noise = model.noise(&deviations);
         for (place, piece) in model.deciding().enumerate().take(parts) {
-            let t = model.needed(Some(place), &noise) / piece.cells as f64;
+            let t = model.needed(Some(place), &noise) / piece.seldom / piece.cells as f64;
             // Rewards in [0, 1] have half the range of those in [-1, 1].
             let sampling = 1.0 + square(0.25);
             let right = sampling * (REWARD_VARIANCE * t + square(20.0) / piece.weight);
