@@ -78,3 +78,21 @@ impl Progress {
 pub fn percent_of(events: u64, needed: u64) -> u64 {
     (100.0 * events as f64 / needed.max(1) as f64).min(100.0) as u64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_learner_learns_where_its_events_are_enough() {
+        let learning =
+            |events, needed, most| Progress { events, needed, most, parts: Vec::new() }.learning();
+        assert_eq!(learning(None, 10, Some(100)), Learning::TooFew);
+        assert_eq!(learning(Some(9), 10, Some(100)), Learning::Gathering);
+        assert_eq!(learning(Some(9), 10, None), Learning::Gathering);
+        assert_eq!(learning(Some(10), 10, Some(10)), Learning::Enough);
+        // What is forgotten sooner than it is learnt.
+        assert_eq!(learning(Some(9), 100, Some(99)), Learning::Never);
+        assert_eq!([percent_of(1, 3), percent_of(5, 3), percent_of(1, 0)], [33, 100, 100]);
+    }
+}

@@ -19,8 +19,13 @@
 //! ```
 //!
 //! of what a choice by the signal gains (both Gaussian), and half of it, the level that is asked for, at N = 3 S. For all parts
-//! together the share is `sum f S / (sum S sum f^2 (S + N))^1/2`: parts that are noise take from those that are learnt, by what the rule does not shrink
-//! (`two_level` shrinks by f = S/(S + N), the others by f above).
+//! together the share is that of choices by `sum f (signal + noise)` over [`DECISIONS`] drawn decisions, always the same ones: parts that are noise take from
+//! those that are learnt, by what the rule does not shrink (`two_level` shrinks by f = S/(S + N), the others by f above). Signals are Gaussian, but a match of
+//! n words is zero for all but one action in n, and large there.
+//!
+//! **Choices.** Learners prefer what they have learnt to be good: once main effects are known, the cells of a cross with other words are seen less. By simulation
+//! crosses of words take [`SELDOM`] times the events that even choices would (0.6 to 1.3 times that, where they were reached), which decisions do not feel; and under
+//! `tuned`, which tries what it does not know, N is [`TRYING`] of the above. Both constants were set on the files of `defaults/parts`.
 //!
 //! **Time.** With the number of contributions in a tick r, a release at tick T has the contributions of the ticks that its reward window leaves,
 //! weighted by what is not forgotten, and the noise of release T: the first T at which the share is one half names `r T` events. Without a known pace
@@ -35,6 +40,7 @@ use super::{JointPlan, Rule};
 use crate::{
     Result,
     features::{FeaturesPlan, PartKind},
+    hash,
     release::Release,
     special::square,
 };
@@ -47,10 +53,17 @@ pub const CROSS: f64 = 0.1;
 const MEAN: f64 = 0.5;
 /// s^2: variance of a reward in [-1, 1] around its mean.
 const REWARD_VARIANCE: f64 = 0.8;
+/// Times as many events as even choices would take, for a cross whose factors are all words.
+const SELDOM: f64 = 1.7;
+/// Share of the noise that is left under `tuned`.
+const TRYING: f64 = 0.5;
 /// Share of what a part can gain from which it counts as learnt.
 const LEARNT: f64 = 0.5;
 /// Points at which the semicircle is taken.
 const POINTS: usize = 48;
+/// Drawn decisions, and actions of each.
+const DECISIONS: usize = 512;
+const ACTIONS: usize = 10;
 /// Half-lives after which sums that forget no longer grow.
 const HALF_LIVES: f64 = 12.0;
 
@@ -94,6 +107,8 @@ struct Piece {
     moment: f64,
     /// tau^2.
     signal: f64,
+    /// Times as many events as even choices would take until all of its cells are known.
+    seldom: f64,
 }
 
 impl Piece {
@@ -128,6 +143,76 @@ pub struct PartsModel {
     rule: Rule,
     dimension: usize,
     half_range: f64,
+    drawn: Drawn,
+}
+
+/// Signals of deciding parts, and noise of deviation 1, by decision, action and part; the noise last.
+struct Drawn {
+    numbers: Vec<f64>,
+    width: usize,
+    /// Mean of the best signals, less that of all.
+    possible: f64,
+}
+
+impl Drawn {
+    fn of(pieces: &[Piece]) -> Self {
+        let deciding: Vec<&Piece> = pieces.iter().filter(|piece| piece.decides()).collect();
+        let width = deciding.len() + 1;
+        let mut counter = 0;
+        let mut uniform = || {
+            counter += 1;
+            (hash::mixed(counter) >> 11) as f64 / (1_u64 << 53) as f64
+        };
+        let mut normal = || {
+            let (radius, turn) = (uniform().max(1e-300), uniform());
+            (-2.0 * libm::log(radius)).sqrt() * libm::cos(std::f64::consts::TAU * turn)
+        };
+        let mut numbers = Vec::with_capacity(DECISIONS * ACTIONS * width);
+        for _ in 0..DECISIONS {
+            // The size of a match's effect is the same for all actions.
+            let sizes: Vec<f64> = deciding.iter().map(|_| normal()).collect();
+            for _ in 0..ACTIONS {
+                for (piece, size) in deciding.iter().zip(&sizes) {
+                    let (z, deviation) = (normal(), piece.signal.sqrt());
+                    // A normal number is below this with the probability M.
+                    let matches = 0.5 * libm::erfc(-z / std::f64::consts::SQRT_2) < piece.moment;
+                    numbers.push(match piece.kind {
+                        PartKind::Match if matches => size * deviation / piece.moment.sqrt(),
+                        PartKind::Match => 0.0,
+                        _ => z * deviation,
+                    });
+                }
+                numbers.push(normal());
+            }
+        }
+        let mut drawn = Drawn { numbers, width, possible: 1.0 };
+        drawn.possible = drawn.share(&vec![1.0; width - 1], 0.0);
+        drawn
+    }
+
+    /// The share of what can be gained by choices with these factors of the parts and noise of this deviation.
+    fn share(&self, kept: &[f64], noise: f64) -> f64 {
+        let parts = self.width - 1;
+        let gained: f64 = self
+            .numbers
+            .chunks(self.width * ACTIONS)
+            .map(|decision| {
+                let (mut best, mut of_best, mut sum) = (f64::NEG_INFINITY, 0.0, 0.0);
+                for action in decision.chunks(self.width) {
+                    let signal: f64 = action[..parts].iter().sum();
+                    let learnt: f64 =
+                        action[..parts].iter().zip(kept).map(|(x, kept)| x * kept).sum();
+                    let score = learnt + noise * action[parts];
+                    sum += signal;
+                    if score > best {
+                        (best, of_best) = (score, signal);
+                    }
+                }
+                of_best - sum / ACTIONS as f64
+            })
+            .sum();
+        gained / DECISIONS as f64 / self.possible
+    }
 }
 
 /// What each part, and all together, gain of what they can.
@@ -157,6 +242,10 @@ impl PartsModel {
                 PartKind::Context | PartKind::Action | PartKind::Match => square(MAIN),
                 _ => square(CROSS),
             },
+            seldom: match part.kind {
+                PartKind::Cross if features.moment(part) == 1.0 => SELDOM,
+                _ => 1.0,
+            },
         };
         let mut pieces: Vec<Piece> = features.parts().iter().map(of_part).collect();
         if !pieces.iter().any(Piece::decides) {
@@ -170,9 +259,11 @@ impl PartsModel {
             weight: square(constant / bounds.feature_bound),
             moment: 1.0,
             signal: square(MEAN),
+            seldom: 1.0,
         }));
         let (rule, half_range) = (plan.params.rule.clone(), bounds.half_range());
-        Some(PartsModel { pieces, rule, dimension: bounds.dimension, half_range })
+        let drawn = Drawn::of(&pieces);
+        Some(PartsModel { pieces, rule, dimension: bounds.dimension, half_range, drawn })
     }
 
     /// Names of the parts that decide between actions.
@@ -222,9 +313,26 @@ impl PartsModel {
     }
 
     fn gains_of(&self, contributions: f64, noise: &Noise) -> Gains {
+        let (parts, scores) = self.scores_of(contributions, noise);
+        Gains { parts, all: self.all_of(&scores) }
+    }
+
+    /// The share of all parts together, from what the rule keeps of each and its noise.
+    fn all_of(&self, scores: &[(f64, f64)]) -> f64 {
+        let kept: Vec<f64> = scores.iter().map(|(kept, _)| *kept).collect();
+        let noise = scores.iter().map(|(kept, noise)| square(*kept) * noise).sum::<f64>();
+        if kept.iter().all(|kept| *kept <= 0.0) {
+            0.0
+        } else {
+            self.drawn.share(&kept, noise.sqrt())
+        }
+    }
+
+    /// The shares of the parts, and what the rule keeps of each with its noise.
+    fn scores_of(&self, contributions: f64, noise: &Noise) -> (Vec<f64>, Vec<(f64, f64)>) {
         // The ridge, the share of sampling that is noise on top, and whether parts are shrunk by their own noise.
         let (ridge, sampling, levels) = match self.rule {
-            Rule::Tuned { ridge, .. } => (1.0 + ridge * noise.matrix, 0.0, false),
+            Rule::Tuned { ridge, .. } => (1.0 + ridge * noise.matrix, TRYING - 1.0, false),
             Rule::Thompson { ridge, width, .. } => {
                 (1.0 + ridge * noise.matrix, square(width), false)
             }
@@ -234,7 +342,7 @@ impl PartsModel {
                 (1.0 + 3.0 * noise.matrix, 0.0, false)
             }
         };
-        let inverse = |place: usize| {
+        let inverse = |place: usize, gram: f64| {
             let radius = match levels {
                 true => 0.0,
                 false => {
@@ -242,41 +350,46 @@ impl PartsModel {
                     2.0 * entries.map(|(s, piece)| s * piece.cells as f64).sum::<f64>().sqrt()
                 }
             };
-            moments(self.pieces[place].gram(contributions) + ridge, radius, 0.5 * ridge)
+            moments(gram + ridge, radius, 0.5 * ridge)
         };
-        let inverses: Vec<(f64, f64)> = (0..self.pieces.len()).map(inverse).collect();
-        let fit =
-            |place: usize| (self.pieces[place].gram(contributions) * inverses[place].0).min(1.0);
+        let fit = |place: usize| {
+            let gram = self.pieces[place].gram(contributions);
+            (gram * inverse(place, gram).0).min(1.0)
+        };
         let learnt: Vec<f64> = (0..self.pieces.len())
             .map(|place| square(fit(place)) * self.pieces[place].parameters())
             .collect();
-        let (mut parts, mut with, mut signals, mut scores) = (Vec::new(), 0.0, 0.0, 0.0);
-        for (place, piece) in self.pieces.iter().enumerate().filter(|(_, piece)| piece.decides()) {
+        // What the rule keeps of a part, and the noise of its score.
+        let scored = |place: usize, contributions: f64| {
+            let piece = &self.pieces[place];
             let gram = piece.gram(contributions);
-            let (first, second) = inverses[place];
+            let (first, second) = inverse(place, gram);
             let of_matrix: f64 =
                 noise.entries[place].iter().zip(&learnt).map(|(s, theta)| s * theta).sum();
             let variance = noise.vector[place] + of_matrix + REWARD_VARIANCE * gram;
             let squared = piece.moment * piece.weight * variance * second / square(gram * first);
-            let noise = (1.0 + sampling) * squared;
-            let reliability = piece.signal / (piece.signal + noise);
-            parts.push(if gram > 0.0 { reliability.sqrt() } else { 0.0 });
-            if gram > 0.0 {
-                let fit = if levels { reliability } else { gram * first };
-                with += fit * piece.signal;
-                scores += square(fit) * (piece.signal + noise);
+            (gram * first, (1.0 + sampling) * squared)
+        };
+        let (mut parts, mut scores) = (Vec::new(), Vec::new());
+        for (place, piece) in self.pieces.iter().enumerate().filter(|(_, piece)| piece.decides()) {
+            if contributions <= 0.0 {
+                parts.push(0.0);
+                scores.push((0.0, 0.0));
+                continue;
             }
-            signals += piece.signal;
+            let reliability = |noise: f64| piece.signal / (piece.signal + noise);
+            parts.push(reliability(scored(place, contributions / piece.seldom).1).sqrt());
+            let (kept, noise) = scored(place, contributions);
+            scores.push((if levels { reliability(noise) } else { kept }, noise));
         }
-        let all = if scores > 0.0 { with / (signals * scores).sqrt() } else { 0.0 };
-        Gains { parts, all }
+        (parts, scores)
     }
 
     /// Contributions from which a part, or all of them (`None`), gain half of what they can under this noise.
     fn needed(&self, part: Option<usize>, noise: &Noise) -> f64 {
         let enough = |contributions: f64| {
-            let gains = self.gains_of(contributions, noise);
-            part.map_or(gains.all, |part| gains.parts[part]) >= LEARNT
+            let (parts, scores) = self.scores_of(contributions, noise);
+            part.map_or_else(|| self.all_of(&scores), |part| parts[part]) >= LEARNT
         };
         let (mut low, mut high) = (1.0, 1.0);
         while !enough(high) && high < 1e15 {
@@ -420,7 +533,7 @@ mod tests {
         deviations[d * (d + 1) / 2..].fill(10.0);
         let noise = model.noise(&deviations);
         for (place, piece) in model.deciding().enumerate().take(parts) {
-            let t = model.needed(Some(place), &noise) / piece.cells as f64;
+            let t = model.needed(Some(place), &noise) / piece.seldom / piece.cells as f64;
             // Rewards in [0, 1] have half the range of those in [-1, 1].
             let sampling = 1.0 + square(0.25);
             let right = sampling * (REWARD_VARIANCE * t + square(20.0) / piece.weight);

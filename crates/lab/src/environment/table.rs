@@ -411,8 +411,10 @@ mod tests {
         found.unwrap().algorithms()[0].trial(1, 0, &[50]).unwrap();
         let rows = Rows::open(&path).unwrap();
         let given = BTreeMap::from([("x".to_string(), (0.0, 4.0)), ("z".to_string(), (0.0, 5.0))]);
-        let (fourier, products) =
-            (Fourier { count: 3, scale: 0.5, seed: 7, with: None }, Products { degree: 2, with: None });
+        let (fourier, products) = (
+            Fourier { count: 3, scale: 0.5, seed: 7, with: None },
+            Products { degree: 2, with: None },
+        );
         let lines = ColumnsToml {
             features: None,
             ranges: &given,
@@ -434,16 +436,29 @@ mod tests {
         (rule.constant, rule.products, rule.fourier) = (false, Some(products), Some(fourier));
         let record = reticent::features::Value::from_iter([("x", "1"), ("z", "5")]);
         let plan = rule.check().unwrap();
-        let whole = plan.vector(&record, &reticent::features::Value::Missing, &mut Default::default());
+        let whole =
+            plan.vector(&record, &reticent::features::Value::Missing, &mut Default::default());
         assert_eq!(row, whole);
 
         for (wrong, words) in [
-            ("fourier = { count = 0, scale = 0.5, seed = 7 }", ["fourier.count", "0", "give 16 to 64"]),
-            ("fourier = { count = 3, scale = -1.0, seed = 7 }", ["fourier.scale", "-1", "0.001 to 1000"]),
+            (
+                "fourier = { count = 0, scale = 0.5, seed = 7 }",
+                ["fourier.count", "0", "give 16 to 64"],
+            ),
+            (
+                "fourier = { count = 3, scale = -1.0, seed = 7 }",
+                ["fourier.scale", "-1", "0.001 to 1000"],
+            ),
             ("fourier = { count = 3000, scale = 1.0, seed = 7 }", ["dimension", "6002", "fewer"]),
-            ("fourier = { count = 3, scale = 1.0, seed = 7, with = \"y\" }", ["fourier.with", "y", "leave it out"]),
+            (
+                "fourier = { count = 3, scale = 1.0, seed = 7, with = \"y\" }",
+                ["fourier.with", "y", "leave it out"],
+            ),
             ("products = { degree = 4 }", ["products.degree", "4", "2 or 3"]),
-            ("categories = { x = [\"1\", \"2\", \"1\"] }", ["categories", "\"1\" twice for x", "once"]),
+            (
+                "categories = { x = [\"1\", \"2\", \"1\"] }",
+                ["categories", "\"1\" twice for x", "once"],
+            ),
             ("hashes = { x = 0 }", ["buckets", "0 for x", "1 to"]),
         ] {
             let given = if wrong.starts_with('c') || wrong.starts_with('h') { "" } else { ranges };

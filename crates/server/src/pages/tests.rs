@@ -14,7 +14,7 @@ use crate::{
     clock::{Clock, ManualClock},
     config::{Plan, ServiceFile},
     demo,
-    loops::{Limits, RankRequest, RewardRequest, page::file_page},
+    loops::{Learning, Limits, RankRequest, RewardRequest, page::file_page},
     secret::Secret,
     service::Options as ServiceOptions,
     store::MemoryStore,
@@ -251,7 +251,17 @@ async fn a_loop_is_not_said_to_learn_before_releases_show_it() {
     let least: u64 = rest.split_once(' ').unwrap().0.replace(',', "").parse().unwrap();
     assert!((2..100_000).contains(&least), "{least}");
     world.let_pass(30).await;
-    assert!(world.get("/loops/news", &cookie).await.1.contains(">learning<"));
+    // The release counts people now, and the mark follows their number beside the number that is needed.
+    let page = world.get("/loops/news", &cookie).await.1;
+    assert!(page.contains("events count so far") && page.contains("all decisions"), "{page}");
+    let central = world.service.central(demo::LOOP).unwrap();
+    let mark = match progress::of(central).unwrap().learning() {
+        Learning::Enough => ">learning<",
+        Learning::Gathering => "gathering events: ",
+        Learning::Never => "too few events at this pace",
+        Learning::TooFew => "too few events for a reliable figure",
+    };
+    assert!(page.contains(mark), "{mark}: {page}");
 }
 
 #[tokio::test]

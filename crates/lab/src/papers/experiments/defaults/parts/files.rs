@@ -132,7 +132,7 @@ pub(super) const WIDE: File = File {
 
 /// Simulated in a few seconds.
 #[cfg(test)]
-pub(super) const QUICK: File = File { ticks: 100, per_tick: 60, ..SMALL };
+pub(super) const QUICK: File = File { ticks: 150, per_tick: 60, trials: 32, ..SMALL };
 
 pub(super) const FILES: &[File] = &[
     SMALL,
