@@ -155,14 +155,10 @@ def two_level(features, parts, gram, vector, deviations, vector_deviations, feat
             error = np.sqrt(2 * np.sum(v**2)) / np.sum(gi**2)
             t = np.clip(t0 + (t_found - t0) * t0**2 / (t0**2 + error**2), t0 / 100, (LARGEST / w[part[0]]) ** 2)
             rho = t * gi**2 / (t * gi**2 + v)
-            even = n * w[part] ** 2 / cells[part]
-            hope = t * even**2 / (t * even**2 + v + REWARDS * (even - gi))
-            theta[part], deviation[part] = rho * r / gi, np.sqrt(t * (1 - rho) * np.maximum(rho, hope))
+            theta[part], deviation[part] = rho * r / gi, rho * np.sqrt(v) / gi
         fit_mains()
     inverse = np.linalg.inv(P)
-    even = n * w[A] ** 2 / cells[A]
-    hope = prior * even**2 / (prior * even**2 + D**2 + REWARDS * even)
-    of_mains = inverse @ ((H * (e**2 / (1 + REWARDS * e))) @ H.T + np.diag(hope / prior)) @ inverse
+    of_mains = inverse @ (H * (e**2 / (1 + REWARDS * e))) @ H.T @ inverse
     of_mains += 1e-9 * of_mains.diagonal().max() * np.eye(len(A))
     covariance = np.diag(deviation**2)
     covariance[np.ix_(A, A)] = of_mains

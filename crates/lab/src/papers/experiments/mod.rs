@@ -175,7 +175,7 @@ pub const EXPERIMENTS: &[PaperExperiment] = &[
     PaperExperiment {
         id: "defaults/catalogue",
         title: "rules for tables of features on simulated products: two_level beside thompson",
-        seconds: (60, 1200),
+        seconds: (360, 1800),
         run: defaults::catalogue,
     },
     PaperExperiment {

@@ -9,12 +9,8 @@
 //! `sqrt(2 sum v^2)/sum g^2`. It is shrunk towards `t_0 = (.1/w)^2` by that error and kept between `t_0/100` and `(.6/w)^2`. Then
 //!
 //! ```text
-//! rho_i = t g_i^2/(t g_i^2 + v_i),   theta_i = rho_i r_i/g_i,   drawn with the variance t (1 - rho_i) max(rho_i, rho'_i)
+//! rho_i = t g_i^2/(t g_i^2 + v_i),   theta_i = rho_i r_i/g_i,   of deviation rho_i sqrt(v_i)/g_i
 //! ```
-//!
-//! Of `t (1 - rho)`, which is not known of an effect, the share rho is the error of the estimate. Of the rest as much is drawn as people can tell: rho' is rho
-//! with the count of an even spread of people, near 0 where noise would hide the effect from them too, and near 1 without noise. Otherwise actions that few have
-//! taken would not be tried.
 //!
 //! So a part of which nothing is heard above the noise stays near zero, and costs main effects nothing.
 
@@ -59,10 +55,7 @@ impl<'a> Crosses<'a> {
             for Residual { place, count, rest, variance } in residuals {
                 let shrinkage = size * square(count) / (size * square(count) + variance);
                 theta[place] = shrinkage * rest / count;
-                let even = self.sums.even(place);
-                let rewards = self.moments.reward_variance * (even - count);
-                let hope = size * square(even) / (size * square(even) + variance + rewards);
-                self.deviations.push((size * (1.0 - shrinkage) * shrinkage.max(hope)).sqrt());
+                self.deviations.push(shrinkage * variance.sqrt() / count);
             }
         }
     }

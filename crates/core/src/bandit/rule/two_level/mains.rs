@@ -11,11 +11,8 @@
 //!
 //! ```text
 //! H = D^1/2 Q,   P = Lambda^-1 + H e^2/(1 + s^2 e) H^T
-//! theta = P^-1 H e/(1 + s^2 e) Q^T D^-1/2 u,   drawn with the covariance P^-1 (H e^2/(1 + s^2 e) H^T + R Lambda^-1) P^-1
-//! R_jj = lambda_j g^2/(lambda_j g^2 + D_j + s^2 g),   g = G_jj if people were spread evenly
+//! theta = P^-1 H e/(1 + s^2 e) Q^T D^-1/2 u,   its covariance P^-1 H e^2/(1 + s^2 e) H^T P^-1
 //! ```
-//!
-//! The first part is the error of the estimate, and with R = 1 all that is not known. R is the share of an effect that people can tell: as in `crosses`.
 
 use super::{Coordinates, Moments, Sums};
 use crate::{
@@ -39,8 +36,6 @@ pub(super) struct Mains<'a> {
     precision: Cholesky,
     /// s^2.
     reward_variance: f64,
-    /// `R Lambda^-1`.
-    hopes: Vec<f64>,
 }
 
 impl<'a> Mains<'a> {
@@ -85,14 +80,8 @@ impl<'a> Mains<'a> {
         }
         let lost = || Error::invalid("release", "flat", "its sums are lost in rounding");
         let precision = Cholesky::of(m, &precision, 0.0).ok_or_else(lost)?;
-        let hope = |((i, prior), root): ((&usize, &f64), &f64)| {
-            let even = sums.even(*i);
-            let signal = prior * square(even);
-            signal / (signal + square(*root) + moments.reward_variance * even) / prior
-        };
-        let hopes = places.iter().zip(&prior).zip(&roots).map(hope).collect();
         let reward_variance = moments.reward_variance;
-        Ok(Mains { places, roots, values, directions, precision, reward_variance, hopes })
+        Ok(Mains { places, roots, values, directions, precision, reward_variance })
     }
 
     /// Estimates the main effects from what the crosses leave.
@@ -113,25 +102,17 @@ impl<'a> Mains<'a> {
         Ok(())
     }
 
-    /// Covariance of the draws: that of the noise and of the rewards, and what can still be told of the rest.
+    /// Covariance of the estimate: that of the noise and of the rewards.
     pub(super) fn covariance(&self) -> Result<Vec<Vec<f64>>> {
         let m = self.places.len();
         let mut covariance = vec![vec![0.0; m]; m];
-        let mut add = |size: f64, direction: &[f64]| -> Result<()> {
+        for (value, direction) in self.values.iter().zip(&self.directions) {
+            let size = value / (1.0 + self.reward_variance * value).sqrt();
             let moved = self.precision.solve(direction)?;
             for (row, first) in covariance.iter_mut().zip(&moved) {
-                let first = size * first;
+                let first = square(size) * first;
                 row.iter_mut().zip(&moved).for_each(|(entry, second)| *entry += first * second);
             }
-            Ok(())
-        };
-        for (value, direction) in self.values.iter().zip(&self.directions) {
-            add(square(*value) / (1.0 + self.reward_variance * value), direction)?;
-        }
-        for (i, hope) in self.hopes.iter().enumerate() {
-            let mut axis = vec![0.0; m];
-            axis[i] = 1.0;
-            add(*hope, &axis)?;
         }
         let largest = (0..m).map(|i| covariance[i][i]).fold(0.0, f64::max);
         (0..m).for_each(|i| covariance[i][i] += JITTER * largest);

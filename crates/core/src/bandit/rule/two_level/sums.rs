@@ -87,8 +87,6 @@ pub(super) fn merged_means(
 pub(super) struct Sums {
     gram: Vec<f64>,
     variances: Vec<f64>,
-    /// G_ii if people were spread evenly over the coordinates of each part.
-    evens: Vec<f64>,
     dimension: usize,
 }
 
@@ -136,13 +134,7 @@ impl Sums {
         };
 
         let entries = monomials.entries().len();
-        let even = |i: usize| square(weights[i]) * people / coordinates.cells[i];
-        let mut sums = Sums {
-            gram: vec![0.0; entries],
-            variances: vec![0.0; entries],
-            evens: (0..dimension).map(even).collect(),
-            dimension,
-        };
+        let mut sums = Sums { gram: vec![0.0; entries], variances: vec![0.0; entries], dimension };
         let pairs = (0..dimension).flat_map(|i| (i..dimension).map(move |j| (i, j)));
         for (place, ((i, j), monomial)) in pairs.zip(monomials.entries()).enumerate() {
             if *monomial != Monomials::ZERO {
@@ -164,11 +156,6 @@ impl Sums {
     /// G_ij.
     pub(super) fn gram(&self, i: usize, j: usize) -> f64 {
         self.gram[self.place(i, j)]
-    }
-
-    /// G_ii if people were spread evenly.
-    pub(super) fn even(&self, i: usize) -> f64 {
-        self.evens[i]
     }
 
     /// V_ij.

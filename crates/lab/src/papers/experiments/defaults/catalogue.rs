@@ -19,6 +19,8 @@ use crate::{
 const RULES: [(&str, &str); 2] = [("thompson", "roots"), ("two_level", "groups")];
 /// Budgets; the last is no privacy.
 const EPSILONS: [Option<f64>; 3] = [Some(1.0), Some(4.0), None];
+/// Events of a run.
+const LENGTHS: [u64; 2] = [30_000, 120_000];
 /// Releases of a run, by the clock.
 const RELEASES: u64 = 60;
 /// Differences of mean rewards below this are noise.
@@ -198,9 +200,9 @@ fn compare(summaries: &[Summary; 2], rows: &mut Vec<String>, place: &str) -> Vec
 
 /// The experiment.
 pub fn catalogue(stage: &Stage) -> Result<Vec<Claim>> {
-    let (lengths, trials): (&[u64], u64) = match stage.extent {
-        Extent::Quick => (&[30_000], 4),
-        Extent::Full => (&[30_000, 120_000], 20),
+    let trials = match stage.extent {
+        Extent::Quick => 4,
+        Extent::Full => 20,
     };
     let mut claims = Vec::new();
     let mut rows = vec![
@@ -208,7 +210,7 @@ pub fn catalogue(stage: &Stage) -> Result<Vec<Claim>> {
         "| --- | --: | --- | --: | --: | --- | --- |".to_string(),
     ];
     for product in products() {
-        for &rounds in lengths {
+        for rounds in LENGTHS {
             (stage.progress)(&format!("{}, {rounds} events", product.name));
             let run = |rule: (&str, &str)| {
                 let folder =
