@@ -96,7 +96,7 @@ impl Summary {
         }
         let centred = release.vector().iter().sum::<f64>() / people;
         let value = (0.5 * (low + high) + centred).clamp(low, high);
-        let mean = Mean { value, variance: (0.5 * (high - low)).powi(2) / people };
+        let mean = Mean { value, variance: (0.5 * (high - low)).powi(2) / people, events: people };
         Summary { mean_reward: Some(mean.estimate((low, high))), ..Summary::default() }
     }
 
@@ -106,7 +106,7 @@ impl Summary {
             return None;
         }
         let dimension = release?.domain().dimension();
-        let deviation = release?.deviations().get(diagonal(dimension, dimension - 1))?;
+        let deviation = release?.entry_deviation(dimension - 1, dimension - 1)?;
         let least = MOST_NOISE * deviation / plan.features.constant()?.powi(2);
         least.is_finite().then_some(least.max(1.0).ceil() as u64)
     }
@@ -115,7 +115,8 @@ impl Summary {
 /// Events that a release counts, of the policy and of the hold-out, weighted by what is not forgotten; none where they are lost in its noise.
 pub(crate) fn events(plan: &CentralPlan, release: &Release) -> Option<f64> {
     let constant = plan.features.constant()?;
-    let last = plan.learner_params.bounds.dimension - 1;
+    // An earlier release may have fewer words.
+    let last = release.domain().dimension() - 1;
     let policy = mean(plan, release, last, constant)?.events;
     let holdout = match plan.params.compares() && last > 0 {
         true => mean(plan, release, last - 1, constant).map_or(0.0, |mean| mean.events),
@@ -127,19 +128,12 @@ pub(crate) fn events(plan: &CentralPlan, release: &Release) -> Option<f64> {
 /// Deviations of its noise that a number of people must exceed.
 const MOST_NOISE: f64 = 4.0;
 
-/// Index of the diagonal entry of a row: the row begins with it in the upper triangle.
-fn diagonal(dimension: usize, row: usize) -> usize {
-    row * dimension - row * row.saturating_sub(1) / 2
-}
-
 /// The mean of a group whose constant stands at this coordinate.
 fn mean(plan: &CentralPlan, release: &Release, at: usize, constant: f64) -> Option<Mean> {
     let bounds = plan.learner_params.bounds;
-    let dimension = release.domain().dimension();
-    let entry =
-        |place: usize| Some((*release.sums().get(place)?, *release.deviations().get(place)?));
-    let (square, square_noise) = entry(diagonal(dimension, at))?;
-    let (sum, sum_noise) = entry(dimension * (dimension + 1) / 2 + at)?;
+    let (square, square_noise) = (release.entry(at, at)?, release.entry_deviation(at, at)?);
+    let place = release.domain().matrix_coordinates() + at;
+    let (sum, sum_noise) = (*release.sums().get(place)?, *release.deviations().get(place)?);
     let (people, people_noise) = (square / constant.powi(2), square_noise / constant.powi(2));
     if people.is_nan() || people <= MOST_NOISE * people_noise || people < 1.0 {
         return None;

@@ -338,7 +338,8 @@ impl PartsModel {
             }
             Rule::TwoLevel { width, .. } => (1e-9, square(width), true),
             Rule::Fixed { ridge, .. } => (ridge, 0.0, false),
-            Rule::Certified { .. } | Rule::Regularized { .. } => {
+            // A plan of sums never has the rule for fixed actions.
+            Rule::Certified { .. } | Rule::Regularized { .. } | Rule::Episodes { .. } => {
                 (1.0 + 3.0 * noise.matrix, 0.0, false)
             }
         };

@@ -212,17 +212,26 @@ impl Release {
     /// Entry (row, column) of the sum of `x x^T` by parameters, if the domain has a matrix and the indices lie in it; 0 between two
     /// blocks.
     pub fn entry(&self, row: usize, column: usize) -> Option<f64> {
-        let layout = self.domain.layout();
+        self.entry_of(&self.sums, row, column)
+    }
+
+    /// Standard deviation of the noise in [`Release::entry`].
+    pub fn entry_deviation(&self, row: usize, column: usize) -> Option<f64> {
+        self.entry_of(&self.deviations, row, column)
+    }
+
+    fn entry_of(&self, numbers: &[f64], row: usize, column: usize) -> Option<f64> {
+        let (row, column) = (row.min(column), row.max(column));
+        let matrix = &numbers[..self.domain.matrix_coordinates()];
         if let Some(pattern) = self.domain.pattern() {
-            let (row, column) = (row.min(column), row.max(column));
             let inside = column < pattern.levels().dimension();
-            return inside.then(|| pattern.entry(self.merged_sums(), row, column));
+            return inside.then(|| pattern.entry(matrix, row, column));
         }
-        let triangle = self.upper_triangle();
-        if row.max(column) >= layout.vector() || triangle.is_empty() {
+        let layout = self.domain.layout();
+        if column >= layout.vector() || matrix.is_empty() {
             return None;
         }
-        Some(layout.entry(row, column).map_or(0.0, |place| triangle[place]))
+        Some(layout.entry(row, column).map_or(0.0, |place| matrix[place]))
     }
 
     /// The upper triangle by rows and the vector over the features of a block's arms, of which the shared ones are summed over all blocks.

@@ -15,15 +15,13 @@
 use std::collections::BTreeMap;
 
 use reticent::{
-    bandit::Curator,
     features::{Encoding, FeaturesParams, FeaturesPlan},
     hash,
-    noise::SecureNoise,
 };
 use serde::{Deserialize, Serialize};
 
 use super::{CentralPlan, LoopParams};
-use crate::{Error, Result, time::Time};
+use crate::{Error, Result, learner::CentralLearner, time::Time};
 
 /// Words that were appended to the lists of a generation since it began.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -165,7 +163,7 @@ impl CentralPlan {
         let mut plan = self.with_features(params, present)?;
         plan.continued = Some(Continued { params_hash, layouts });
         // What a stream cannot append, such as a second coordinate, begins a new generation.
-        plan.grown(before.learner.curator(SecureNoise::from_system()?))?;
+        plan.grown(before.begin()?)?;
         Ok(plan)
     }
 

@@ -172,9 +172,7 @@ impl CentralPlan {
         let several = estimate.parts.len() > 1;
         let unpaced = match estimate.parts.iter().all(|part| part.events.is_some()) {
             true => None,
-            false => {
-                self.parts_model().map(|model| model.outlook(learner, None)).transpose()?
-            }
+            false => self.parts_model().map(|model| model.outlook(learner, None)).transpose()?,
         };
         let needs = |(place, part): (usize, &PartOutlook)| {
             let without = several && dear(part.events);

@@ -248,6 +248,7 @@ impl CatalogueToml {
             arms: self.actions,
             blocks: None,
             features: Some(Arc::new(plan.features.clone())),
+            fixed_arms: false,
             uniform_gram: None,
             embedding: None,
             embeds: false,
