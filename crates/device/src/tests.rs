@@ -169,7 +169,10 @@ fn little_code_reads_the_same_messages() -> Result<()> {
     let mut protocols = vec![params().check()?];
     let mut grouped = changed.clone();
     grouped.features.weighting = Weighting::Groups;
-    grouped.report.bounds.intercept = grouped.features.check()?.constant();
+    grouped.features.projection = None;
+    let plan = grouped.features.check()?;
+    grouped.report.bounds.dimension = plan.dimension();
+    grouped.report.bounds.intercept = plan.constant();
     protocols.push(grouped.check()?);
     assert!(to_json(&protocols[1]).contains("\"weighting\":\"groups\""));
     for method in methods {

@@ -381,7 +381,7 @@ mod tests {
                 "learner.rule = two_level: it is for sums of a trusted curator",
             ),
             (
-                "trust = \"shuffler\"\nshuffle = { batch = 1000 }\nprivacy.visits = 3\nprivacy.per = \"ever\"",
+                "trust = \"shuffler\"\nshuffle = { batch = 1000 }\nprivacy.visits = 1\nprivacy.per = \"ever\"",
                 "learner.rule = two_level: it is for sums of a trusted curator",
             ),
         ] {
