@@ -34,22 +34,29 @@ async fn requests_that_would_take_too_long_are_refused_by_field() {
     assert_eq!(answer.expect(200).json()["action"], "1");
 }
 
-/// The test's only thread has its turns while another one works on the batch.
-#[tokio::test]
-async fn a_batch_of_many_actions_leaves_its_thread_to_others() {
-    let server = Server::start().await;
-    let request = |index: usize| -> RankRequest {
-        serde_json::from_value(among(&format!("e{index}"), 1024)).unwrap()
-    };
-    let mut ranking =
-        std::pin::pin!(server.service.rank_all("home", (0..4).map(request).collect()));
-    let mut turns = 0_u64;
-    let answers = loop {
-        tokio::select! {
-            biased;
-            answers = ranking.as_mut() => break answers.unwrap(),
-            () = tokio::task::yield_now() => turns += 1,
+/// The test's only thread has its turns while the batch waits for another one, which is kept busy meanwhile.
+#[test]
+fn a_batch_of_many_actions_leaves_its_thread_to_others() {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_all().max_blocking_threads(1).build().unwrap();
+    runtime.block_on(async {
+        let server = Server::start().await;
+        let request = |id: &str| -> RankRequest { serde_json::from_value(among(id, 1024)).unwrap() };
+        // The first one reads the store, on the other thread too.
+        server.service.rank_all("home", vec![request("first")]).await.unwrap();
+        let (done, busy) = std::sync::mpsc::channel::<()>();
+        let other = tokio::task::spawn_blocking(move || busy.recv());
+        let requests = ["e0", "e1", "e2", "e3"].map(request).to_vec();
+        let mut ranking = std::pin::pin!(server.service.rank_all("home", requests));
+        for turn in 0..1000 {
+            tokio::select! {
+                biased;
+                _ = ranking.as_mut() => panic!("answered on the test's own thread in turn {turn}"),
+                () = tokio::task::yield_now() => {}
+            }
         }
-    };
-    assert!(answers.iter().all(Result::is_ok) && turns > 200, "{turns} turns");
+        done.send(()).unwrap();
+        other.await.unwrap().unwrap();
+        assert!(ranking.await.unwrap().iter().all(Result::is_ok));
+    });
 }
