@@ -41,7 +41,8 @@ fn a_batch_of_many_actions_leaves_its_thread_to_others() {
     let runtime = runtime.enable_all().max_blocking_threads(1).build().unwrap();
     runtime.block_on(async {
         let server = Server::start().await;
-        let request = |id: &str| -> RankRequest { serde_json::from_value(among(id, 1024)).unwrap() };
+        let request =
+            |id: &str| -> RankRequest { serde_json::from_value(among(id, 1024)).unwrap() };
         // The first one reads the store, on the other thread too.
         server.service.rank_all("home", vec![request("first")]).await.unwrap();
         let (done, busy) = std::sync::mpsc::channel::<()>();
