@@ -19,9 +19,9 @@ use crate::{Error, Result};
 #[derive(Debug, Clone)]
 pub enum LearnerPlan {
     /// Private sums and a rule.
-    Sums(JointPlan),
+    Sums(Box<JointPlan>),
     /// Fixed actions.
-    Episodes(EpisodesPlan),
+    Episodes(Box<EpisodesPlan>),
 }
 
 impl LearnerPlan {

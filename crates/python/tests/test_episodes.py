@@ -21,7 +21,7 @@ def test_it_learns_under_every_trust(trust):
     # The noise differs from run to run; no run of a thousand came near half of the people.
     assert sum(action == 2 for action in shown[2000:]) > 1000
     if trust == "none":
-        with pytest.raises(reticent.ReticentError, match="without privacy"):
+        with pytest.raises(reticent.ReticentError):
             bandit.guarantee
     else:
         assert 1.98 <= bandit.guarantee.epsilon <= 2.0
@@ -31,7 +31,7 @@ def test_it_learns_under_every_trust(trust):
 def test_a_shuffler_hands_over_numbers_of_ones():
     bandit = reticent.EpisodesBandit(ACTIONS, 1.0, 1e-6, trust="shuffle")
     episode = bandit.episode
-    assert episode.number == 0 and episode.people >= 16 and episode.local_epsilon > 1.0
+    assert episode.number == 0 and episode.people >= 16 and episode.local_epsilon >= 1.0
     bits = [episode.report(0.5) for _ in range(episode.people)]
     bandit.absorb(sum(bits))
     assert bandit.episode.number == bandit.releases == 1

@@ -158,7 +158,10 @@ impl LoopParams {
         }
         let learner = match self.has_fixed_actions() {
             true => self.fixed_learner(name, &features, &params)?,
-            false => LearnerPlan::Sums(params.check().map_err(|error| within(name, error.into()))?),
+            false => {
+                let plan = params.check().map_err(|error| within(name, error.into()))?;
+                LearnerPlan::Sums(Box::new(plan))
+            }
         };
         let opened = self
             .warm_start

@@ -133,7 +133,7 @@ impl LoopParams {
             ..EpisodesParams::new(arms, params.epsilon, params.delta)
         };
         let plan = episodes.check().map_err(|error| within(name, error.into()))?;
-        Ok(LearnerPlan::Episodes(plan))
+        Ok(LearnerPlan::Episodes(Box::new(plan)))
     }
 
     /// Refuses a rank request whose actions, as vectors, are not the fixed ones.

@@ -2,7 +2,7 @@
 
 use std::{hint::black_box, time::Instant};
 
-use reticent::{features::Report, noise::SecureNoise};
+use reticent::features::Report;
 
 use super::request::{plan, rank_request};
 use reticent_server::{
@@ -21,7 +21,7 @@ pub(super) fn measure() -> Result<Work> {
     let plan = plan()?;
     let text = rank_request(1);
     let request: RankRequest = serde_json::from_str(&text).map_err(Error::store)?;
-    let policy = plan.learner.clone().curator(SecureNoise::from_system()?).policy().clone();
+    let policy = plan.begin()?.policy().clone();
     let mut row = vec![0.0; plan.features.dimension()];
     Ok(Work {
         decide: median(|i| {

@@ -135,7 +135,7 @@ fn folded_again(plan: &CentralPlan, contents: &Contents) -> Result<Vec<Violation
     let mut violations = Vec::new();
     let mut wrong = |promise, found: &str| violations.push(Violation::new(promise, found));
     let stored = learner(&contents.head)?;
-    let mut again = plan.learner.clone().curator(SecureNoise::from_system()?);
+    let mut again = plan.begin()?;
     let mut rows = contents.rows.iter().peekable();
     let mut folded = Folded::default();
     // A release sums the slots that have passed at its time.

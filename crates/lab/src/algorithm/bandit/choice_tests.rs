@@ -223,7 +223,7 @@ fn every_choice_is_read_from_a_file_by_the_name_it_has_everywhere() {
             } else if *value == json!("episodes") || value.get("episodes").is_some() {
                 // Arms of this environment are fixed, and some learners take any; a shuffler's batch is then an episode.
                 match choices.kind {
-                    "linucb" | "joint" => drop(found.unwrap()),
+                    "linucb" | "joint" => found.unwrap(),
                     kind => {
                         let error = found.unwrap_err().to_string();
                         let words = if kind == "shuffle" { "aggregation" } else { "may depend" };
