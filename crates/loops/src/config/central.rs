@@ -367,9 +367,9 @@ mod tests {
             let mut sums = curator.no_sums();
             let mut row = vec![0.0; dimension];
             set_group(&mut row, groups == 2, true);
-            sums.add(&curator.contribution(&row, 1.0).unwrap()).unwrap();
+            curator.contribute(&row, 1.0, &mut sums).unwrap();
             curator.tick(&mut sums).unwrap();
-            let again = Curator::<SecureNoise>::resume(&curator.save(), 1).unwrap();
+            let again = CentralLearner::resume(&curator.save(), 1).unwrap();
             assert_eq!(again.policy(), curator.policy());
         }
     }

@@ -141,7 +141,7 @@ proptest! {
         };
         let distance: u64 = sums(&one).iter().zip(sums(&two)).map(|(a, b)| a.abs_diff(b)).sum();
         let most = one.len().max(two.len()) as u64;
-        prop_assert!(distance <= 4 * most << 20);
+        prop_assert!(distance <= (4 * most) << 20);
         // Planted: without the counts the bound would be half of it, which one that moves exceeds.
         let moved = sums(&[(0, 0, 1.0)]).iter().zip(sums(&[(1, 1, 1.0)])).map(|(a, b)| a.abs_diff(b)).sum::<u64>();
         prop_assert!(moved > 2 << 20);
