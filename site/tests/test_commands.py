@@ -50,10 +50,10 @@ def commands():
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A folder with the examples and the data that two of their scripts write. A third one needs scikit-learn."""
+    """A folder with the examples and the data that three of their scripts write. A fourth one needs scikit-learn."""
     folder = tmp_path_factory.mktemp("examples")
     Session(folder)
-    for script in ("make_logs.py", "make_classes.py"):
+    for script in ("make_logs.py", "make_classes.py", "make_shapes.py"):
         subprocess.run([sys.executable, f"examples/{script}"], cwd=folder, check=True, stdout=subprocess.DEVNULL)
     return folder
 

@@ -236,14 +236,16 @@ def values():
     for document in (document for path in READ for document in with_one_algorithm(tomllib.loads(path.read_text()))):
         for table in tables(document):
             entries = functools.reduce(lambda inner, key: inner[key], table, document)
+            # A feature may have the name "kind" too.
+            kind = entries.get("kind") if isinstance(entries.get("kind"), str) else ""
             for key in entries:
                 named = ("loop", *table[2:]) if table[:1] == ("loop",) else table
                 where = tuple(step for step in named if isinstance(step, str))
-                place = (where, entries.get("kind"), key)
+                place = (where, kind, key)
                 whole = where == ("loop",) and len(table) < 2 or key == "loop"
                 if place not in seen and not whole and "results/" not in written(document):
                     seen.add(place)
-                    yield pytest.param(document, (*table, key), id=".".join(map(str, (*where, entries.get("kind", ""), key))))
+                    yield pytest.param(document, (*table, key), id=".".join(map(str, (*where, kind, key))))
 
 
 OTHERS = [-1, 0, 0.5, 3, "nonsense", True, {}]

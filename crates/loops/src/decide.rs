@@ -24,6 +24,7 @@ use super::RankRequest;
 use crate::{
     Error, Result,
     config::{CentralPlan, LoopMode, set_group},
+    learner::LearnerPlan,
 };
 
 /// Randomness of one decision, from the system.
@@ -95,7 +96,7 @@ pub fn decide(
         write(*index, false, &mut report, &mut features);
         arms.set(arm, &features)?;
     }
-    plan.params.check_fixed_request(&plan.learner, request, &arms)?;
+    check_fixed(plan, request, &arms)?;
     if plan.params.mode == LoopMode::Apprentice {
         probabilities[*first] = 1.0;
         let matched = policy.choose_within(&arms, 1.0, coins.pick)?.arm == 0;
@@ -125,6 +126,37 @@ pub fn decide(
 /// A uniform number from 0 to below 1.
 fn unit(word: u64) -> f64 {
     (word >> 11) as f64 / (1_u64 << 53) as f64
+}
+
+/// Refuses a rank request whose actions, as vectors, are not those that the loop's file declares as fixed: it has exactly these, and none is excluded, for
+/// what is learnt is learnt of them. A refusal follows from the request alone, and from no other person's data.
+fn check_fixed(plan: &CentralPlan, request: &RankRequest, rows: &Arms) -> Result<()> {
+    let LearnerPlan::Episodes(learner) = &plan.learner else { return Ok(()) };
+    let fixed_actions = &plan.params.fixed_action;
+    if let Some(id) = request.exclude.first() {
+        let remedy =
+            "the actions of this loop are fixed, the same for all people: leave it out";
+        return Err(Error::invalid("exclude", format!("{id:?}"), remedy));
+    }
+    let remedy = "the actions of this loop are fixed: send those of its file, all of them, with the same features, to every person";
+    let (count, found) = (fixed_actions.len(), request.actions.len());
+    if found != count {
+        let given = format!("{found} of them where {count} are declared");
+        return Err(Error::invalid("actions", given, remedy));
+    }
+    for (row, action) in request.actions.iter().enumerate() {
+        let declared = fixed_actions.iter().position(|fixed| fixed.id == action.id);
+        let arm = declared.and_then(|index| learner.params().arms.get(index));
+        let near = |arm: &Vec<f64>| {
+            arm.iter()
+                .zip(rows.arm(row))
+                .all(|(declared, given)| (declared - given).abs() <= 1e-9)
+        };
+        if !arm.is_some_and(near) {
+            return Err(Error::invalid("actions", format!("{:?}", action.id), remedy));
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -97,7 +97,10 @@ impl Domain {
             }
         };
         let vector = places.iter().map(|place| place.map(|at| self.matrix_coordinates() + at));
-        Ok(matrix.into_iter().chain(vector).collect())
+        let sums: Vec<_> = matrix.into_iter().chain(vector).collect();
+        // An earlier sum with two places would show its noise twice.
+        check_places(&sums, self.coordinates())?;
+        Ok(sums)
     }
 
     /// The dense regression of this many features in one block with its bounds and split.

@@ -5,21 +5,18 @@
 //! id = "banner"
 //! features = { topic = "news" }
 //! ```
-//!
-//! **Refusals.** A rank request of such a loop has exactly these actions, and none is excluded: what is learnt is learnt of them. A refusal follows from the
-//! request alone, and from no other person's data.
 
 use std::collections::{BTreeMap, HashSet};
 
 use reticent::{
-    bandit::{Arms, EpisodesParams, Rule},
+    bandit::{EpisodesParams, Rule},
     features::{FeaturesPlan, Report, Value},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{LoopMode, LoopParams, Trust, refusal::within};
-use crate::{Error, RankRequest, Result, learner::LearnerPlan};
+use crate::{Error, Result, learner::LearnerPlan};
 
 /// An action that is fixed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -134,39 +131,5 @@ impl LoopParams {
         };
         let plan = episodes.check().map_err(|error| within(name, error.into()))?;
         Ok(LearnerPlan::Episodes(Box::new(plan)))
-    }
-
-    /// Refuses a rank request whose actions, as vectors, are not the fixed ones.
-    pub(crate) fn check_fixed_request(
-        &self,
-        learner: &LearnerPlan,
-        request: &RankRequest,
-        rows: &Arms,
-    ) -> Result<()> {
-        let LearnerPlan::Episodes(plan) = learner else { return Ok(()) };
-        if let Some(id) = request.exclude.first() {
-            let remedy =
-                "the actions of this loop are fixed, the same for all people: leave it out";
-            return Err(Error::invalid("exclude", format!("{id:?}"), remedy));
-        }
-        let remedy = "the actions of this loop are fixed: send those of its file, all of them, with the same features, to every person";
-        let (count, found) = (self.fixed_action.len(), request.actions.len());
-        if found != count {
-            let given = format!("{found} of them where {count} are declared");
-            return Err(Error::invalid("actions", given, remedy));
-        }
-        for (row, action) in request.actions.iter().enumerate() {
-            let declared = self.fixed_action.iter().position(|fixed| fixed.id == action.id);
-            let arm = declared.and_then(|index| plan.params().arms.get(index));
-            let near = |arm: &Vec<f64>| {
-                arm.iter()
-                    .zip(rows.arm(row))
-                    .all(|(declared, given)| (declared - given).abs() <= 1e-9)
-            };
-            if !arm.is_some_and(near) {
-                return Err(Error::invalid("actions", format!("{:?}", action.id), remedy));
-            }
-        }
-        Ok(())
     }
 }

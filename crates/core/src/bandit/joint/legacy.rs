@@ -189,7 +189,9 @@ impl Legacy {
         rows: &[Vec<(usize, f64)>],
         ones: &[(usize, f64)],
     ) -> Result<Self> {
-        let (bounds, domain, before) = (params.bounds, params.domain(), &self.release);
+        // Merged sums of other features are others: all is computed entry by entry, and merged at the end.
+        let (bounds, domain, before) =
+            (params.bounds, params.domain().dense(), self.release.expanded());
         let whole = bounds.structure.is_dense() && self.bounds.structure.is_dense();
         let remedy = "expected one block of parameters; begin without it";
         refuse_if(!whole, "structure of the legacy", self.bounds.structure, remedy)?;
@@ -239,6 +241,7 @@ impl Legacy {
             of_matrix.iter().map(|ratio| ratio * longest * longest * matrix).collect();
         deviations.resize(domain.coordinates(), of_vector);
         let release = Release::new(domain, before.round(), before.index(), sums, deviations);
+        let release = release.merged_as(&params.domain());
         let legacy = Legacy { release, bounds, learners: self.learners.clone() };
         legacy.check(params)?;
         Ok(legacy)

@@ -1,7 +1,10 @@
 //! Features appended to a learner.
 
 use super::*;
-use crate::bandit::Rule;
+use crate::{
+    bandit::Rule,
+    features::{Cells, LevelPart, Levels},
+};
 
 fn params(rule: Rule) -> JointParams {
     let bounds = Bounds { rewards: (0.0, 1.0), ..Bounds::unit(3) };
@@ -135,4 +138,17 @@ fn a_legacy_is_told_in_other_features() {
     assert_eq!(curator.earlier_events().len(), 1);
     assert!(legacy.carried(&later, &rows, &[]).is_err());
     assert!(legacy.carried(&later, &rows[..2], &ones).is_err());
+    // A learner of merged sums gets them merged, in its own units.
+    let part = |of: &[u32], weight| LevelPart { of: of.to_vec(), weight };
+    let levels = || Levels::new(vec![Cells::indicator(2)], vec![part(&[0], 0.6), part(&[], 0.8)]);
+    let rule = Rule::TWO_LEVEL.with_levels(levels).unwrap();
+    let merged = JointParams { rule, ..later.clone() };
+    let same = [0, 1, 2].map(|place| vec![(place, 1.0)]);
+    let carried = legacy.carried(&merged, &same, &ones).unwrap();
+    for (row, column) in [(0, 0), (0, 2), (1, 1), (1, 2), (2, 2)] {
+        let (found, wanted) = (carried.release().entry(row, column), old.entry(row, column));
+        assert!((found.unwrap() / wanted.unwrap() - 1.0).abs() < 0.05, "{row} {column}");
+    }
+    assert_eq!(carried.release().merged_sums().len(), 3);
+    merged.check().unwrap().curator_from(carried, Seeded(4)).unwrap();
 }
