@@ -34,7 +34,7 @@ FORMS = {
 FORMS |= {name: "whole number" for name in ("u8", "u16", "u32", "u64", "usize")}
 
 # Written by the service itself, and refused in a file.
-REFUSED = ("warm_start_origin",)
+REFUSED = ("warm_start_origin", "continuation")
 
 # Families of experiments: the environments and the algorithms that go together.
 FAMILIES = [

@@ -1,7 +1,7 @@
 //! Contribution of a closed event to the sums.
 //!
-//! Nothing fails here: what cannot be used contributes zeros, which another person could have contributed, and is counted for the
-//! curator only. A failure would stop releases, which are public, because of one person's row.
+//! Nothing fails here: what cannot be used contributes zeros, which another person could have contributed, and is counted
+//! internally. A failure would stop releases, which are public, because of one person's row.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

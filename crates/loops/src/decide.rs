@@ -134,8 +134,7 @@ fn check_fixed(plan: &CentralPlan, request: &RankRequest, rows: &Arms) -> Result
     let LearnerPlan::Episodes(learner) = &plan.learner else { return Ok(()) };
     let fixed_actions = &plan.params.fixed_action;
     if let Some(id) = request.exclude.first() {
-        let remedy =
-            "the actions of this loop are fixed, the same for all people: leave it out";
+        let remedy = "the actions of this loop are fixed, the same for all people: leave it out";
         return Err(Error::invalid("exclude", format!("{id:?}"), remedy));
     }
     let remedy = "the actions of this loop are fixed: send those of its file, all of them, with the same features, to every person";
@@ -148,9 +147,7 @@ fn check_fixed(plan: &CentralPlan, request: &RankRequest, rows: &Arms) -> Result
         let declared = fixed_actions.iter().position(|fixed| fixed.id == action.id);
         let arm = declared.and_then(|index| learner.params().arms.get(index));
         let near = |arm: &Vec<f64>| {
-            arm.iter()
-                .zip(rows.arm(row))
-                .all(|(declared, given)| (declared - given).abs() <= 1e-9)
+            arm.iter().zip(rows.arm(row)).all(|(declared, given)| (declared - given).abs() <= 1e-9)
         };
         if !arm.is_some_and(near) {
             return Err(Error::invalid("actions", format!("{:?}", action.id), remedy));

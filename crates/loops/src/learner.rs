@@ -42,7 +42,7 @@ pub enum CentralLearner {
     Episodes(Box<Episodes<SecureNoise>>),
 }
 
-/// What closed events contribute to it.
+/// Sums of the contributions of closed events.
 pub enum CentralSums {
     /// Private sums and a rule.
     Sums(ContributionSums),
@@ -125,7 +125,7 @@ impl CentralLearner {
         }
     }
 
-    /// After a warm start, what each of the learners before this one has revealed.
+    /// Events of the learners before this one, after a warm start.
     pub fn earlier_events(&self) -> Vec<Event> {
         match self {
             Self::Sums(curator) => curator.earlier_events(),

@@ -32,7 +32,7 @@ pub struct Progress {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Learning {
-    /// Its noise is still larger than the number of events.
+    /// The noise is larger than the number of events.
     TooFew,
     /// At the pace so far events are forgotten before there are enough.
     Never,

@@ -107,10 +107,14 @@ impl EpisodesBandit {
         Episode(self.0.read().episode())
     }
 
-    /// The guarantee of the whole run.
+    /// The guarantee of the whole run; None without privacy.
     #[getter]
-    fn guarantee(&self) -> Answer<Guarantee> {
-        Ok(self.0.read().guarantee()?.into())
+    fn guarantee(&self) -> Answer<Option<Guarantee>> {
+        let bandit = self.0.read();
+        match bandit.params().trust {
+            TrustModel::None => Ok(None),
+            _ => Ok(Some(bandit.guarantee()?.into())),
+        }
     }
 
     /// The policy of the present episode; everything in it has been released.

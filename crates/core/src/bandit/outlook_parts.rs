@@ -31,7 +31,7 @@
 //! weighted by what is not forgotten, and the noise of release T: the first T at which the share is one half names `r T` events. Without a known pace
 //! the noise is that of the last release, and nothing is forgotten.
 //!
-//! **What it is good for.** It is computed from public parameters or from a release, and assumes how much rewards differ: where they differ half as
+//! **Use.** It is computed from public parameters or from a release, and assumes how much rewards differ: where they differ half as
 //! much, it takes two to four times as many events. `reticent reproduce defaults/parts` compares it with learning curves. Nothing is certified.
 
 use serde::Serialize;
@@ -215,7 +215,7 @@ impl Drawn {
     }
 }
 
-/// What each part, and all together, gain of what they can.
+/// Shares of the possible gain, by part and in all.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Gains {
     /// By part, of those that decide between actions, in their order.

@@ -91,7 +91,7 @@ pub struct BanditCounts {
     pub decisions: u64,
     /// Values learnt.
     pub rounds: u64,
-    /// Values outside their range. An exact count of people's data, which no noise protects: for the curator's eyes, not to be
+    /// Values outside their range. An exact count of people's data, which no noise protects: internal, not to be
     /// published. Always 0 under local protection, where no other party may know: each device hears of its own values.
     pub clipped: u64,
     /// Mean squared distance between the vertex played and the smoothed point, 0 for points: times the squared Lipschitz

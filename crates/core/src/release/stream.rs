@@ -330,7 +330,7 @@ impl<N: Noise> PrivateSum<N> {
 
     /// Returns whether two streams hold the same people's data to the last unit, whatever noise was added to what they released: for a check after an accident,
     /// which sums the contributions again. None for mechanisms whose state does not keep the data apart from the noise; a BLT does. The answer is
-    /// about exact data and is for the curator's eyes.
+    /// about exact data and is internal: do not publish.
     ///
     /// ```
     /// use reticent::{noise::SecureNoise, release::{Calibration, Domain, ContributionSums, PrivateSumParams, Schedule}};

@@ -142,8 +142,13 @@ impl Grids<'_> {
                 ("properties", Value::Object(keys)) => {
                     keys.iter().map(|(name, value)| (name.clone(), self.value(value))).collect()
                 }
+                // A feature by its keys: lists are inside of it.
+                ("additionalProperties", Value::Object(cases)) if cases.contains_key("if") => {
+                    self.table(entry)
+                }
                 ("additionalProperties", Value::Object(_)) => self.value(entry),
                 ("oneOf" | "anyOf" | "allOf", Value::Array(forms)) => self.forms(forms),
+                ("then" | "else", Value::Object(_)) => self.table(entry),
                 ("$ref", Value::String(reference)) => self.reference(reference),
                 _ => entry.clone(),
             };
@@ -194,8 +199,11 @@ impl Grids<'_> {
         let name = plain.trim_start_matches(DEFINITIONS);
         let grid = format!("{name}Grid");
         if !self.made.contains_key(&grid) {
+            // A table that contains itself, as nested records do, refers to what is being made.
+            self.made.insert(grid.clone(), Value::Null);
             let table = self.table(&self.plain[name]);
             if table == self.plain[name] {
+                self.made.remove(&grid);
                 return plain.into();
             }
             self.made.insert(grid.clone(), table);

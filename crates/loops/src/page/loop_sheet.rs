@@ -101,7 +101,7 @@ pub fn together_words(together: &Together) -> Markup {
     html! {
         @if let (Some(guarantee), Some(best_guess)) = (&together.guarantee, together.best_guess) {
             p {
-                "A person in " @if together.generations.len() > 1 { "all of " } (together.generations.join(", ")) " has epsilon " strong { (epsilon_text(guarantee.epsilon())) } " at delta " span.nowrap { (format!("{:e}", guarantee.delta())) }
+                "For " (together.unit) " in " @if together.generations.len() > 1 { "all of " } (together.generations.join(", ")) ", epsilon is " strong { (epsilon_text(guarantee.epsilon())) } " at delta " span.nowrap { (format!("{:e}", guarantee.delta())) }
                 ", best odds " (percent(best_guess)) ", for one period of each."
             }
         } @else { p { "No loop counts visits." } }

@@ -144,7 +144,7 @@ fn describe(checked: &AllChecked) -> String {
         let _ = writeln!(text, "{outcome}");
     }
     if let Some(sentence) = &checked.together.sentence {
-        let _ = writeln!(text, "all loops together, for one person: {sentence}");
+        let _ = writeln!(text, "all loops together: {sentence}");
     }
     for name in &checked.together.without_persons {
         let _ = writeln!(text, "{name}: protects decisions, not persons, and is not in the sum");

@@ -16,7 +16,7 @@ use super::{
     time::{BelievedClock, end_of_slot},
 };
 use crate::{
-    Error, Result,
+    Result,
     clock::{Clock, Time},
     config::CentralPlan,
     loops::{self, CentralLearner, CentralSums, Earlier, Folded, Stepped, contribute},
@@ -136,35 +136,27 @@ pub(super) struct CentralStep {
     plan: Arc<CentralPlan>,
     curator: CentralLearner,
     sums: CentralSums,
-    /// Reason for which this process must not step: another one has appended words.
-    ahead: Option<Error>,
 }
 
 impl CentralStep {
     pub(super) fn new(plan: &Arc<CentralPlan>, head: &Head) -> Result<Self> {
         let curator = plan.grown(loops::learner(head)?)?;
         let sums = curator.no_sums();
-        Ok(CentralStep { plan: Arc::clone(plan), curator, sums, ahead: None })
+        Ok(CentralStep { plan: Arc::clone(plan), curator, sums })
     }
 }
 
 impl LoopStep for CentralStep {
+    /// An event that another process answered with words of a newer file, since this step looked for them, contributes zeros: that it stopped the release would tell of a person.
     fn fold(&mut self, events: &[(Place, StoredEvent)]) -> u64 {
         let mut folded = Folded::default();
         for (_, event) in events {
-            if event.features.len() > self.plan.learner_params.bounds.dimension {
-                self.ahead = self.plan.places(event.features.len()).err();
-                continue;
-            }
             contribute(&self.plan, &self.curator, event, &mut self.sums, &mut folded);
         }
         folded.unusable
     }
 
     fn finish(self: Box<Self>, head: &Head, now: Time) -> Result<Stepped> {
-        match self.ahead {
-            Some(ahead) => Err(ahead),
-            None => loops::step(head, self.curator, self.sums, now),
-        }
+        loops::step(head, self.curator, self.sums, now)
     }
 }

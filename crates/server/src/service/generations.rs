@@ -33,7 +33,7 @@ pub(super) async fn continuing(store: &dyn Store, plan: Plan, now: Time) -> Resu
     if continued.params_hash() == present.params_hash {
         let words = appended_words(&continued, &params).join(", ");
         if !words.is_empty() {
-            tracing::info!(r#loop = %plan.name(), life = present.id, %words, "words are appended: the generation continues, and epsilon stays");
+            tracing::info!(r#loop = %plan.name(), generation = present.id, %words, "words are appended: the generation continues, and epsilon stays");
         }
         return Ok(continued);
     }
@@ -121,7 +121,7 @@ pub(super) async fn charge_noted(store: &dyn Store, new: &NewGeneration) -> Resu
         if noted {
             let charged = store.raise_floor(replays_name(generation.id), replays + 1).await?;
             tracing::warn!(
-                life = generation.id,
+                generation = generation.id,
                 charged,
                 "a changed file ends a generation that was rolled back: the ledger does not go on, and both copies are charged"
             );

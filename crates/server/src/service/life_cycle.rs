@@ -95,15 +95,15 @@ async fn begin(store: &dyn Store, new: NewGeneration, is_whole: bool) -> Result<
             match now.warm_start_origin.filter(|_| now.warm_start.is_none()) {
                 Some(origin) => {
                     let begins_with = origin.release;
-                    info!(r#loop = %name, life = number, generation = %params_hash, %changed, begins_with, "a new generation begins with the last release of the one before it");
+                    info!(r#loop = %name, generation = number, params = %params_hash, %changed, begins_with, "a new generation begins with the last release of the one before it");
                 }
                 None => {
-                    info!(r#loop = %name, life = number, generation = %params_hash, %changed, "a new generation begins and learns anew");
+                    info!(r#loop = %name, generation = number, params = %params_hash, %changed, "a new generation begins and learns anew");
                 }
             }
         }
         None => {
-            info!(r#loop = %name, life = number, generation = %params_hash, "the first generation begins");
+            info!(r#loop = %name, generation = number, params = %params_hash, "the first generation begins");
         }
     }
     Ok(generation)

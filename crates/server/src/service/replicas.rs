@@ -13,7 +13,7 @@ use crate::{
     clock::Time,
     config::LoopParams,
     loops::HeadName,
-    store::{Head, ReleaseRecord},
+    store::{Generation, Head, ReleaseRecord},
 };
 
 /// True if a loop is stopped because its store was rolled back.
@@ -29,6 +29,20 @@ fn is_other_chain(head: &Head, served: HeadName, found: Option<&ReleaseRecord>) 
     // A number that was left out after an accepted rollback has no record.
     let record = found.filter(|record| record.number == served.number);
     record.is_some_and(|record| HeadName::new(record.number, &record.chain) != served)
+}
+
+impl Central {
+    /// Stops releases where these generations of the store note other appended words than the file of this process.
+    fn notice_words(&self, generations: &[Generation]) -> Result<()> {
+        let present = generations.iter().find(|generation| generation.id == self.generation);
+        let Some(present) = present else { return Ok(()) };
+        let params: LoopParams = serde_json::from_slice(&present.params).map_err(Error::store)?;
+        if params.appended() != self.plan.params.appended() {
+            let why = "another process has appended words to a list of this loop: give all of them the same file of loops, and start this one again";
+            self.halt(why.into(), None);
+        }
+        Ok(())
+    }
 }
 
 impl Service {
@@ -54,16 +68,17 @@ impl Service {
             }
         }
         for loop_ in self.central_loops().filter(|loop_| loop_.halt_state().is_none()) {
-            let present = generations.iter().find(|generation| generation.id == loop_.generation);
-            let Some(present) = present else { continue };
-            let params: LoopParams =
-                serde_json::from_slice(&present.params).map_err(Error::store)?;
-            if params.appended() != loop_.plan.params.appended() {
-                let why = "another process has appended words to a list of this loop: give all of them the same file of loops, and start this one again";
-                loop_.halt(why.into(), None);
-            }
+            loop_.notice_words(&generations)?;
         }
         Ok(())
+    }
+
+    /// Stops releases of a loop to which another process has appended words. It is called before each release: what the store notes about a file is public, and events with such words are not.
+    pub(super) async fn notice_words(&self, loop_: &Loop) -> Result<()> {
+        match loop_.central() {
+            Some(central) => central.notice_words(&self.store.generations().await?),
+            None => Ok(()),
+        }
     }
 
     /// Shows to a process that starts with a new witness that this one compares the store with its own.

@@ -117,14 +117,17 @@ impl Service {
         self.follow(loop_, &head).await?;
         self.recount(loop_, &head, progress, now).await?;
         if loop_.halted().is_some() {
-            self.note_halt(loop_).await?;
-            loop_.lease.give_up(store, loop_.generation).await;
-            return Ok(Ticked::Halted);
+            return self.stay_halted(loop_).await;
         }
         if !leased || self.clock.steady() < progress.not_before {
             return Ok(Ticked::Nothing);
         }
         let Some(due) = loop_.due(&head, now)? else { return Ok(Ticked::Nothing) };
+        // Before any event is read, so that a person's presence does not decide.
+        self.notice_words(loop_).await?;
+        if loop_.halted().is_some() {
+            return self.stay_halted(loop_).await;
+        }
         let closing = async {
             match head.closed < due {
                 true => self.store.close(loop_.generation, due).await,
@@ -144,6 +147,13 @@ impl Service {
             failpoint::pass("tick: collected");
         }
         Ok(ticked)
+    }
+
+    /// Notes the reason for which a loop is halted, and gives up the right to release it.
+    async fn stay_halted(&self, loop_: &Loop) -> Result<Ticked> {
+        self.note_halt(loop_).await?;
+        loop_.lease.give_up(self.store.as_ref(), loop_.generation).await;
+        Ok(Ticked::Halted)
     }
 
     /// The stored head of a loop.

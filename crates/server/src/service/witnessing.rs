@@ -106,7 +106,7 @@ async fn restore_generations(store: &dyn Store, record: &WitnessRecord) -> Resul
                 let begun = store.begin_generation(begin_again(generation)?).await?;
                 let (name, params_hash) =
                     (&generation.name, format_args!("{:016x}", generation.params_hash));
-                tracing::warn!(r#loop = %name, life = generation.id, generation = %params_hash, "the store has lost a generation that the witness knows: it begins again");
+                tracing::warn!(r#loop = %name, generation = generation.id, params = %params_hash, "the store has lost a generation that the witness knows: it begins again");
                 begun
             }
         };

@@ -197,7 +197,7 @@ pub trait Store: Send + Sync + 'static {
     fn ledger(&self, generation: GenerationId, period: u64, most: u32) -> Pending<LedgerCount>;
 
     /// Begins a generation of a loop, or returns the present one if it has the same hash. The ledger of the present one goes on if the new one counts with it. The present one
-    /// takes the new parameters: some of them, such as how long rows are retained, belong to no generation.
+    /// takes the new parameters: some of them, such as how long rows are retained, belong to no generation. Those that lack words which another process has appended are refused.
     fn begin_generation(&self, generation: NewGeneration) -> Pending<Generation>;
 
     /// All generations of all loops, ended ones included, in order.

@@ -36,6 +36,8 @@ pub enum Mistake {
     LedgerOfItsOwnGeneration,
     /// The ledger of the present generation goes on, whichever generation the new one counts with.
     LedgerOfAnother,
+    /// Parameters replace the present ones, whatever words these have.
+    WordsOverwritten,
     /// Events are removed before they are in a release.
     CollectsUnreleased,
     /// A page of releases holds as many bytes as there are.
@@ -65,6 +67,7 @@ pub(super) const MISTAKES: &[(Mistake, &str)] = &[
     (Mistake::LedgerBeginsAgain, "visits_are_counted_over_generations"),
     (Mistake::LedgerOfItsOwnGeneration, "visits_are_counted_over_generations"),
     (Mistake::LedgerOfAnother, "visits_are_counted_over_generations"),
+    (Mistake::WordsOverwritten, "appended_words_are_not_overwritten"),
     (Mistake::CollectsUnreleased, "only_what_is_released_is_collected"),
     (Mistake::PagesUnbounded, "a_page_of_releases_has_a_limit_of_bytes"),
     (Mistake::BatchInParts, "a_refused_transaction_changes_nothing"),
@@ -208,6 +211,12 @@ impl Store for Planted {
             generation.name == name && generation.ended.is_none()
         };
         self.model.with(|state| {
+            let mut generations = state.generations.values_mut();
+            if self.has(Mistake::WordsOverwritten)
+                && let Some(found) = generations.find(|one| present(one, &generation.name))
+            {
+                found.params.clone_from(&generation.params);
+            }
             let generations = &state.generations;
             if self.has(Mistake::LedgerBeginsAgain) {
                 generation.counts_with = None;

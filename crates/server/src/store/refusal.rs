@@ -1,7 +1,7 @@
 //! Errors that every store gives in the same words, and checks that every store makes.
 
 use super::{GenerationId, Head, Replacement, Step};
-use crate::{Error, Result};
+use crate::{Error, Result, config::LoopParams};
 
 /// Error for an unknown generation.
 pub(super) fn unknown_generation(generation: GenerationId) -> Error {
@@ -28,6 +28,27 @@ pub(super) fn floor_of(setting: Option<&[u8]>) -> Result<u64> {
     let Some(bytes) = setting else { return Ok(0) };
     let bytes = <[u8; 8]>::try_from(bytes);
     bytes.map(u64::from_le_bytes).map_err(|_| Error::store("a floor is damaged: restore a backup"))
+}
+
+/// Parameters that a present generation takes keep every word that was appended to it, with its place: those of a file that was read before another process appended
+/// some would give a coordinate to two words. `stored` is what the generation has.
+pub(super) fn check_words(stored: &[u8], new: &[u8]) -> Result<()> {
+    let read = |params| serde_json::from_slice::<LoopParams>(params).ok();
+    let Some(stored) = read(stored).filter(|stored| !stored.appended().is_empty()) else {
+        return Ok(());
+    };
+    // Two processes that append the same words at different times agree.
+    let same = |new: LoopParams| {
+        let (new, stored) = (new.appended(), stored.appended());
+        new.len() >= stored.len()
+            && stored.iter().zip(new).all(|(one, other)| one.words == other.words)
+    };
+    if read(new).is_some_and(same) {
+        return Ok(());
+    }
+    let why =
+        "transaction conflict: the file of this loop was changed by another process; start again";
+    Err(Error::Conflict(why.into()))
 }
 
 /// A step folds slots that are closed and that no earlier step folded.

@@ -375,13 +375,6 @@ impl<N: Noise> Episodes<N> {
         self.state.replays
     }
 
-    /// Marks this learner as one of several that continue from the same releases, as after a fork of the process: one more replay is charged.
-    pub fn branch(&mut self) -> Result<()> {
-        self.noise.refresh()?;
-        self.state.replays = self.state.replays.saturating_add(1);
-        Ok(())
-    }
-
     /// Event of everything that is released about one person.
     pub fn event(&self) -> Event {
         self.plan.event_after(self.state.replays)

@@ -28,7 +28,7 @@
 //! | `estimate` | releases to an upper confidence bound for each arm |
 //! | `learner` | episodes of people: decide, observe, or report and absorb |
 //! | `clock` | episodes of ticks, for a service: counts are people's data too |
-//! | `saved` | saved state |
+//! | `saved` | saved state, and replays |
 
 mod clock;
 mod estimate;
@@ -36,6 +36,8 @@ mod learner;
 mod noise;
 mod params;
 mod saved;
+#[cfg(test)]
+mod shuffle_tests;
 #[cfg(test)]
 mod tests;
 

@@ -16,9 +16,14 @@
 //!
 //! **Shuffle.** A person's reward is rounded to a bit at random, in proportion, and the bit is sent by randomised response. The n bits of an
 //! episode are seen shuffled: `Event::Shuffled` with `binary`. The local epsilon is the largest, for this n, whose shuffled price is within the
-//! budget; the certificate is that of the dearest size that an episode can have. The same argument holds from there on.
+//! budget. Which n a person meets follows from earlier releases, and the curve of no size is above those of all others: at large deltas small batches cost
+//! more, at small ones large batches, whose local epsilons are larger. What holds for every size is (epsilon, delta), the largest delta
+//! of a size at the requested epsilon: `Event::Approximate`. The same argument holds from there on. It claims no epsilon at delta = 0.
 //!
-//! **Rollback.** Each replay draws fresh noise and reveals about a person at most one more such event: they compose (`Event::Repeated`).
+//! **Rollback.** Each replay draws fresh noise and reveals about a person at most one more such event: they compose (`Event::Repeated`; Kairouz, Oh and
+//! Viswanath 2017, Theorem 3.3, for adaptive choices). With a shuffler deltas add up too, and the certificate is stated at their sum: at a smaller delta the
+//! epsilon of some sizes rises steeply. The state of a half-finished batch holds bits, which fresh noise does not protect: a replay drops them and its open
+//! decisions, so that no bit is in two batches.
 
 use super::EpisodesParams;
 use crate::{
@@ -31,7 +36,7 @@ use crate::{
 /// Steps of the grid on which rewards are summed.
 pub(super) const GRID: u64 = 1 << 20;
 /// Least number of people of an episode with a shuffler.
-const LEAST_BATCH: u64 = 16;
+pub(super) const LEAST_BATCH: u64 = 16;
 /// Largest number of people of an episode: 2^24.
 const OCTAVES: u32 = 24;
 /// The largest variance of a reward, in units of its squared range.
@@ -86,7 +91,8 @@ impl EpisodeNoise {
                 let people = people.filter(|people| *people >= LEAST_BATCH);
                 let sizes = people.map(|people| batch(people, epsilon, delta));
                 let sizes = sizes.collect::<Result<Vec<_>>>()?;
-                let event = dearest(&sizes, epsilon)?;
+                let delta = dearest(&sizes, epsilon)?;
+                let event = Event::Approximate { epsilon, delta };
                 EpisodeNoise { sizes, law: None, event }
             }
             TrustModel::None => {
@@ -168,15 +174,9 @@ fn batch(people: u64, epsilon: f64, delta: f64) -> Result<Size> {
     Ok(Size { weight: people as f64 * square(2.0 * keep - 1.0) / VARIANCE, ..size })
 }
 
-/// The batch with the largest delta at this epsilon.
-fn dearest(sizes: &[Size], epsilon: f64) -> Result<Event> {
-    let (mut event, mut most) = (Event::Nothing, -1.0);
-    for &Size { people, local, .. } in sizes {
-        let delta = shuffle::delta(local, people, epsilon, true)?;
-        if delta > most {
-            most = delta;
-            event = Event::Shuffled { epsilon: local, people, binary: true };
-        }
-    }
-    Ok(event)
+/// The largest delta of a size at this epsilon.
+fn dearest(sizes: &[Size], epsilon: f64) -> Result<f64> {
+    sizes.iter().try_fold(0.0, |most: f64, size| {
+        Ok(most.max(shuffle::delta(size.local, size.people, epsilon, true)?))
+    })
 }

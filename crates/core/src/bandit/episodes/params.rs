@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Episodes,
-    noise::{EpisodeNoise, GRID},
+    noise::{EpisodeNoise, GRID, LEAST_BATCH},
 };
 use crate::{
     Error, Result,
@@ -198,8 +198,8 @@ impl EpisodesPlan {
 
     pub(super) fn event_after(&self, replays: u64) -> Event {
         match (replays, self.params.trust) {
-            // A rolled-back server of a shuffler holds no data of people: what it saw stays as it was.
-            (0, _) | (_, TrustModel::Shuffle | TrustModel::None) => self.event(),
+            (0, _) | (_, TrustModel::None) => self.event(),
+            // A person may take part once on each line. Of a shuffler's bits a replay keeps none (`Episodes::branch`), and its batches are new.
             _ => {
                 Event::Repeated { event: Box::new(self.event()), times: replays.saturating_add(1) }
             }
@@ -208,6 +208,13 @@ impl EpisodesPlan {
 
     pub(super) fn guarantee_after(&self, replays: u64) -> Result<Guarantee> {
         let EpisodesParams { trust, delta, contributions_per_person, clock, .. } = self.params;
+        let remedy = "a learner without privacy has no guarantee";
+        refuse_if(trust == TrustModel::None, "trust", trust, remedy)?;
+        // Deltas of replayed batches add up; a curator's event has none.
+        let delta = match trust {
+            TrustModel::Shuffle => (delta * (replays as f64 + 1.0)).min(0.5),
+            _ => delta,
+        };
         let guarantee = Guarantee::of(&self.event_after(replays), trust, delta)?
             .with_unit(Unit::Person { at_most: contributions_per_person });
         let guarantee = match clock {
@@ -216,14 +223,20 @@ impl EpisodesPlan {
             )),
             false => guarantee
                 .with_condition("arms are fixed and public, the same for all people: no person is offered others, and which is shown follows from releases alone")
-                .with_condition("which rewards come, and when, is public and does not depend on people's data"),
+                .with_condition("which rewards come, and when, is public and does not depend on people's data")
+                .with_condition(format!("the caller hands over at most {contributions_per_person} of one person's rewards (assumed, not enforced)")),
         };
         let guarantee = match trust {
-            TrustModel::Shuffle => guarantee.with_condition(
-                "bits reach the shuffler unread, each once, and no batch leaves it before it has its number of people",
-            ),
-            _ => guarantee.with_condition("saved states resumed with the true number of releases made, by one process at a time"),
+            TrustModel::Shuffle => guarantee
+                .with_condition(format!(
+                    "a shuffler that colludes with no party, and batches of {LEAST_BATCH} or more people, all of whom send binary randomised response at the local epsilon of their episode"
+                ))
+                .with_condition("bits reach the shuffler unread, each once, and no batch leaves it before it has its number of people"),
+            _ => guarantee,
         };
+        let guarantee = guarantee.with_condition(
+            "saved states resumed with the true number of releases made, by one process at a time",
+        );
         Ok(match replays {
             0 => guarantee,
             _ => guarantee

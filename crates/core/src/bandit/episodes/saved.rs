@@ -1,15 +1,35 @@
-//! Saved state of a learner in episodes.
+//! Saved state of a learner in episodes, and its replays.
 
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::{Episodes, EpisodesParams, learner::State};
-use crate::{Result, hash, noise::Noise, privacy::Event, wire};
+use crate::{
+    Result, hash,
+    noise::Noise,
+    privacy::{Event, TrustModel},
+    wire,
+};
 
 /// Everything that is saved. The hash is that of the event: noise is calibrated anew when a state is read, and must cost what was promised.
 type Saved<N> = (EpisodesParams, u64, State, N);
 
 fn event_hash(event: &Event) -> u64 {
     hash::of_params("episodes", event)
+}
+
+impl<N: Noise> Episodes<N> {
+    /// Marks this learner as one of several that continue from the same releases, as after a fork of the process: one more replay is charged. With a
+    /// shuffler the half-finished batch is dropped with its open decisions: another line may show its bits, and no bit is shown in two batches.
+    pub fn branch(&mut self) -> Result<()> {
+        self.noise.refresh()?;
+        let state = &mut self.state;
+        state.replays = state.replays.saturating_add(1);
+        if self.plan.params.trust == TrustModel::Shuffle {
+            (state.observed, state.sum, state.first) = (0, 0, state.decisions);
+            state.open.clear();
+        }
+        Ok(())
+    }
 }
 
 impl<N: Noise + Serialize + DeserializeOwned> Episodes<N> {
@@ -26,14 +46,13 @@ impl<N: Noise + Serialize + DeserializeOwned> Episodes<N> {
         Ok(learner)
     }
 
-    /// Continues from a state that is older than `releases_made`, and charges the replay to the guarantee; `charged_before` is the number of replays that
+    /// Continues from a state that is older than `releases_made`, and charges the replay to the guarantee, as [`Episodes::branch`] does; `charged_before` is the number of replays that
     /// had been charged before this call, from the caller's log.
     pub fn resume_charged(bytes: &[u8], releases_made: u64, charged_before: u64) -> Result<Self> {
         let mut learner: Self = Episodes::load(bytes)?;
         learner.state.replays = learner.state.replays.max(charged_before);
         if learner.state.released < releases_made {
-            learner.noise.refresh()?;
-            learner.state.replays = learner.state.replays.saturating_add(1);
+            learner.branch()?;
             learner.state.released = releases_made;
         }
         Ok(learner)

@@ -8,15 +8,15 @@ use crate::{
     release::testing::Seeded,
 };
 
-fn arms() -> Vec<Vec<f64>> {
+pub(super) fn arms() -> Vec<Vec<f64>> {
     vec![vec![1.0, 0.0], vec![0.0, 1.0], vec![0.6, 0.8], vec![-0.6, 0.8]]
 }
 
-fn params(trust: TrustModel) -> EpisodesParams {
+pub(super) fn params(trust: TrustModel) -> EpisodesParams {
     EpisodesParams { trust, ..EpisodesParams::new(arms(), 1.0, 1e-6) }
 }
 
-fn start(params: &EpisodesParams, seed: u64) -> Episodes<Seeded> {
+pub(super) fn start(params: &EpisodesParams, seed: u64) -> Episodes<Seeded> {
     params.check().unwrap().start(Seeded(seed))
 }
 
@@ -90,7 +90,14 @@ fn certificates_are_within_the_budget_and_use_it_up() {
         let guarantee = plan.guarantee().unwrap();
         assert!((0.99..=1.0).contains(&guarantee.epsilon()), "{guarantee}");
     }
-    assert!(params(TrustModel::None).check().unwrap().guarantee().is_err());
+    let none = EpisodesParams { delta: 0.0, ..params(TrustModel::None) };
+    let error = none.check().unwrap().guarantee().unwrap_err().to_string();
+    assert!(error.contains("a learner without privacy has no guarantee"), "{error}");
+    for trust in [TrustModel::Joint, TrustModel::Shuffle] {
+        let guarantee = params(trust).check().unwrap().guarantee().unwrap();
+        let handed = "the caller hands over at most 1 of one person's rewards (assumed";
+        assert!(guarantee.conditions().iter().any(|line| line.starts_with(handed)));
+    }
     let local = params(TrustModel::Shuffle).check().unwrap().local_guarantee().unwrap();
     assert!(local.epsilon() > 5.0, "{local}");
     assert!(params(TrustModel::Joint).check().unwrap().local_guarantee().is_err());

@@ -180,7 +180,7 @@ impl Legacy {
         Ok(Legacy { release, bounds, learners: self.learners.clone() })
     }
 
-    /// What it knows in terms of other features, for a learner with these parameters: `rows` gives each of its features as a sum of earlier ones with factors,
+    /// Knowledge in terms of other features, for a learner with these parameters: `rows` gives each of its features as a sum of earlier ones with factors,
     /// nothing for one that is not known, and `ones` a sum of earlier features that is 1 for everybody, which moves rewards to another centre.
     /// It is post-processing of releases. Deviations are bounds: the largest that any of the new sums has.
     pub fn carried(

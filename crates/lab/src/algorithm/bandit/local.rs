@@ -264,7 +264,7 @@ pub struct LdpToml {
     /// `exact`: the same message with exactly calibrated noise; `paper`: published constants.
     #[serde(default)]
     pub mode: Mode,
-    /// Whose, in `paper` mode.
+    /// Source of the constants in `paper` mode.
     #[serde(default)]
     pub constants: Constants,
     /// Rule from noisy sums to a policy, in `exact` mode.

@@ -116,7 +116,7 @@ pub fn attacks(
     let stated = guarantee.provenance() == Provenance::Stated;
     let count = if stated { DRAWN } else { DRAWN_OF_OURS };
     if stage.arms > 1 && stage.rounds > 1 {
-        let adversary = "plays the player itself: sees every later choice, stops, and what is sent; others orthogonal, questions between opposite arms; worst of a pool of pairs, learned test";
+        let adversary = "plays the learner itself: sees every later choice, stops, and what is sent; others orthogonal, decisions between opposite arms; worst of a pool of pairs, learned test";
         let stage = stage.clone();
         let scripts = move |seed, _: &Maker| {
             let length = stage.rounds.min(if stated { MOST_STEPS } else { FEW_STEPS }) as usize;
@@ -125,7 +125,7 @@ pub fn attacks(
         all.push(attack(adversary, guarantee, make, scripts));
     }
     if let Some(recorded) = environment {
-        let adversary = "plays the player itself in its environment: sees every later choice, stops, and what is sent; one person and reward replaced; learned test";
+        let adversary = "plays the learner itself in its environment: sees every later choice, stops, and what is sent; one person and reward replaced; learned test";
         let stage = stage.clone();
         let scripts = move |seed, make: &Maker| {
             let mut places = drawn(count, recorded.people.len(), seed);

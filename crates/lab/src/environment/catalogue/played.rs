@@ -46,7 +46,7 @@ struct Watched<'a> {
     random: f64,
 }
 
-/// What was earned, and what each action would have.
+/// Mean rewards of the learner and of each action, summed.
 #[derive(Default)]
 struct Sums {
     chosen: f64,

@@ -1,4 +1,4 @@
-//! One trial: who comes, which actions there are, and what they earn.
+//! One trial: arrivals of people, available actions and rewards.
 //!
 //! The catalogue, the effects, the people and the rewards each have a generator of their own, so that neither choices nor arrivals change who comes.
 
@@ -19,7 +19,7 @@ pub(super) struct Stock {
     shelf: FastNoise,
     /// Draws people, and contexts of people who do not return.
     people: FastNoise,
-    /// Seed of what stays the same of a person.
+    /// Seed of a person's constant features.
     persons: u64,
     rewards: FastNoise,
     /// g, and its norm at the start.

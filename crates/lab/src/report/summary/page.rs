@@ -102,7 +102,7 @@ impl Summary {
                     name += &format!(", {}", joined(environment));
                 }
                 if let Some(epsilon) = wanted.filter(|_| levels.len() > 1) {
-                    name += &format!(", epsilon {epsilon}");
+                    name += &format!(", epsilon {}", level_text(epsilon));
                 }
                 answers.extend(best.map(|best| (name, self.sentence(best, levels.len() > 1))));
             }
@@ -199,5 +199,19 @@ fn spread_over(values: &[f64], most: usize) -> Vec<f64> {
     match values.len() {
         many if many <= most => values.to_vec(),
         many => (0..most).map(|place| values[place * (many - 1) / (most - 1)]).collect(),
+    }
+}
+
+/// A level of epsilon as a heading has it: as written, and small ones with an exponent.
+fn level_text(epsilon: f64) -> String {
+    if epsilon != 0.0 && epsilon < 1e-3 { format!("{epsilon:e}") } else { epsilon.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn small_levels_have_an_exponent() {
+        let texts = [1.9e-21, 0.0005, 0.25, 1.0, 100.0].map(super::level_text);
+        assert_eq!(texts, ["1.9e-21", "5e-4", "0.25", "1", "100"]);
     }
 }

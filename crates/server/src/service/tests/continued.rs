@@ -256,26 +256,72 @@ async fn a_process_with_the_older_file_gives_way() {
     let newer = one.again(&new, &clock).await;
     crowd(&one.world.service, "old", "sport").await;
     crowd(&newer.world.service, "new", "jazz").await;
-    for _ in 0..3 {
-        clock.pass(TICK);
-        let _ = newer.tick().await;
-        // Longer events are not left out: the step fails until this process is started again, or sees the note.
-        let _ = one.world.service.tick("home").await;
-    }
-    one.world.service.follow_others().await.unwrap();
+    clock.pass(TICK);
+    assert_eq!(newer.tick().await, Ticked::Nothing, "the older one has the right to release");
+    // Its next step is no later one: the slots of the events above are open.
+    assert_eq!(one.tick().await, Ticked::Halted);
     let halted = one.loop_().halted().unwrap();
     assert!(halted.contains("another process has appended words"), "{halted}");
-    assert_eq!(one.tick().await, Ticked::Halted);
-    let released = one.world.number();
     one.world.service.rank("home", of_topic("late", Some("late"), "news")).await.unwrap();
-    clock.pass(TICK);
-    assert!(matches!(newer.tick().await, Ticked::Released(number) if number > released));
+    for number in 2..=4 {
+        clock.pass(TICK);
+        assert_eq!(newer.tick().await, Ticked::Released(number));
+    }
     close(chosen(&newer.world.service, "sport"), 1.0);
     close(chosen(&newer.world.service, "jazz"), 1.0);
     // Started again with its older file, it leaves the new word out and everything else as it is.
     let again = one.again(&old, &clock).await;
     assert_eq!(again.world.number(), newer.world.number());
     close(chosen(&again.world.service, "jazz"), 1.0);
+}
+
+/// Notes in a store that another process has begun with this file.
+async fn note(store: &MemoryStore, text: &str) {
+    let plan = ServiceFile::parse(text).unwrap().check().unwrap().remove(0);
+    let plan = crate::service::generations::continuing(store, plan, START).await.unwrap();
+    let new = crate::service::mechanism::new_generation(&plan, START).unwrap();
+    store.begin_generation(new).await.unwrap();
+}
+
+/// Persons do not decide when a process with the older file stops: it does at its next due tick, with and without events.
+#[tokio::test]
+async fn a_process_with_the_older_file_gives_way_without_events() {
+    let [old, new] =
+        [&["news", "sport"][..], &["news", "sport", "jazz"]].map(|list| words(PERSON, list));
+    for events in [false, true] {
+        let world = World::new(&old).await;
+        if events {
+            crowd(&world.service, "old", "sport").await;
+        }
+        world.ticks(3).await;
+        assert_eq!(world.number(), 3);
+        note(&world.store, &new).await;
+        assert_eq!(world.service.tick("home").await.unwrap(), Ticked::Nothing, "none is due");
+        assert!(world.service.central("home").unwrap().halted().is_none());
+        world.clock.pass(TICK);
+        assert_eq!(world.service.tick("home").await.unwrap(), Ticked::Halted);
+        let halted = world.service.central("home").unwrap().halted().unwrap();
+        assert!(halted.contains("another process has appended words"), "{halted}");
+        assert_eq!(world.number(), 3);
+    }
+}
+
+/// A word is appended, and a person ranked with it, between the look of a process with the older file and its step.
+#[tokio::test]
+async fn a_longer_event_contributes_zeros_and_stops_nothing() {
+    let [old, new] =
+        [&["news", "sport"][..], &["news", "sport", "jazz"]].map(|list| words(PERSON, list));
+    let mut newer = World::new(&old).await;
+    let older = newer.service.clone();
+    let head = older.head(older.central("home").unwrap()).await.unwrap();
+    newer.again(&new).await;
+    newer.service.rank("home", of_topic("new", Some("new"), "jazz")).await.unwrap();
+    let events = newer.store.kept_events(1, Place::default(), 10).await.unwrap();
+    assert_eq!((events.len(), events[0].1.features.len()), (1, 4));
+    let mut step = older.find("home").unwrap().begin_step(&head).unwrap();
+    assert_eq!(step.fold(&events), 1);
+    let stepped = step.finish(&head, START + TICK).unwrap();
+    assert_eq!(stepped.record.number, 1);
 }
 
 /// Rows that came before a word was appended stay readable, of any layout.

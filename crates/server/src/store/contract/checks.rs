@@ -2,7 +2,10 @@
 
 use super::{
     erasure::{an_erasure_leaves_the_budget, an_erasure_overwrites_requests_and_answers},
-    generations::{generations_follow_each_other, visits_are_counted_over_generations},
+    generations::{
+        appended_words_are_not_overwritten, generations_follow_each_other,
+        visits_are_counted_over_generations,
+    },
     releases::{a_number_has_one_release, a_page_of_releases_has_a_limit_of_bytes},
     sample::{self, CLOSED, charge, event, event_of, person, reward, step},
     snapshot::Snapshot,
@@ -52,6 +55,7 @@ suite![
     a_head_never_goes_back,
     generations_follow_each_other,
     visits_are_counted_over_generations,
+    appended_words_are_not_overwritten,
     only_what_is_released_is_collected,
     an_erasure_leaves_the_budget,
     an_erasure_overwrites_requests_and_answers,

@@ -4,7 +4,10 @@ use super::{
     checks::{Checked, begin, ensure, learnt},
     sample::{self, charge, event, event_of},
 };
-use crate::store::{Charge, NewGeneration, Store};
+use crate::{
+    Error,
+    store::{Charge, NewGeneration, Store},
+};
 
 pub(super) async fn generations_follow_each_other(store: &dyn Store) -> Checked {
     let first = store.begin_generation(sample::generation("home", 1)).await?;
@@ -91,5 +94,46 @@ pub(super) async fn visits_are_counted_over_generations(store: &dyn Store) -> Ch
     ensure!(fourth.ledger == fourth.id, "a ledger of its own");
     store.insert_events(vec![of(fourth.id, 1, 7)]).await?;
     ensure!(learnt(store, fourth.id).await? == 1, "which begins empty");
+    Ok(())
+}
+
+/// Two processes start at the same moment with files to which different words were appended.
+pub(super) async fn appended_words_are_not_overwritten(store: &dyn Store) -> Checked {
+    let with = |changes: &[(u64, &str)]| {
+        let appended = changes.iter().map(
+            |(time, word)| serde_json::json!({"time": time, "words": {"action.topic": [word]}}),
+        );
+        let features = serde_json::json!({"context": {}, "action": {"topic": {"categories": ["news"]}}, "cross": {"with": []}, "constant": true});
+        let params = serde_json::json!({
+            "privacy": {"epsilon": 1.0, "delta": 1e-6, "visits": 1, "per": "1 day"},
+            "reward": {"range": [0.0, 1.0], "window": "2 minutes"},
+            "action": {"topic": {"categories": ["news"]}},
+            "continuation": {"began": features, "appended": appended.collect::<Vec<_>>()},
+        });
+        NewGeneration { params: params.to_string().into_bytes(), ..sample::generation("home", 1) }
+    };
+    let (none, jazz) = (with(&[]), with(&[(1, "jazz")]));
+    let first = store.begin_generation(none.clone()).await?;
+    let present = store.begin_generation(jazz.clone()).await?;
+    ensure!((present.id, &present.params) == (first.id, &jazz.params), "a word is appended");
+    ensure!(
+        store.begin_generation(jazz).await? == present,
+        "and is there when it is appended again"
+    );
+    // They have read what was there before.
+    for late in [with(&[(1, "film")]), with(&[(2, "jazz")]), none, sample::generation("home", 1)] {
+        let found = store.begin_generation(late).await.err();
+        let Some(Error::Conflict(why)) = &found else {
+            return Err(format!("taken: {found:?}").into());
+        };
+        ensure!(why.contains("changed by another process; start again"), "{why}");
+        ensure!(store.generations().await? == [present.clone()], "nothing changes");
+    }
+    let both = with(&[(1, "jazz"), (2, "film")]);
+    let later = store.begin_generation(both.clone()).await?;
+    ensure!(
+        (later.id, later.params) == (first.id, both.params),
+        "started again, it appends its own"
+    );
     Ok(())
 }

@@ -139,6 +139,7 @@ impl State {
         if let Some(present) = &present
             && present.params_hash == new.params_hash
         {
+            check_words(&present.params, &new.params)?;
             let present = Generation { params: new.params, ..present.clone() };
             self.generations.insert(present.id, present.clone());
             return Ok(present);

@@ -277,6 +277,7 @@ pub(super) async fn begin_generation(
     if let Some(present) = &present
         && present.params_hash == new.params_hash
     {
+        refusal::check_words(&present.params, &new.params)?;
         execute(
             on,
             "update lives set params = $2 where id = $1",

@@ -102,6 +102,7 @@ pub(super) fn begin_generation(group: &mut Group<'_>, new: NewGeneration) -> Att
     if let Some(present) = &present
         && present.params_hash == new.params_hash
     {
+        refusal::check_words(&present.params, &new.params)?;
         let present = Generation { params: new.params, ..present.clone() };
         put(&mut group.tables.generations, present.id, &present)?;
         return Ok(present);

@@ -24,7 +24,7 @@ const FACTOR: f64 = 2.0;
 /// The gain at which a part counts as learnt.
 const LEARNT: f64 = 0.5;
 
-/// What was gained of what could be, by part and, last, by all.
+/// Share of the possible gain, by part; the last entry is for all parts.
 #[derive(Clone, Default)]
 struct Gained {
     events: u64,

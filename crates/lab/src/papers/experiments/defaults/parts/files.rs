@@ -1,4 +1,4 @@
-//! Files of features with the circumstances that they are learnt in.
+//! Feature files with the parameters of their simulation.
 
 use reticent::{
     bandit::{JointParams, JointPlan, Rule},
@@ -9,7 +9,7 @@ use reticent::{
 
 use crate::{Error, Result};
 
-/// A file and its circumstances.
+/// A file and the parameters of its simulation.
 pub(super) struct File {
     pub name: &'static str,
     /// `small`, `crosses` or `slow`.
@@ -28,7 +28,7 @@ pub(super) struct File {
     pub per_tick: u64,
     /// Ticks of the reward window.
     pub delay: u64,
-    /// Worlds of a quick run: parts of few cells are learnt in some and not in others.
+    /// Simulated environments of a quick run: parts of few cells are learnt in some and not in others.
     pub trials: u64,
 }
 
