@@ -90,7 +90,7 @@ def changed(document, path, value):
 
 
 # Names of people's own: columns of files, loops, features.
-OWN_NAMES = {"ranges", "categories", "hashes", "context", "action", "loop", "effects", "weight"}
+OWN_NAMES = {"ranges", "categories", "hashes", "context", "action", "loop", "effects", "decay", "weight"}
 
 
 def with_one_algorithm(document):
