@@ -114,6 +114,8 @@ CALLS = [
     ("seed", lambda n: lab.SimulationNoise(n)),
     *[(name, lambda n, name=name: reticent.Person.from_protocol(b"{}", "home", in_memory=True, **{name: n})) for name in ("level", "most_reports", "shortest_period")],
     *[(name, lambda n, name=name: reticent.Person.from_sealing(b"{}", b"{}", b"{}", "home", in_memory=True, **{name: n})) for name in ("most_reports", "shortest_period")],
+    ("number", lambda n: reticent.EpisodesBandit([[1.0, 0.0], [0.0, 1.0]], 1.0, 1e-6).observe(n, 1.0)),
+    ("ones", lambda n: reticent.EpisodesBandit([[1.0, 0.0], [0.0, 1.0]], 1.0, 1e-6, trust="shuffle").absorb(n)),
     ("rounds", lambda n: _core.play_trial(lab.Environment.gap(5, 25), reticent.LinUCB(5), n)),
     ("shard", lambda n: _core.run("", "", shard=(n, 2))),
 ]
