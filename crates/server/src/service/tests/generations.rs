@@ -61,7 +61,7 @@ async fn a_new_generation_is_logged_with_its_changes() {
         "a new generation begins and learns anew",
         "\"changed\":\"privacy, reward\"",
         "\"loop\":\"home\"",
-        "\"life\":2",
+        "\"generation\":2",
         &params_hash(&world),
     ] {
         assert!(logged.contains(words), "{words}: {logged}");
