@@ -68,6 +68,8 @@ pub use messages::{
 pub use object::{Object, objects};
 pub use periods::{Periods, SHOWN_PERIODS, often, windows_of_a_year};
 pub use progress::{Learning, PartProgress, Progress, percent_of};
-pub use release::{Served, Stepped, first_chain, learner, release_record, served, step, storage};
+pub use release::{
+    Served, Stepped, first_chain, release_record, served, step, storage, stored_learner,
+};
 pub use summary::{Estimate, Summary};
 pub use token::{HeadName, Token};

@@ -57,7 +57,7 @@ pub fn release_record(head: &Head, number: u64, time: Time, release: Vec<u8>) ->
 }
 
 /// The learner as it was stored.
-pub fn learner(head: &Head) -> Result<CentralLearner> {
+pub fn stored_learner(head: &Head) -> Result<CentralLearner> {
     CentralLearner::resume(&head.state, head.number)
 }
 
@@ -85,7 +85,7 @@ pub fn served(
     time: Option<Time>,
     earlier: &Earlier,
 ) -> Result<Served> {
-    let curator = plan.grown(learner(head)?)?;
+    let curator = plan.grown(stored_learner(head)?)?;
     Ok(Served {
         policy: curator.policy().clone(),
         number: head.number,

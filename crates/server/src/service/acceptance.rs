@@ -106,7 +106,7 @@ impl Service {
         let (seen, head) = self.rolled_back(loop_, named).await?;
         let before = self.cost_of_rollback(loop_, &head).await?.before;
         // Another process may have seen a later one.
-        let note = note_name(loop_.generation, loops::learner(&head)?.replays());
+        let note = note_name(loop_.generation, loops::stored_learner(&head)?.replays());
         let seen = seen.max(floor(self.store.as_ref(), note).await?);
         // Numbers up to `seen` have been used. One more is left out, because its release may have been committed in the lost copy and not noted.
         let number = seen.max(head.number) + 1;

@@ -140,7 +140,7 @@ pub(super) struct CentralStep {
 
 impl CentralStep {
     pub(super) fn new(plan: &Arc<CentralPlan>, head: &Head) -> Result<Self> {
-        let curator = plan.grown(loops::learner(head)?)?;
+        let curator = plan.grown(loops::stored_learner(head)?)?;
         let sums = curator.no_sums();
         Ok(CentralStep { plan: Arc::clone(plan), curator, sums })
     }

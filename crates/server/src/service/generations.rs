@@ -84,7 +84,7 @@ pub(super) async fn is_whole(
         return Ok(true);
     }
     for generation in generations.iter().filter(|generation| generation.ledger == present.ledger) {
-        let replays = loops::learner(&store.head(generation.id).await?)?.replays();
+        let replays = loops::stored_learner(&store.head(generation.id).await?)?.replays();
         for note in [note_name(generation.id, replays), doubt_name(generation.id, replays)] {
             if store.setting(note).await?.is_some() {
                 return Ok(false);
@@ -113,7 +113,7 @@ pub(super) async fn charge_noted(store: &dyn Store, new: &NewGeneration) -> Resu
         return Ok(());
     };
     for generation in generations.iter().filter(|generation| generation.ledger == present.ledger) {
-        let replays = loops::learner(&store.head(generation.id).await?)?.replays();
+        let replays = loops::stored_learner(&store.head(generation.id).await?)?.replays();
         let mut noted = false;
         for note in [note_name(generation.id, replays), doubt_name(generation.id, replays)] {
             noted |= store.setting(note).await?.is_some();

@@ -221,7 +221,7 @@ impl Service {
         if link.is_none() && known <= loop_.answering().served.replays {
             return Ok(false);
         }
-        let stored = loops::learner(head)?.replays();
+        let stored = loops::stored_learner(head)?.replays();
         // Of a link that is kept as a hash it is not known what it charged: one replay at least. Taking more for charged could leave out a line.
         let accepted =
             link.map(|link| Rollback::read(&link.release).map_or(1, |rollback| rollback.replays));
@@ -294,7 +294,7 @@ impl Service {
 
     /// Notes that later releases of a generation may be lost.
     async fn note_doubt(&self, generation: GenerationId) -> Result<()> {
-        let replays = loops::learner(&self.store.head(generation).await?)?.replays();
+        let replays = loops::stored_learner(&self.store.head(generation).await?)?.replays();
         self.store.keep_setting(doubt_name(generation, replays), Vec::new()).await?;
         Ok(())
     }
@@ -333,7 +333,7 @@ impl Service {
             Note::Doubt => self.note_doubt(loop_.generation).await?,
             Note::Seen => {
                 // As stored, and not as served: another process may have accepted a rollback since.
-                let replays = loops::learner(&self.head(loop_).await?)?.replays();
+                let replays = loops::stored_learner(&self.head(loop_).await?)?.replays();
                 // The latest that any process has seen.
                 self.store.raise_floor(note_name(loop_.generation, replays), seen).await?;
             }

@@ -63,7 +63,7 @@ impl Witnessing {
             let params: LoopParams =
                 serde_json::from_slice(&generation.params).map_err(Error::store)?;
             if params.trust == Trust::Curator {
-                let charged = loops::learner(&store.head(generation.id).await?)?.replays();
+                let charged = loops::stored_learner(&store.head(generation.id).await?)?.replays();
                 let charged = charged.max(floor(store, replays_name(generation.id)).await?);
                 self.charge(generation.id, charged);
             }

@@ -8,7 +8,7 @@ use reticent_server::{
     config::{CentralPlan, Ledger},
     loops::{
         CentralLearner, ChainHeader, ChainLine, Folded, HeadName, Rollback, contribute,
-        first_chain, learner, verify_chain,
+        first_chain, stored_learner, verify_chain,
     },
     store::{Generation, Head, Place, ReleaseRecord, StoreId, StoredEvent},
 };
@@ -134,7 +134,7 @@ pub(super) fn sums(plan: &CentralPlan, contents: &Contents, violations: &mut Vec
 fn folded_again(plan: &CentralPlan, contents: &Contents) -> Result<Vec<Violation>> {
     let mut violations = Vec::new();
     let mut wrong = |promise, found: &str| violations.push(Violation::new(promise, found));
-    let stored = learner(&contents.head)?;
+    let stored = stored_learner(&contents.head)?;
     let mut again = plan.begin()?;
     let mut rows = contents.rows.iter().peekable();
     let mut folded = Folded::default();
