@@ -89,7 +89,7 @@ pub struct CentralPlan {
     pub warm_start: Option<WarmStart>,
     /// The generation that it continues, with other lists of words.
     pub(super) continued: Option<Continued>,
-    /// What the generation before it has released.
+    /// Release of the previous generation.
     pub(super) carried: Option<Legacy>,
 }
 

@@ -242,7 +242,7 @@ mod tests {
         plans[0].central().unwrap().as_ref().clone()
     }
 
-    /// What a store has of a plan.
+    /// Stored parameters and hash of a plan.
     fn stored(plan: &CentralPlan) -> (LoopParams, u64) {
         let bytes = serde_json::to_vec(&plan.params).unwrap();
         (serde_json::from_slice(&bytes).unwrap(), plan.params_hash())

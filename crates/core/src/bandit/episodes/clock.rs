@@ -3,7 +3,7 @@
 //! A release is numbered at every tick; its numbers change at the end of an episode only, which follows from earlier releases. So nothing that people
 //! do changes when anything is released.
 //!
-//! An arm whose noisy count is below [`CERTAIN`] deviations of that noise is taken as not shown (post-processing): a mean of next to nobody would be all
+//! An arm whose noisy count is below [`CERTAIN`] deviations of that noise is taken as not shown (post-processing): a mean over very few people would be all
 //! noise.
 
 use serde::{Deserialize, Serialize};

@@ -49,7 +49,7 @@ pub struct Episode {
 }
 
 impl Episode {
-    /// What a device sends to the shuffler: the reward rounded to a bit at random, in proportion, by randomised response.
+    /// Report of a device to the shuffler: the reward rounded to a bit at random, in proportion, by randomised response.
     ///
     /// ```
     /// use reticent::{bandit::EpisodesParams, noise::SecureNoise, privacy::TrustModel};
