@@ -192,17 +192,18 @@ pub(crate) fn _over_trials(
 
 /// Runs one of the papers' experiments; returns its claims with their verdicts.
 #[pyfunction]
-#[pyo3(signature = (id, folder, full = false))]
+#[pyo3(signature = (id, folder, full = false, seed = None))]
 pub(crate) fn reproduce<'py>(
     py: Python<'py>,
     id: &str,
     folder: PathBuf,
     full: bool,
+    seed: Option<u64>,
 ) -> Answer<Bound<'py, PyAny>> {
     let extent = if full { Extent::Full } else { Extent::Quick };
     let found = papers::matching(Some(id))?;
     let done = py.detach(|| {
-        let each = found.iter().map(|one| one.reproduce(extent, &folder, &|_| ()));
+        let each = found.iter().map(|one| one.reproduce((extent, seed), &folder, &|_| ()));
         each.collect::<reticent_lab::Result<Vec<_>>>()
     })?;
     plain(py, &done)

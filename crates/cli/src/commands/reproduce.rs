@@ -29,6 +29,9 @@ pub struct Arguments {
     /// The papers' own scale.
     #[arg(long)]
     full: bool,
+    /// Seed of the trials in place of the experiments' own: to see whether a verdict rests on the seed.
+    #[arg(long)]
+    seed: Option<u64>,
     /// Folder for the results.
     #[arg(long, default_value = "results/reproduce")]
     out: PathBuf,
@@ -36,7 +39,7 @@ pub struct Arguments {
 
 /// Runs the experiments that are named, or lists them.
 pub fn run(arguments: Arguments) -> Result<Report, Error> {
-    let Arguments { experiment, all, list, quick: _, full, out } = arguments;
+    let Arguments { experiment, all, list, quick: _, full, seed, out } = arguments;
     let found = papers::matching(experiment.as_deref())?;
     if list || (experiment.is_none() && !all) {
         return Ok(listed(&found));
@@ -50,12 +53,12 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
     let mut done = Vec::new();
     for experiment in found {
         let _ = writeln!(text, "{}: {}", experiment.id, experiment.title);
-        let reproduction =
-            experiment.reproduce(extent, &out, &|line| crate::say!("{}: {line}", experiment.id))?;
+        let reproduction = experiment
+            .reproduce((extent, seed), &out, &|line| crate::say!("{}: {line}", experiment.id))?;
         let _ = writeln!(text, "{}", reproduction.text());
         done.push(reproduction);
     }
-    for (paper, page) in papers::pages(extent, &done) {
+    for (paper, page) in papers::pages(extent, seed, &done) {
         let path = out.join(format!("{paper}.md"));
         std::fs::write(&path, page).map_err(|error| reticent_lab::Error::Unwritable {
             path: path.clone(),

@@ -70,6 +70,25 @@ fn loops_of_devices_are_certified_with_what_enforces_each_condition() {
     }
 }
 
+/// The table of the service's reference page and the schema that an editor completes from list the same limits.
+#[test]
+fn the_schema_has_the_limits_that_are_documented() {
+    let schema = json(&["schema", "loops"]);
+    let limits = &schema["properties"]["limits"];
+    let limits = match limits["$ref"].as_str() {
+        Some(path) => schema.pointer(path.trim_start_matches('#')).unwrap(),
+        None => limits,
+    };
+    let known = limits["properties"].as_object().unwrap();
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let page = std::fs::read_to_string(root.join("docs/reference/service.md")).unwrap();
+    let line = page.lines().find(|line| line.starts_with("`[limits]`")).unwrap();
+    let names: Vec<&str> = line.split('`').skip(3).step_by(2).collect();
+    assert_eq!(names.len(), known.len(), "{names:?}");
+    assert!(names.iter().all(|name| known.contains_key(*name)), "{names:?}: {known:?}");
+    assert_eq!(limits["additionalProperties"], false);
+}
+
 #[test]
 fn an_empty_file_is_refused() {
     let empty = file("empty.toml", "\n");

@@ -20,12 +20,19 @@ const TITLES: [(&str, &str); 6] = [
 ];
 
 /// Markdown for each paper of which something was run, by its short name.
-pub fn pages(extent: Extent, done: &[Reproduction]) -> BTreeMap<&'static str, String> {
+pub fn pages(
+    extent: Extent,
+    seed: Option<u64>,
+    done: &[Reproduction],
+) -> BTreeMap<&'static str, String> {
     let mut pages = BTreeMap::new();
-    let switch = match extent {
-        Extent::Quick => "--quick",
-        Extent::Full => "--full",
+    let mut switch = match extent {
+        Extent::Quick => "--quick".to_string(),
+        Extent::Full => "--full".to_string(),
     };
+    if let Some(seed) = seed {
+        let _ = write!(switch, " --seed {seed}");
+    }
     for (paper, title) in TITLES {
         let of_paper: Vec<&Reproduction> =
             done.iter().filter(|reproduction| reproduction.id.starts_with(paper)).collect();
@@ -102,7 +109,7 @@ mod tests {
             folder: "nowhere".into(),
         };
         let done: Vec<Reproduction> = EXPERIMENTS.iter().map(one).collect();
-        let pages = pages(Extent::Full, &done);
+        let pages = pages(Extent::Full, None, &done);
         assert_eq!(pages.len(), TITLES.len());
         for experiment in EXPERIMENTS {
             let paper = experiment.id.split('/').next().unwrap();

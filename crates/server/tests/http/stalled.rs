@@ -2,10 +2,17 @@
 
 use std::{net::SocketAddr, time::Duration};
 
-use reticent_server::http::{HttpLimits, PerAddress};
+use reticent_server::{
+    client::Endpoint,
+    config::ServiceFile,
+    http::{HttpLimits, PerAddress},
+    run::Listen,
+    shuffle::{ShuffleOptions, run_shuffler},
+};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpSocket, TcpStream},
+    sync::oneshot,
     time::timeout,
 };
 
@@ -78,21 +85,19 @@ async fn a_client_of_http2_without_room_for_its_answer_is_cut_off() {
     assert!(timeout(SOON, give_no_room(stream)).await.is_ok(), "it was waited for");
 }
 
-#[tokio::test]
-async fn an_address_has_a_limit_of_connections_at_a_time() {
-    let limits = HttpLimits { per_address: PerAddress::Every(3), ..HttpLimits::default() };
-    let server = Server::with(limits).await;
+/// Opens three connections and a fourth, which is closed at once, and gets an answer again when one of the three has ended.
+async fn no_more_than_three_at_a_time(address: SocketAddr) {
     let mut held = Vec::new();
     for _ in 0..3 {
-        held.push(TcpStream::connect(server.address).await.unwrap());
+        held.push(TcpStream::connect(address).await.unwrap());
     }
-    let mut more = TcpStream::connect(server.address).await.unwrap();
+    let mut more = TcpStream::connect(address).await.unwrap();
     let ended = timeout(SOON, more.read(&mut [0; 1])).await.expect("it is closed at once");
     assert!(matches!(ended, Ok(0) | Err(_)));
     held.pop();
-    // The service sees the end of a connection a moment after its client.
+    // The server sees the end of a connection a moment after its client.
     for _ in 0..100 {
-        let mut stream = TcpStream::connect(server.address).await.unwrap();
+        let mut stream = TcpStream::connect(address).await.unwrap();
         let text = request("GET", "/healthz", &[], "");
         let mut answer = Vec::new();
         let _ = stream.write_all(text.as_bytes()).await;
@@ -103,4 +108,32 @@ async fn an_address_has_a_limit_of_connections_at_a_time() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     panic!("a connection that has ended still counts");
+}
+
+#[tokio::test]
+async fn an_address_has_a_limit_of_connections_at_a_time() {
+    let limits = HttpLimits { per_address: PerAddress::Every(3), ..HttpLimits::default() };
+    let server = Server::with(limits).await;
+    no_more_than_three_at_a_time(server.address).await;
+}
+
+#[tokio::test]
+async fn a_shuffler_has_the_same_limit_of_an_address() {
+    let file = "[loop.mixed]\ntrust = \"shuffler\"\nprivacy = { epsilon = 4.0, delta = 1e-3, visits = 1, per = \"ever\" }\n\
+                shuffle = { batch = 4, cap = 4 }\n[loop.mixed.action]\ntopic = { categories = [\"news\", \"sport\"] }\n";
+    let folder = tempfile::tempdir().unwrap();
+    let options = ShuffleOptions {
+        plans: ServiceFile::parse(file).unwrap().check().unwrap(),
+        data: folder.path().join("data"),
+        // No server answers there, and devices can be held off without one.
+        server: Endpoint::new("http://127.0.0.1:9", None, None).unwrap(),
+        listen: Listen { address: "127.0.0.1:0".parse().unwrap(), tls: None, behind_proxy: false },
+        limits: HttpLimits { per_address: PerAddress::Every(3), ..HttpLimits::default() },
+    };
+    let ((stop, stopped), (opened, address)) = (oneshot::channel::<()>(), oneshot::channel());
+    let open = |address| drop(opened.send(address));
+    let shuffler = tokio::spawn(run_shuffler(options, open, async move { drop(stopped.await) }));
+    no_more_than_three_at_a_time(address.await.unwrap()).await;
+    drop(stop);
+    shuffler.await.unwrap().unwrap();
 }

@@ -18,9 +18,10 @@ use serde::{Deserialize, Serialize};
 use super::{BanditEnvironment, Budget, Stepped};
 use crate::{
     FastNoise, Result,
+    algorithm::{Bound, Side},
     audit::attack,
     environment::blocks::Learner,
-    papers::constants::{Problem, online_ucb},
+    papers::constants::{Problem, online_ucb, regret},
 };
 
 /// The online learner.
@@ -96,6 +97,14 @@ impl OnlineToml {
                 .card
                 .remarks
                 .push(format!("the proved width of the confidence set is {width:.1}"));
+            let dimension = environment.bounds.dimension;
+            stepping.bound = Some(Box::new(move |rounds| Bound {
+                theorem: "Theorem 3.4".into(),
+                side: Side::Upper,
+                value: regret::online_ucb::of_width(width, dimension, rounds),
+                // The theorem's means lie in [-1, 1].
+                trivial: 2.0 * rounds as f64,
+            }));
         }
         Ok(stepping)
     }

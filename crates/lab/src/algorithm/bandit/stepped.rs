@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     FastNoise, Result,
-    algorithm::{Card, RunnableAlgorithm},
+    algorithm::{Bound, Card, RunnableAlgorithm},
     audit::attack::{
         self, Attack, Attacks,
         learner::{self, Recorded, Stage, Step},
@@ -59,6 +59,8 @@ pub struct Stepped {
     pub(super) warm_start: Option<WarmStart>,
     /// Reason why it can be certified but not run.
     pub(super) refusal: Option<reticent::Error>,
+    /// Bound of its theorem on the regret after a number of rounds.
+    pub(super) bound: Option<Box<dyn Fn(u64) -> Bound + Send + Sync>>,
 }
 
 impl Stepped {
@@ -83,6 +85,7 @@ impl Stepped {
             fixed_arms: false,
             warm_start: None,
             refusal: None,
+            bound: None,
         }
     }
 
@@ -230,6 +233,10 @@ impl RunnableAlgorithm for Stepped {
         let outlook = self.outlook().map(|outlook| outlook.to_string());
         let own = self.card.remarks.iter().cloned().chain(outlook).chain(warm).chain(logged);
         own.chain(self.environment.trials.remarks()).collect()
+    }
+
+    fn bounds(&self, rounds: u64) -> Vec<Bound> {
+        self.bound.iter().map(|bound| bound(rounds)).collect()
     }
 
     fn headline(&self) -> Option<&'static str> {

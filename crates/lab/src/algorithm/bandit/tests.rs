@@ -346,6 +346,28 @@ fn what_each_part_of_online_ucb_is_worth() {
     assert!(remarks.iter().any(|remark| remark.contains("vacuous")), "{remarks:?}");
 }
 
+/// Theorem 3.4 stands beside the regret where the confidence set is proved, and nowhere else.
+#[test]
+fn a_proved_width_has_its_theorem() {
+    let private = "kind = \"online_ucb\"\nprivacy = { epsilon = 10.0, delta = 0.1 }";
+    let lines = format!(
+        "[[algorithm]]\n{private}\nliteral = true\n[[algorithm]]\n{private}\n\
+         [[algorithm]]\n{private}\nliteral = true\nwidth = 3.0\n"
+    );
+    let experiment = parse(&lines).unwrap();
+    let [proved, tuned, given] = experiment.algorithms() else { panic!("three") };
+    let bounds = [5_000, 20_000].map(|rounds| proved.bounds(rounds).remove(0));
+    assert_eq!(bounds[1].theorem, "Theorem 3.4");
+    assert!(bounds[1].is_vacuous(), "{bounds:?}");
+    // beta sqrt(8 T d ln(1 + T/d)), with beta of the whole horizon.
+    let growth = (4.0 * 4001.0_f64.ln() / 1001.0_f64.ln()).sqrt();
+    assert!((bounds[1].value / bounds[0].value - growth).abs() < 1e-9, "{bounds:?}");
+    let width = bounds[1].value / (8.0 * 1e5 * 4001.0_f64.ln()).sqrt();
+    let remark = format!("the proved width of the confidence set is {width:.1}");
+    assert!(proved.remarks().contains(&remark), "{remark}: {:?}", proved.remarks());
+    assert!(tuned.bounds(20_000).is_empty() && given.bounds(20_000).is_empty());
+}
+
 fn folder(name: &str) -> std::path::PathBuf {
     let folder = std::env::temp_dir().join(format!("reticent-saved-{}-{name}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);

@@ -115,6 +115,7 @@ pub fn attacks(
     let mut all = Vec::new();
     let stated = guarantee.provenance() == Provenance::Stated;
     let count = if stated { DRAWN } else { DRAWN_OF_OURS };
+    let rounds = stage.rounds;
     if stage.arms > 1 && stage.rounds > 1 {
         let adversary = "plays the learner itself: sees every later choice, stops, and what is sent; others orthogonal, decisions between opposite arms; worst of a pool of pairs, learned test";
         let stage = stage.clone();
@@ -122,7 +123,7 @@ pub fn attacks(
             let length = stage.rounds.min(if stated { MOST_STEPS } else { FEW_STEPS }) as usize;
             queries(&stage, stated, length, &drawn(count, length, seed))
         };
-        all.push(attack(adversary, guarantee, make, scripts));
+        all.push(attack(adversary, guarantee, (make, rounds), scripts));
     }
     if let Some(recorded) = environment {
         let adversary = "plays the learner itself in its environment: sees every later choice, stops, and what is sent; one person and reward replaced; learned test";
@@ -132,7 +133,7 @@ pub fn attacks(
             places.extend(recorded.screened(&stage, make, seed)?);
             Ok(recorded.replacing(&stage, &in_order(places)))
         };
-        all.push(attack(adversary, guarantee, make, scripts));
+        all.push(attack(adversary, guarantee, (make, rounds), scripts));
     }
     all
 }
@@ -140,7 +141,7 @@ pub fn attacks(
 fn attack(
     adversary: &str,
     guarantee: &Guarantee,
-    make: &Maker,
+    (make, rounds): (&Maker, u64),
     scripts: impl Fn(u64, &Maker) -> Result<Vec<Script>> + Send + Sync + 'static,
 ) -> Attack {
     // Perfect separation in n runs refutes an epsilon of about ln(n / 15). Our own mechanisms are attacked from their parameters too.
@@ -154,7 +155,7 @@ fn attack(
     let make = make.clone();
     let attack = Attack::seeded(adversary, guarantee, samples, move |seed| {
         let Pilot { script, numbers, positions, unmoved } =
-            Pilot::run(scripts(seed, &make)?, &make)?;
+            Pilot::run(scripts(seed, &make)?, rounds, &make)?;
         let (choices, make) = (script.symbols(), make.clone());
         let view: View = Box::new(move |data, mut noise: AuditNoise| {
             Ok(script.run(data, &make, noise.bits())?.view(numbers))
@@ -329,7 +330,7 @@ struct Pilot {
 }
 
 impl Pilot {
-    fn run(scripts: Vec<Script>, make: &Maker) -> Result<Self> {
+    fn run(scripts: Vec<Script>, horizon: u64, make: &Maker) -> Result<Self> {
         let round = |script: &Script| script.person as u64 + 1;
         let mut attacked: Vec<u64> = scripts.iter().map(round).collect();
         attacked.dedup();
@@ -376,7 +377,8 @@ impl Pilot {
             unmoved &= view(DataSet::First)? == view(DataSet::Second)?;
         }
         let (of, worst) = (script.steps.len() as u64, round(&script));
-        Ok(Pilot { script, numbers, positions: Positions { attacked, of, worst }, unmoved })
+        let positions = Positions { attacked, of, horizon: horizon.max(of), worst };
+        Ok(Pilot { script, numbers, positions, unmoved })
     }
 }
 

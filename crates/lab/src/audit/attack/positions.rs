@@ -20,21 +20,24 @@ const SUSPECTS: [usize; 2] = [3, 2];
 pub struct Positions {
     /// The rounds, in order.
     pub attacked: Vec<u64>,
-    /// The rounds of the script.
+    /// The rounds of the script, which are the first of a longer run.
     pub of: u64,
+    /// The rounds that the learner is built for.
+    pub horizon: u64,
     /// The round that the bound and the verdict are about: the one whose data sets a pilot separated best.
     pub worst: u64,
 }
 
 impl fmt::Display for Positions {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Positions { attacked, of, worst } = self;
+        let Positions { attacked, of, horizon, worst } = self;
         let rounds: Vec<String> = attacked.iter().map(u64::to_string).collect();
         let rounds = rounds.join(", ");
-        write!(
-            formatter,
-            "attacked: the people of rounds {rounds} of {of}; bound for that of round {worst}"
-        )
+        write!(formatter, "attacked: the people of rounds {rounds} of ")?;
+        if of < horizon {
+            write!(formatter, "the first {of} of ")?;
+        }
+        write!(formatter, "{horizon}; bound for that of round {worst}")
     }
 }
 
@@ -95,4 +98,19 @@ pub(super) fn suspects(runs: &[Screened]) -> Vec<usize> {
         found.extend(order.into_iter().take(count));
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_that_is_shorter_than_the_run_is_printed_as_its_beginning() {
+        let positions = Positions { attacked: vec![1, 30], of: 160, horizon: 160, worst: 30 };
+        let printed = "attacked: the people of rounds 1, 30 of 160; bound for that of round 30";
+        assert_eq!(positions.to_string(), printed);
+        let longer = Positions { horizon: 20_000, ..positions };
+        let printed = printed.replace("of 160", "of the first 160 of 20000");
+        assert_eq!(longer.to_string(), printed);
+    }
 }

@@ -76,9 +76,9 @@ fn cell(trust: &str, epsilon: f64) -> String {
     format!("{trust} {epsilon}")
 }
 
-fn experiment(place: &Place, epsilons: &[f64], trials: u64) -> Result<Experiment> {
+fn experiment(place: &Place, epsilons: &[f64], (trials, seed): (u64, u64)) -> Result<Experiment> {
     let mut text = format!(
-        "name = \"never dominated: {}\"\nrounds = {ROUNDS}\ntrials = {trials}\nseed = 1\n[environment]\n{}\n[[algorithm]]\nname = \"{NONE}\"\nkind = \"linucb\"\n",
+        "name = \"never dominated: {}\"\nrounds = {ROUNDS}\ntrials = {trials}\nseed = {seed}\n[environment]\n{}\n[[algorithm]]\nname = \"{NONE}\"\nkind = \"linucb\"\n",
         place.name, place.toml
     );
     for trust in TRUST {
@@ -169,7 +169,8 @@ pub fn dominance(stage: &Stage) -> Result<Vec<Claim>> {
     for place in places(stage)? {
         (stage.progress)(place.name);
         let folder = stage.folder.join(place.name.replace(", ", "-").replace(' ', "-"));
-        let summary = experiment(&place, epsilons, trials)?.run(&folder, |_, _| ())?;
+        let summary =
+            experiment(&place, epsilons, (trials, stage.seed(1)))?.run(&folder, |_, _| ())?;
         let (header, rows) = table(&summary, epsilons);
         page.heading(place.name);
         page.table(&header.iter().map(String::as_str).collect::<Vec<_>>(), &rows);

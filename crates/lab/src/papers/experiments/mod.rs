@@ -32,10 +32,19 @@ pub enum Extent {
 pub struct Stage<'a> {
     /// The share of the paper's scale that is run.
     pub extent: Extent,
+    /// Seed in place of the experiment's own.
+    pub seed: Option<u64>,
     /// Its own folder.
     pub folder: &'a Path,
     /// Hears a line at a time.
     pub progress: &'a (dyn Fn(&str) + Sync),
+}
+
+impl Stage<'_> {
+    /// Seed of the trials: the given one, or the experiment's own.
+    pub fn seed(&self, own: u64) -> u64 {
+        self.seed.unwrap_or(own)
+    }
 }
 
 /// One experiment of a paper.
@@ -265,13 +274,13 @@ impl PaperExperiment {
     /// Runs the experiment into `folder/id` and writes its claims there.
     pub fn reproduce(
         &self,
-        extent: Extent,
+        (extent, seed): (Extent, Option<u64>),
         folder: &Path,
         progress: &(dyn Fn(&str) + Sync),
     ) -> Result<Reproduction> {
         let folder = folder.join(self.id);
         let start = Instant::now();
-        let claims = (self.run)(&Stage { extent, folder: &folder, progress })?;
+        let claims = (self.run)(&Stage { extent, seed, folder: &folder, progress })?;
         let seconds = start.elapsed().as_secs_f64();
         let reproduction = Reproduction { id: self.id, claims, seconds, folder };
         let json = serde_json::to_string_pretty(&reproduction).expect("claims are plain data");

@@ -47,7 +47,7 @@ impl Stage<'_> {
             name,
             rounds: ROUNDS,
             trials,
-            seed: 2,
+            seed: self.seed(2),
             environment,
             algorithm,
             figure: Default::default(),

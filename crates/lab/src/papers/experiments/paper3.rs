@@ -110,7 +110,7 @@ impl Stage<'_> {
             name: title,
             rounds,
             trials,
-            seed: 3,
+            seed: self.seed(3),
             environment: Environment::Agents(Box::new(AgentsToml::setup(setup))),
             algorithm,
             figure: Default::default(),
@@ -391,7 +391,7 @@ pub fn theorem3(stage: &Stage) -> Result<Vec<Claim>> {
         Extent::Full => 100_000,
     };
     (stage.progress)("random instances");
-    let mut noise = FastNoise::seeded(33);
+    let mut noise = FastNoise::seeded(stage.seed(33));
     let (mut worst, mut cheapest, mut thresholds) = (0.0_f64, f64::INFINITY, 0_u64);
     for _ in 0..instances {
         let agents = 1 + noise.below(8) as usize;

@@ -131,7 +131,7 @@ impl Stage<'_> {
             name,
             rounds,
             trials,
-            seed: 4,
+            seed: self.seed(4),
             environment,
             algorithm,
             figure: Default::default(),

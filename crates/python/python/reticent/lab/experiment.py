@@ -156,17 +156,18 @@ def reproduce(
     folder: Path = "results/reproduce",
     *,
     full: bool = False,
+    seed: int | None = None,
     progress: bool | Callable[[int, int], object] | None = None,
 ) -> list[dict[str, Any]]:
     """Runs the papers' experiments, such as "paper1/figure4", and returns their claims with a verdict on each.
 
-    `full` runs at the papers' own scale. Ctrl-C takes effect between experiments.
+    `full` runs at the papers' own scale; `seed` replaces the seed of the trials. Ctrl-C takes effect between experiments.
     """
     wanted = _core.paper_experiments(experiment)
     done = []
     with reporter(progress) as tell:
         for index, (name, _) in enumerate(wanted):
-            done += _core.reproduce(name, pathlib.Path(folder), full)
+            done += _core.reproduce(name, pathlib.Path(folder), full, seed)
             if tell is not None:
                 tell(index + 1, len(wanted))
     return done

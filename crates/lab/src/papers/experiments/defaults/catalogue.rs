@@ -120,11 +120,11 @@ fn experiment(
     product: &Product,
     (rule, weighting): (&str, &str),
     rounds: u64,
-    trials: u64,
+    (trials, seed): (u64, u64),
 ) -> Result<Experiment> {
     let Product { name, keys, context, action, cross, modifiers } = product;
     let mut text = format!(
-        "name = \"{rule}: {name}\"\nrounds = {rounds}\ntrials = {trials}\nseed = 7\n[environment]\nkind = \"catalogue\"\nweighting = \"{weighting}\"\n{keys}\n[environment.context]\n{}\n[environment.action]\n{}\n[environment.cross]\n{cross}\n{modifiers}\n",
+        "name = \"{rule}: {name}\"\nrounds = {rounds}\ntrials = {trials}\nseed = {seed}\n[environment]\nkind = \"catalogue\"\nweighting = \"{weighting}\"\n{keys}\n[environment.context]\n{}\n[environment.action]\n{}\n[environment.cross]\n{cross}\n{modifiers}\n",
         context.join("\n"),
         action.join("\n"),
     );
@@ -215,7 +215,7 @@ pub fn catalogue(stage: &Stage) -> Result<Vec<Claim>> {
             let run = |rule: (&str, &str)| {
                 let folder =
                     format!("{}-{rounds}-{}", product.name.replace([' ', ','], "-"), rule.0);
-                let experiment = experiment(&product, rule, rounds, trials)?;
+                let experiment = experiment(&product, rule, rounds, (trials, stage.seed(7)))?;
                 experiment.run(&stage.folder.join(folder), |_, _| ())
             };
             let summaries = [run(RULES[0])?, run(RULES[1])?];
@@ -247,7 +247,7 @@ mod tests {
             let dimensions: Vec<usize> = RULES
                 .into_iter()
                 .map(|rule| {
-                    let experiment = experiment(&product, rule, 3000, 1).unwrap();
+                    let experiment = experiment(&product, rule, 3000, (1, 7)).unwrap();
                     assert_eq!(experiment.algorithms().len(), EPSILONS.len());
                     let remarks = experiment.algorithms()[0].remarks().join(" ");
                     let (_, rest) = remarks.split_once("vectors of ").unwrap();

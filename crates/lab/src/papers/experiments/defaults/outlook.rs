@@ -21,9 +21,9 @@ const NOTHING: &str = "nothing";
 const PRIVATE: [(&str, &[f64]); 2] =
     [("joint", &[0.03, 0.1, 0.3, 1.0, 4.0]), ("local", &[2.0, 8.0])];
 
-fn experiment(name: &str, environment: &str, trials: u64) -> Result<Experiment> {
+fn experiment(name: &str, environment: &str, (trials, seed): (u64, u64)) -> Result<Experiment> {
     let mut text = format!(
-        "name = \"outlook: {name}\"\nrounds = {ROUNDS}\ntrials = {trials}\nseed = 3\n[environment]\n{environment}\n[[algorithm]]\nname = \"{NONE}\"\nkind = \"linucb\"\n"
+        "name = \"outlook: {name}\"\nrounds = {ROUNDS}\ntrials = {trials}\nseed = {seed}\n[environment]\n{environment}\n[[algorithm]]\nname = \"{NONE}\"\nkind = \"linucb\"\n"
     );
     let mut private = |name: String, kind: &str, epsilon: f64| {
         text.push_str(&format!(
@@ -92,8 +92,8 @@ pub fn outlook(stage: &Stage) -> Result<Vec<Claim>> {
     );
     for (name, environment) in places {
         (stage.progress)(name);
-        let summary =
-            experiment(name, &environment, trials)?.run(&stage.folder.join(name), |_, _| ())?;
+        let summary = experiment(name, &environment, (trials, stage.seed(3)))?
+            .run(&stage.folder.join(name), |_, _| ())?;
         let rows = compare(&summary);
         let text = |measured: &Option<u64>| {
             measured.map_or(format!("after {ROUNDS}"), |round| round.to_string())

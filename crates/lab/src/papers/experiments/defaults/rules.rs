@@ -30,9 +30,9 @@ fn cell(trust: &str, epsilon: Option<f64>, rule: &str) -> String {
     }
 }
 
-fn experiment(name: &str, environment: &str, trials: u64) -> Result<Experiment> {
+fn experiment(name: &str, environment: &str, (trials, seed): (u64, u64)) -> Result<Experiment> {
     let mut text = format!(
-        "name = \"every rule: {name}\"\nrounds = {ROUNDS}\ntrials = {trials}\nseed = 2\n[environment]\n{environment}\n"
+        "name = \"every rule: {name}\"\nrounds = {ROUNDS}\ntrials = {trials}\nseed = {seed}\n[environment]\n{environment}\n"
     );
     for trust in TRUST {
         for epsilon in budgets(trust) {
@@ -95,7 +95,8 @@ pub fn rules(stage: &Stage) -> Result<Vec<Claim>> {
     for place in places(stage)? {
         (stage.progress)(place.name);
         let folder = stage.folder.join(place.name.replace(", ", "-").replace(' ', "-"));
-        let summary = experiment(place.name, &place.toml, trials)?.run(&folder, |_, _| ())?;
+        let summary = experiment(place.name, &place.toml, (trials, stage.seed(2)))?
+            .run(&folder, |_, _| ())?;
         for trust in TRUST {
             for epsilon in budgets(trust) {
                 let cells = RULES.map(|rule| text(summary.algorithm(&cell(trust, epsilon, rule))));
@@ -127,7 +128,7 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("rules-{}", std::process::id()));
         let drawn = "kind = \"sphere\"\ndimension = 5\narms = 20\nfresh_arms = true".to_string();
         for environment in [drawn, data::table(&folder).unwrap(), data::items(&folder).unwrap()] {
-            let experiment = experiment("test", &environment, 1).unwrap();
+            let experiment = experiment("test", &environment, (1, 2)).unwrap();
             assert_eq!(experiment.algorithms().len(), 21);
         }
         std::fs::remove_dir_all(&folder).unwrap();

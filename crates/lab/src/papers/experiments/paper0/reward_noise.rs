@@ -48,8 +48,8 @@ pub fn conjecture(stage: &Stage) -> Result<Vec<Claim>> {
             }
         }
         let trials = trials(stage.extent);
-        let summary =
-            Experiment::of(&title, ROUNDS, trials, SEED, algorithms)?.simulate(|_, _| ())?;
+        let summary = Experiment::of(&title, ROUNDS, trials, stage.seed(SEED), algorithms)?
+            .simulate(|_, _| ())?;
         summary.write(&stage.folder.join(format!("epsilon-{epsilon}")))?;
         let own = regret(&summary, OWN);
         let list: Vec<String> =

@@ -97,7 +97,7 @@ fn run(stage: &Stage, (dimension, law): (usize, usize)) -> Result<Curve> {
         name: format!("paper 1, experiment 1, {name}, d = {dimension}"),
         rounds,
         trials,
-        seed: 1,
+        seed: stage.seed(1),
         environment: GapParams { gap: 0.1, rewards, ..GapParams::new(dimension, arms) }.into(),
         algorithm: vec![Algorithm::Linucb(LinUcbToml {
             schedule: Some(Schedule::EveryRound),

@@ -104,7 +104,7 @@ fn run(stage: &Stage, gap: f64, shifts: &[f64]) -> Result<Vec<Vec<Estimate>>> {
         name: format!("paper 1, experiment 3, gap {gap}"),
         rounds,
         trials: trials(stage.extent, gap),
-        seed: 3,
+        seed: stage.seed(3),
         environment: environment(gap).into(),
         algorithm: all.collect(),
         figure: Default::default(),

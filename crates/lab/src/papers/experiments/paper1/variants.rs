@@ -95,7 +95,7 @@ fn run(stage: &Stage, gap: f64) -> Result<Summary> {
         name: format!("paper 1, experiment 2, gap {gap}"),
         rounds,
         trials: trials(stage.extent),
-        seed: 1,
+        seed: stage.seed(1),
         environment: environment(gap).into(),
         algorithm: [first].into_iter().chain(private).collect(),
         figure: Default::default(),

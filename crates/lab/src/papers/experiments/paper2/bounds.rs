@@ -51,7 +51,7 @@ fn simulate_case(
     (scale, share): (f64, f64),
     u: f64,
     rounds: u64,
-    trials: u64,
+    (trials, seed): (u64, u64),
 ) -> Result<Case> {
     let what = format!(
         "{prior:?}, {opponent:?}, noise {scale} for {share} of people, u = {u}, T = {rounds}"
@@ -59,7 +59,7 @@ fn simulate_case(
     let potential = Potential::new(prior, 1.0)?;
     let (mut regrets, mut numeric) = (Vec::new(), Vec::new());
     for trial in 0..trials {
-        let mut noise = FastNoise::seeded(mix(name_hash(&what), trial));
+        let mut noise = FastNoise::seeded(mix(name_hash(&what) ^ seed, trial));
         let mut statistics = Statistics::default();
         let mut regret = 0.0;
         for round in 0..rounds {
@@ -106,7 +106,7 @@ pub fn bounds(stage: &Stage) -> Result<Vec<Claim>> {
         &jobs,
         |_, _| (),
         |&(prior, opponent, noise, u, rounds)| {
-            simulate_case(prior, opponent, noise, u, rounds, trials)
+            simulate_case(prior, opponent, noise, u, rounds, (trials, stage.seed(0)))
         },
     )?;
     let above = cases
