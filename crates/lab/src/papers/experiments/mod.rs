@@ -100,7 +100,7 @@ pub const EXPERIMENTS: &[PaperExperiment] = &[
     PaperExperiment {
         id: "paper1/figure5",
         title: "regret against the regulariser's shift",
-        seconds: (20, 560),
+        seconds: (20, 1000),
         run: paper1::figure5,
     },
     PaperExperiment {

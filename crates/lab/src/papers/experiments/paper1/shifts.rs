@@ -43,7 +43,7 @@ fn gaps(extent: Extent) -> Vec<f64> {
 fn trials(extent: Extent, gap: f64) -> u64 {
     match extent {
         Extent::Quick => 4,
-        Extent::Full if gap == GAPS[0] || gap == GAPS[GAPS.len() - 1] => 8,
+        Extent::Full if gap == GAPS[0] || gap == GAPS[GAPS.len() - 1] => 16,
         Extent::Full => 1,
     }
 }
