@@ -1,9 +1,9 @@
 //! The whole test suite: what must pass before a change is merged.
 //!
 //! ```text
-//! lints -> build of the tests                        WebAssembly, packages for a registry
-//! tests                                              reference documentation -> Python package installed
-//! audit -> oracles -> site -> Python package         pages in a browser -> JavaScript package -> clients -> Debian package
+//! lints -> build of the tests              WebAssembly, packages for a registry
+//! tests -> pages in a browser              reference documentation -> Python package installed and tested
+//!       -> JavaScript package              -> audit -> oracles -> site -> clients -> Debian package
 //! ```
 //!
 //! Two columns share two cores: a compiler often waits for one of its threads, and a test for its clock. Packages of Debian, npm and Python come over the
@@ -24,13 +24,15 @@ pub fn run() -> Result<(), String> {
     stated_version()?;
     cargo("format", &["fmt", "--all", "--check"])?;
     // Debian's packages one after another: apt-get has one lock.
-    let debian = thread::spawn(|| {
+    let fetched = thread::spawn(|| {
         let postgres = postgres::fetch();
         let browser = browser::fetch();
         let web = web::fetch();
         // If it fails, the tests of the alerts say what they lack.
         let _ = python::promtool();
-        (postgres, browser, web, debian::fetch())
+        let debian = debian::fetch();
+        let builds = web::build(&web).and_then(|()| packages::pack(false));
+        (postgres, browser, web, debian, builds)
     });
     let environments: Lane = thread::spawn(|| {
         python::fetch()?;
@@ -50,17 +52,13 @@ pub fn run() -> Result<(), String> {
             "warnings",
         ],
     )?;
-    let (postgres, browser, web, packaged) =
-        debian.join().map_err(|_| "Debian's packages: a thread failed")?;
-    postgres::expect(&postgres)?;
-    let fetched = web.clone();
-    let builds: Lane = thread::spawn(move || {
-        web::build(&fetched)?;
-        packages::pack(false)
-    });
     let tests = ["test", "--workspace", "--quiet"];
     cargo("build of the tests", &[&tests[..], &["--no-run"]].concat())?;
-    let compiled: Lane = thread::spawn(|| {
+    let (postgres, browser, web, packaged, builds) =
+        fetched.join().map_err(|_| "Debian's packages: a thread failed")?;
+    postgres::expect(&postgres)?;
+    builds?;
+    let programs: Lane = thread::spawn(move || {
         step(
             "reference documentation",
             root_command("cargo")
@@ -68,22 +66,18 @@ pub fn run() -> Result<(), String> {
                 .env("RUSTDOCFLAGS", "--deny warnings"),
         )?;
         join("virtual environments", environments)?;
-        python::install()
-    });
-    cargo("unit, property, documentation and command-line tests", &tests)?;
-    join("reference documentation and Python package", compiled)?;
-    let service: Lane = thread::spawn(move || {
-        browser::pages(browser)?;
-        join("WebAssembly and packages", builds)?;
-        web::test(&web)?;
+        python::install()?;
+        python::test()?;
+        step("audit, the quick part", root_command(binary()).args(["audit", "--quick"]))?;
+        python::oracles()?;
+        docs::build_and_test()?;
         python::clients()?;
         debian::test(packaged)
     });
-    step("audit, the quick part", root_command(binary()).args(["audit", "--quick"]))?;
-    python::oracles()?;
-    docs::build_and_test()?;
-    python::test()?;
-    join("browser, JavaScript and clients", service)
+    cargo("unit, property, documentation and command-line tests", &tests)?;
+    browser::pages(browser)?;
+    web::test(&web)?;
+    join("programs, Python and the site", programs)
 }
 
 /// The result of what ran meanwhile.
