@@ -32,11 +32,11 @@ const ABORT: &str = "-Zunstable-options -Cpanic=immediate-abort";
 const MODULE: &str = "reticent.wasm";
 
 /// Bytes, at most, as a page's server sends it to every browser of the last years: with brotli. One module for both kinds of devices: sealing and the accountant's
-/// price of batches are a third of it; group weights, levels and merged sums, which a device reads and does not compute with, are a twentieth.
-const MOST_WITH_BROTLI: usize = 142_000;
+/// price of batches are a third of it.
+const MOST_WITH_BROTLI: usize = 133_500;
 
 /// The same with gzip, for servers that know nothing better.
-const MOST_WITH_GZIP: usize = 168_500;
+const MOST_WITH_GZIP: usize = 158_500;
 
 /// Installs missing packages. They come over the network.
 pub fn fetch() -> Result<(), String> {

@@ -5,7 +5,7 @@
 //! | module | contents |
 //! | --- | --- |
 //! | `protocol` | the message: loop, rule for features, reports, period; the limits of a person, whatever a server publishes |
-//! | [`little`] | readers of messages in little code, for devices that are downloaded |
+//! | [`little`], `fields` | readers of messages in little code, for devices that are downloaded |
 //! | `device` | the device of one installation: vectors, choices, reports |
 //! | `choice` | a choice and the model that it followed, kept on the device until the reward comes |
 //! | `ledger` | the count of reports in a period, stored before a report leaves |
@@ -28,6 +28,7 @@
 
 mod choice;
 mod device;
+mod fields;
 mod ledger;
 mod protocol;
 pub mod sealed;

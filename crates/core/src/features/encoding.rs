@@ -16,6 +16,8 @@
 //! `mix` is [`hash::mixed`]: FNV-1a leaves its first bits nearly untouched by the last byte of a word, and its last bits depend on the last bits
 //! of each byte only.
 
+use std::collections::BinaryHeap;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Value, turn::turn};
@@ -131,12 +133,13 @@ impl Encoding {
                     let remedy = "an empty cell is a missing one: leave it out";
                     return refuse(&format!("{empty:?}"), remedy);
                 }
-                let word = |place: u32| words[place as usize].as_str();
-                places = (0..words.len() as u32).collect();
-                places.sort_unstable_by(|left, right| word(*left).cmp(word(*right)));
-                if let Some(twice) = places.windows(2).find(|pair| word(pair[0]) == word(pair[1])) {
-                    return refuse(&format!("{:?} twice", word(twice[0])), "list every word once");
+                // A heap sorts by less code than the standard library's sort, which a page would download.
+                let named = words.iter().map(String::as_str).zip(0..);
+                let sorted: Vec<(&str, u32)> = named.collect::<BinaryHeap<_>>().into_sorted_vec();
+                if let Some(twice) = sorted.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+                    return refuse(&format!("{:?} twice", twice[0].0), "list every word once");
                 }
+                places = sorted.into_iter().map(|(_, place)| place).collect();
             }
             Encoding::Hash { buckets } => {
                 if !(1..=MOST_BUCKETS).contains(buckets) {
@@ -300,7 +303,7 @@ impl Encoder {
 }
 
 /// The digits of a whole number. JSON as little code reads it has none of more than 64 bits, whose digits take less code.
-fn digits(value: i128) -> String {
+pub(super) fn digits(value: i128) -> String {
     match u64::try_from(value.unsigned_abs()) {
         Ok(size) => format!("{}{size}", if value < 0 { "-" } else { "" }),
         Err(_) if cfg!(little) => String::new(),

@@ -4,6 +4,8 @@
 //! last field, an optional projection (0: none, 1: given), has a third case that holds the newer keys, and a fourth for the still newer
 //! one, which are read back.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 use super::{
@@ -61,32 +63,32 @@ fn yes() -> bool {
     true
 }
 
-/// The bytes.
+/// The bytes: written of borrowed parameters, and read into their own.
 #[derive(Serialize, Deserialize)]
-struct Packed {
-    context: Map<Encoding>,
-    action: Map<Encoding>,
-    with: Vec<Vec<String>>,
+struct Packed<'a> {
+    context: Cow<'a, Map<Encoding>>,
+    action: Cow<'a, Map<Encoding>>,
+    with: Cow<'a, [Vec<String>]>,
     constant: bool,
-    last: Last,
+    last: Last<'a>,
 }
 
 /// An optional projection, or what is newer than it.
 #[derive(Serialize, Deserialize)]
-enum Last {
+enum Last<'a> {
     Nothing,
     Projection(Projection),
-    More(More),
-    Weighted(Weighting, More),
+    More(More<'a>),
+    Weighted(Weighting, More<'a>),
 }
 
 #[derive(Default, Serialize, Deserialize)]
-struct More {
+struct More<'a> {
     projection: Option<Projection>,
-    matches: Vec<Vec<String>>,
-    weight: Map<f64>,
-    products: Option<Products>,
-    fourier: Option<Fourier>,
+    matches: Cow<'a, [Vec<String>]>,
+    weight: Cow<'a, Map<f64>>,
+    products: Cow<'a, Option<Products>>,
+    fourier: Cow<'a, Option<Fourier>>,
 }
 
 impl Serialize for FeaturesParams {
@@ -123,10 +125,10 @@ impl Serialize for FeaturesParams {
             || fourier.is_some();
         let more = || More {
             projection,
-            matches: cross.matches.clone(),
-            weight: weight.clone(),
-            products: products.clone(),
-            fourier: fourier.clone(),
+            matches: Cow::Borrowed(&cross.matches),
+            weight: Cow::Borrowed(weight),
+            products: Cow::Borrowed(products),
+            fourier: Cow::Borrowed(fourier),
         };
         let last = match (newer, projection) {
             _ if !weighting.is_default() => Last::Weighted(weighting, more()),
@@ -134,8 +136,8 @@ impl Serialize for FeaturesParams {
             (false, Some(projection)) => Last::Projection(projection),
             (true, _) => Last::More(more()),
         };
-        let (context, action) = (context.clone(), action.clone());
-        let packed = Packed { context, action, with: cross.with.clone(), constant, last };
+        let [context, action] = [context, action].map(Cow::Borrowed);
+        let packed = Packed { context, action, with: Cow::Borrowed(&cross.with), constant, last };
         packed.serialize(serializer)
     }
 }
@@ -172,8 +174,8 @@ impl TryFrom<Read> for FeaturesParams {
     }
 }
 
-impl From<Packed> for FeaturesParams {
-    fn from(packed: Packed) -> Self {
+impl From<Packed<'_>> for FeaturesParams {
+    fn from(packed: Packed<'_>) -> Self {
         let Packed { context, action, with, constant, last } = packed;
         let (weighting, more) = match last {
             Last::Nothing => Default::default(),
@@ -184,17 +186,17 @@ impl From<Packed> for FeaturesParams {
             Last::Weighted(weighting, more) => (weighting, more),
         };
         let More { projection, matches, weight, products, fourier } = more;
-        let cross = Cross { with, matches };
+        let cross = Cross { with: with.into_owned(), matches: matches.into_owned() };
         FeaturesParams {
-            context,
-            action,
+            context: context.into_owned(),
+            action: action.into_owned(),
             cross,
             constant,
             projection,
-            weight,
+            weight: weight.into_owned(),
             weighting,
-            products,
-            fourier,
+            products: products.into_owned(),
+            fourier: fourier.into_owned(),
         }
     }
 }

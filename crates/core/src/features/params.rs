@@ -162,16 +162,14 @@ impl FeaturesParams {
         numbers: &Numbers,
     ) -> Result<Vec<Draft>> {
         let size = |(_, encoder): &(String, Encoder)| encoder.dimension() as u64;
-        let draft =
-            |name: String, kind, factors: Vec<Factor>, cells| Draft { name, kind, factors, cells };
-        let mut drafts = Vec::new();
+        let mut drafts = Drafts(Vec::new());
         for (place, feature) in context.iter().enumerate() {
-            let (name, factors) = (format!("context.{}", feature.0), vec![Factor::Context(place)]);
-            drafts.push(draft(name, PartKind::Context, factors, size(feature)));
+            let (name, factors) = (format!("context.{}", feature.0), [Factor::Context(place)]);
+            drafts.push(name, PartKind::Context, &factors, size(feature));
         }
         for (place, feature) in action.iter().enumerate() {
-            let (name, factors) = (format!("action.{}", feature.0), vec![Factor::Action(place)]);
-            drafts.push(draft(name, PartKind::Action, factors, size(feature)));
+            let (name, factors) = (format!("action.{}", feature.0), [Factor::Action(place)]);
+            drafts.push(name, PartKind::Action, &factors, size(feature));
         }
         for names in &self.cross.with {
             let refuse = |remedy: &str| Error::invalid("cross.with", format!("{names:?}"), remedy);
@@ -201,10 +199,10 @@ impl FeaturesParams {
                 let same = |factor| other.factors.contains(factor);
                 other.factors.len() == factors.len() && factors.iter().all(same)
             };
-            if drafts.iter().any(twice) {
+            if drafts.0.iter().any(twice) {
                 return Err(refuse("it is given twice: give it once"));
             }
-            drafts.push(draft(cross_name(names), PartKind::Cross, factors, cells));
+            drafts.push(cross_name(names), PartKind::Cross, &factors, cells);
         }
         for names in &self.cross.matches {
             let refuse = |remedy: &str| Error::invalid("cross.match", format!("{names:?}"), remedy);
@@ -215,11 +213,11 @@ impl FeaturesParams {
             let left = place("cross.match", names, "context", context, left)?;
             let right = place("cross.match", names, "action", action, right)?;
             check_match(names, &context[left], &action[right])?;
-            let factors = vec![Factor::Match(left, right)];
-            if drafts.iter().any(|other| other.factors == factors) {
+            let factors = [Factor::Match(left, right)];
+            if drafts.0.iter().any(|other| other.factors == factors) {
                 return Err(refuse("it is given twice: give it once"));
             }
-            drafts.push(draft(name, PartKind::Match, factors, 1));
+            drafts.push(name, PartKind::Match, &factors, 1);
         }
         let crossed = |field, with: &Option<String>, factor, cells: u64| match with {
             None => Ok((vec![factor], cells)),
@@ -234,18 +232,28 @@ impl FeaturesParams {
             let cells = products.count(numbers.coordinates());
             let (factors, cells) =
                 crossed("products.with", &products.with, Factor::Products, cells)?;
-            drafts.push(draft("products".into(), PartKind::Products, factors, cells));
+            drafts.push("products".into(), PartKind::Products, &factors, cells);
         }
         if let Some(fourier) = &self.fourier {
             fourier.check(numbers.features())?;
             let cells = 2 * u64::from(fourier.count);
             let (factors, cells) = crossed("fourier.with", &fourier.with, Factor::Fourier, cells)?;
-            drafts.push(draft("fourier".into(), PartKind::Fourier, factors, cells));
+            drafts.push("fourier".into(), PartKind::Fourier, &factors, cells);
         }
         if self.constant {
-            drafts.push(draft("constant".into(), PartKind::Constant, Vec::new(), 1));
+            drafts.push("constant".into(), PartKind::Constant, &[], 1);
         }
-        Ok(drafts)
+        Ok(drafts.0)
+    }
+}
+
+/// Parts in their order.
+struct Drafts(Vec<Draft>);
+
+impl Drafts {
+    #[inline(never)]
+    fn push(&mut self, name: String, kind: PartKind, factors: &[Factor], cells: u64) {
+        self.0.push(Draft { name, kind, factors: factors.to_vec(), cells });
     }
 }
 

@@ -1,6 +1,6 @@
 //! Tables of features as a file writes them: names, nested names, and the weight of a feature beside its encoding.
 
-use super::{Encoding, MOST_NAMES, Map, Value};
+use super::{Encoding, MOST_NAMES, Map, Value, encoding::digits};
 
 /// Features by their paths, from a table that may be nested. Weights that stand in it are added to `weights`, as `side.path`.
 pub fn encodings(
@@ -140,7 +140,7 @@ fn number(value: &Value) -> Option<f64> {
 fn word(value: &Value) -> Option<String> {
     match value {
         Value::Text(word) => Some(word.clone()),
-        Value::Integer(value) => Some(value.to_string()),
+        Value::Integer(value) => Some(digits(*value)),
         Value::Number(value) => Some((value + 0.0).to_string()),
         Value::Bool(value) => Some(value.to_string()),
         _ => None,

@@ -54,11 +54,17 @@ const NORM: f64 = 32.0;
 /// # Ok::<(), reticent::Error>(())
 /// ```
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(from = "Levels", into = "Levels")]
+#[serde(into = "Levels")]
+#[cfg_attr(not(little), serde(from = "Levels"))]
+#[cfg_attr(little, serde(try_from = "Levels"))]
 pub struct Merging {
     levels: Levels,
     /// Follows from the levels, and is made when it is first needed; copies share it.
     tables: Arc<OnceLock<Tables>>,
+    /// A browser downloads no merged sums: a field without a value, so that the compiler leaves out what would be done with them.
+    #[cfg(little)]
+    #[allow(dead_code)]
+    none: std::convert::Infallible,
 }
 
 /// Tables of a pattern.
@@ -78,9 +84,20 @@ impl PartialEq for Merging {
     }
 }
 
+#[cfg(not(little))]
 impl From<Levels> for Merging {
     fn from(levels: Levels) -> Self {
         Merging::new(levels)
+    }
+}
+
+#[cfg(little)]
+impl TryFrom<Levels> for Merging {
+    type Error = Error;
+
+    fn try_from(levels: Levels) -> Result<Self> {
+        let remedy = "devices have no merged sums: leave them out";
+        Err(Error::invalid("merged sums", levels.dimension(), remedy))
     }
 }
 
@@ -139,6 +156,7 @@ impl Tables {
 
 impl Merging {
     /// The pattern of vectors of this composition.
+    #[cfg(not(little))]
     pub fn new(levels: Levels) -> Self {
         Merging { levels, tables: Arc::default() }
     }

@@ -1,11 +1,11 @@
 //! Answers of a server and a shuffler about sealing (`GET /v1/loops/{loop}/sealing`), as JSON that is read by little code. A device prices them itself, and its
 //! reports carry the hash of the protocol that was priced.
 
-use crate::little;
-use reticent::{
-    Error, Result,
-    features::{FeaturesParams, Map, Value},
+use crate::{
+    fields::{Fields, wrong},
+    little,
 };
+use reticent::{Result, features::FeaturesParams};
 
 use super::{ProtocolHash, PublicKey, from_hex};
 
@@ -36,13 +36,13 @@ pub struct ShufflerSealing {
 }
 
 impl Sealing {
-    /// Reads a server's answer.
+    /// Reads a server's answer; fields that a device does not need are passed over.
     pub fn read(json: &[u8]) -> Result<Self> {
-        let mut fields = Fields::read(json)?;
+        let mut fields = Fields::of_object("sealing", json)?;
         let summed = match fields.text("mode")?.as_str() {
             "sealed" => false,
             "sum" => true,
-            _ => return Err(unreadable("mode")),
+            _ => return Err(wrong("mode")),
         };
         let key = match summed {
             true => None,
@@ -51,12 +51,11 @@ impl Sealing {
         let params_hash = fields.text("generation")?;
         Ok(Sealing {
             features: little::features(fields.take("features")?)?,
-            params_hash: u64::from_str_radix(&params_hash, 16)
-                .map_err(|_| unreadable("generation"))?,
-            batch: fields.count("batch")?,
-            honest: fields.count("honest")?,
+            params_hash: u64::from_str_radix(&params_hash, 16).map_err(|_| wrong("generation"))?,
+            batch: fields.whole("batch")?,
+            honest: fields.whole("honest")?,
             key,
-            protocol: fields.protocol()?,
+            protocol: protocol(&mut fields)?,
         })
     }
 
@@ -69,47 +68,13 @@ impl Sealing {
 impl ShufflerSealing {
     /// Reads a shuffler's answer.
     pub fn read(json: &[u8]) -> Result<Self> {
-        let mut fields = Fields::read(json)?;
+        let mut fields = Fields::of_object("sealing", json)?;
         let key = PublicKey::parse(&fields.text("public_key")?)?;
-        Ok(ShufflerSealing { key, protocol: fields.protocol()? })
+        Ok(ShufflerSealing { key, protocol: protocol(&mut fields)? })
     }
 }
 
-/// The fields of an answer; unknown ones are passed over.
-struct Fields(Map<Value>);
-
-impl Fields {
-    fn read(json: &[u8]) -> Result<Self> {
-        match Value::from_json("sealing", json)? {
-            Value::Record(fields) => Ok(Fields(fields)),
-            _ => Err(unreadable("sealing")),
-        }
-    }
-
-    fn take(&mut self, field: &'static str) -> Result<Value> {
-        self.0.remove(field).ok_or_else(|| unreadable(field))
-    }
-
-    fn text(&mut self, field: &'static str) -> Result<String> {
-        match self.take(field)? {
-            Value::Text(text) => Ok(text),
-            _ => Err(unreadable(field)),
-        }
-    }
-
-    fn count(&mut self, field: &'static str) -> Result<u64> {
-        match self.take(field)? {
-            Value::Integer(count) => u64::try_from(count).map_err(|_| unreadable(field)),
-            _ => Err(unreadable(field)),
-        }
-    }
-
-    fn protocol(&mut self) -> Result<ProtocolHash> {
-        let bytes = from_hex(&self.text("protocol")?).and_then(|bytes| bytes.try_into().ok());
-        bytes.ok_or_else(|| unreadable("protocol"))
-    }
-}
-
-fn unreadable(field: &'static str) -> Error {
-    Error::invalid(field, "missing or of another form", "update the older program")
+fn protocol(fields: &mut Fields) -> Result<ProtocolHash> {
+    let bytes = from_hex(&fields.text("protocol")?).and_then(|bytes| bytes.try_into().ok());
+    bytes.ok_or_else(|| wrong("protocol"))
 }

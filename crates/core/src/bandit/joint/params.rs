@@ -12,8 +12,7 @@ use crate::{
     randomize::Bounds,
     refuse_if,
     release::{
-        Calibration, Domain, HalfLife, Mechanism, Merging, PrivateSumParams, PrivateSumPlan,
-        Schedule,
+        Calibration, Domain, HalfLife, Mechanism, PrivateSumParams, PrivateSumPlan, Schedule,
     },
 };
 
@@ -273,12 +272,12 @@ impl JointParams {
         let Bounds { dimension, feature_bound, structure, .. } = self.bounds;
         let reward_bound = self.bounds.half_range();
         let domain = match self.rule.levels() {
+            #[cfg(not(little))]
             Some(levels) => {
-                Domain::merged(Merging::new(levels.clone()), feature_bound, reward_bound)
+                let pattern = crate::release::Merging::new(levels.clone());
+                Domain::merged(pattern, feature_bound, reward_bound)
             }
-            None => {
-                Domain::regression(dimension, feature_bound, reward_bound).structured(structure)
-            }
+            _ => Domain::regression(dimension, feature_bound, reward_bound).structured(structure),
         };
         match self.split {
             Some(split) => domain.split_as(split),
