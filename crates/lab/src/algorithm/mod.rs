@@ -3,7 +3,7 @@
 //! To add a family of problems (a new kind of environment with its own algorithms):
 //! 1. one module that implements [`Family`]: its `[environment]` and `[[algorithm]]` lines, and how they become
 //!    [`RunnableAlgorithm`]s;
-//! 2. one line in `Experiment::parse_in` that selects it by `environment.kind`, and one in `experiment::schema` that lists its tables.
+//! 2. one line in `Experiment::of_document` that selects it by `environment.kind`, and one in `experiment::schema` that lists its tables.
 //!
 //! To add an algorithm to a family: one variant of its algorithm lines, one file with its algorithm. Everything else
 //! (threads, files, figures, reports, certificates) is shared.

@@ -16,18 +16,16 @@ use crate::{
 /// The file, and its tables after overrides.
 pub(super) struct Document {
     text: String,
-    pub(super) header: Header,
     pub(super) environments: Vec<Table>,
     pub(super) algorithms: Vec<Table>,
-    pub(super) figure: FigureToml,
     /// Paths whose values were overridden.
     overridden: Vec<Vec<String>>,
     /// Warnings for the author of the file.
     pub(super) warnings: Vec<String>,
 }
 
-/// The part above the first table.
-#[derive(Debug, Clone, Deserialize)]
+/// The part above the first table, with the figure's keys.
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Header {
     pub(super) name: String,
@@ -36,6 +34,8 @@ pub(super) struct Header {
     pub(super) trials: u64,
     #[serde(default)]
     pub(super) seed: u64,
+    #[serde(skip)]
+    pub(super) figure: FigureToml,
 }
 
 /// A part of the file.
@@ -79,21 +79,15 @@ impl std::str::FromStr for Override {
 
 impl Document {
     /// Reads a file of this folder; paths of an override are relative to where the program runs.
-    pub(super) fn read(text: &str, overrides: &[Override], folder: &Path) -> Result<Self> {
-        let table: Table = toml::from_str(text).map_err(|error| {
-            let line = error.span().map(|span| line_of(text, span.start));
-            Error::experiment(error.message()).at(line, "")
-        })?;
-        Document::of(table, text, overrides, folder)
-    }
-
-    /// Reads a table; errors name the lines of the text that it was read from, if there is one.
-    pub(super) fn of(
-        mut table: Table,
+    pub(super) fn read(
         text: &str,
         overrides: &[Override],
         folder: &Path,
-    ) -> Result<Self> {
+    ) -> Result<(Self, Header)> {
+        let mut table: Table = toml::from_str(text).map_err(|error| {
+            let line = error.span().map(|span| line_of(text, span.start));
+            Error::experiment(error.message()).at(line, "")
+        })?;
         let mut environments = tables(table.remove("environment"), "environment")?;
         let mut algorithms = tables(table.remove("algorithm"), "algorithm")?;
         let both = environments.iter_mut().chain(&mut algorithms);
@@ -111,11 +105,8 @@ impl Document {
         warnings.dedup();
         let mut document = Document {
             text: text.to_string(),
-            // Replaced below, after the overrides.
-            header: Header { name: String::new(), rounds: 1, trials: 1, seed: 0 },
             environments,
             algorithms,
-            figure: FigureToml::default(),
             overridden: overrides.iter().map(|change| change.path.clone()).collect(),
             warnings,
         };
@@ -142,15 +133,30 @@ impl Document {
         let figures = tables(table.remove("figure"), "figure")?;
         let remedy = "an experiment has one: write [figure] once";
         reticent::refuse_if(figures.len() > 1, "figure", figures.len(), remedy)?;
-        if let Some(figure) = figures.first() {
-            document.figure = document.typed(Section::Figure, figure)?;
-        }
-        document.header = document.typed(Section::Header, &table)?;
+        let figure = match figures.first() {
+            Some(figure) => document.typed(Section::Figure, figure)?,
+            None => FigureToml::default(),
+        };
+        let header = Header { figure, ..document.typed(Section::Header, &table)? };
         let remedy = "add an [environment] with a kind";
         reticent::refuse_if(document.environments.is_empty(), "environment", "missing", remedy)?;
         let remedy = "add an [[algorithm]] with a kind";
         reticent::refuse_if(document.algorithms.is_empty(), "algorithm", "missing", remedy)?;
-        Ok(document)
+        Ok((document, header))
+    }
+
+    /// The tables of an experiment that a program made.
+    pub(super) fn of_tables(environment: Table, algorithms: Vec<Table>) -> Result<Self> {
+        let remedy = "add an algorithm";
+        reticent::refuse_if(algorithms.is_empty(), "algorithm", "missing", remedy)?;
+        let environments = vec![environment];
+        Ok(Document {
+            text: String::new(),
+            environments,
+            algorithms,
+            overridden: Vec::new(),
+            warnings: Vec::new(),
+        })
     }
 
     fn change(&mut self, header: &mut Table, change: &Override) {
@@ -170,7 +176,7 @@ impl Document {
     }
 
     /// The file as run, with its overrides.
-    pub(super) fn written(&self) -> Result<String> {
+    pub(super) fn written(&self, header: &Header) -> Result<String> {
         let whole = |field, value: u64| {
             let remedy = "give a whole number below 2^63";
             let value = i64::try_from(value);
@@ -187,7 +193,7 @@ impl Document {
             [one] => absolute(one),
             all => Value::Array(all.iter().map(absolute).collect()),
         };
-        let Header { name, rounds, trials, seed } = &self.header;
+        let Header { name, rounds, trials, seed, figure } = header;
         let all = self.algorithms.iter().map(absolute);
         let lines = [
             ("name", Value::String(name.clone())),
@@ -199,8 +205,8 @@ impl Document {
         ];
         let mut lines: Table =
             lines.into_iter().map(|(key, value)| (key.to_string(), value)).collect();
-        if self.figure != FigureToml::default() {
-            let figure = Value::try_from(&self.figure);
+        if *figure != FigureToml::default() {
+            let figure = Value::try_from(figure);
             let figure = figure.map_err(|error| Error::experiment(error.to_string()))?;
             lines.insert("figure".into(), figure);
         }

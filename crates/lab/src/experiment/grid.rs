@@ -3,12 +3,12 @@
 //! The type of the table decides which lists are values (`levels = [1, 2]`) and which are grids (`epsilon = [1, 2]`): a grid is the
 //! smallest set of lists that must be replaced by one of their entries before the table can be deserialised.
 
-use serde::de::DeserializeOwned;
+use serde::{Serialize, de::DeserializeOwned};
 use toml::{Table, Value};
 
 use super::document::{Document, Section};
 use crate::{
-    Result,
+    Error, Result,
     algorithm::Label,
     lines::{attempt, get, paths, set},
 };
@@ -23,6 +23,15 @@ pub(super) struct Point<T> {
     pub(super) value: T,
     pub(super) table: Table,
     pub(super) labels: Vec<Label>,
+}
+
+impl<T: Serialize> Point<T> {
+    /// A point of a value that a program made: it has no lists.
+    pub(super) fn of(value: T) -> Result<Self> {
+        let table =
+            Table::try_from(&value).map_err(|error| Error::experiment(error.to_string()))?;
+        Ok(Point { value, table, labels: Vec::new() })
+    }
 }
 
 /// Every point of the table's grid, the last list running fastest.

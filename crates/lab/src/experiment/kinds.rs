@@ -86,7 +86,8 @@ impl Kinds {
         text: &str,
         overrides: &[Override],
     ) -> Result<Experiment> {
-        Experiment::of_document(&Document::read(text, overrides, folder)?, self)
+        let (document, header) = Document::read(text, overrides, folder)?;
+        Experiment::of_document(&document, header, self)
     }
 
     pub(super) fn algorithms(&self) -> &[Arc<dyn OwnAlgorithm>] {
@@ -144,6 +145,7 @@ pub(super) trait OwnEnvironment: Send + Sync {
     fn environments(
         &self,
         document: &Document,
+        rounds: u64,
         section: Section,
         table: &Table,
     ) -> Result<Vec<(Vec<Label>, Value, BanditEnvironment)>>;
@@ -228,12 +230,13 @@ impl<T: Serialize + DeserializeOwned> OwnEnvironment for Opened<T> {
     fn environments(
         &self,
         document: &Document,
+        rounds: u64,
         section: Section,
         table: &Table,
     ) -> Result<Vec<(Vec<Label>, Value, BanditEnvironment)>> {
         let points = grid::expand::<T>(document, section, &without(table, &["kind"]))?;
         let opened = |point: Point<T>| {
-            let environment = (self.open)(&point.value, document.header.rounds)
+            let environment = (self.open)(&point.value, rounds)
                 .map_err(|error| document.locate(error, section, None))?;
             let mut written = point.table;
             written.insert("kind".into(), self.kind.into());

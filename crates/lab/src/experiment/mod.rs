@@ -41,7 +41,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use self::{
-    document::{Document, Section},
+    document::{Document, Header, Section},
+    grid::Point,
     parts::Parts,
     store::Store,
 };
@@ -151,11 +152,17 @@ pub struct ExperimentToml<E, A> {
 
 impl<E: Serialize, A: Serialize> ExperimentToml<E, A> {
     /// Checks the experiment; returns the first error.
-    pub fn check<F: Family<Environment = E, Algorithm = A>>(&self) -> Result<Experiment> {
-        let fault = |error: toml::ser::Error| Error::experiment(error.to_string());
-        let table = toml::Table::try_from(self).map_err(fault)?;
-        let document = Document::of(table, "", &[], Path::new(""))?;
-        Experiment::of_document(&document, &Kinds::default())
+    pub fn check<F: Family<Environment = E, Algorithm = A>>(self) -> Result<Experiment> {
+        let ExperimentToml { name, rounds, trials, seed, environment, algorithm, figure } = self;
+        check_size(rounds, trials)?;
+        let header = Header { name, rounds, trials, seed, figure };
+        let environment = Point::of(environment)?;
+        let algorithms = algorithm.into_iter().map(Point::of).collect::<Result<Vec<_>>>()?;
+        let tables = algorithms.iter().map(|point| point.table.clone()).collect();
+        let document = Document::of_tables(environment.table.clone(), tables)?;
+        let mut parts = Parts::new(header);
+        parts.add_typed::<F>(&document, environment, algorithms)?;
+        parts.finish(&document)
     }
 }
 
@@ -170,11 +177,10 @@ impl Experiment {
         Kinds::default().parse(text, overrides)
     }
 
-    fn of_document(document: &Document, kinds: &Kinds) -> Result<Self> {
-        let header = &document.header;
+    fn of_document(document: &Document, header: Header, kinds: &Kinds) -> Result<Self> {
         check_size(header.rounds, header.trials)
             .map_err(|error| document.locate(error, Section::Header, None))?;
-        let mut parts = Parts::default();
+        let mut parts = Parts::new(header);
         for (index, table) in document.environments.iter().enumerate() {
             // A kind that is not text is shown as written.
             let kind = match table.get("kind") {

@@ -8,7 +8,7 @@ use toml::{Table, Value};
 
 use super::{
     CHECKPOINTS, Experiment,
-    document::{self, Document, Section},
+    document::{Document, Header, Section},
     grid::{self, Point},
     kinds::{self, Kinds, OwnAlgorithm, OwnEnvironment},
     paths,
@@ -25,13 +25,17 @@ use crate::{
 };
 
 /// An experiment under construction.
-#[derive(Default)]
 pub(super) struct Parts {
+    header: Header,
     environments: Vec<Value>,
     cells: Vec<Cell>,
 }
 
 impl Parts {
+    pub(super) fn new(header: Header) -> Self {
+        Parts { header, environments: Vec::new(), cells: Vec::new() }
+    }
+
     /// Every algorithm in every point of the environment's grid.
     pub(super) fn add<F: Family>(
         &mut self,
@@ -43,13 +47,35 @@ impl Parts {
         for point in
             grid::expand::<F::Environment>(document, section, &document.environments[index])?
         {
-            let written = written(&point.value)?;
-            let environment = F::check(document.header.rounds, &point.value)
-                .map_err(|error| document.locate(error, section, None))?;
-            let place = Place { index, labels: point.labels, written, of_program: false };
-            self.add_algorithms::<F>(document, &environment, place, kinds)?;
+            let (place, environment) = self.place::<F>(document, index, point)?;
+            let entries = entries::<F>(document, kinds)?;
+            self.add_entries::<F>(document, &environment, place, entries)?;
         }
         Ok(())
+    }
+
+    /// Every algorithm in the environment, as a program made them.
+    pub(super) fn add_typed<F: Family>(
+        &mut self,
+        document: &Document,
+        environment: Point<F::Environment>,
+        algorithms: Vec<Point<F::Algorithm>>,
+    ) -> Result<()> {
+        let (place, environment) = self.place::<F>(document, 0, environment)?;
+        let entries = algorithms.into_iter().map(Entry::Family).enumerate().collect();
+        self.add_entries::<F>(document, &environment, place, entries)
+    }
+
+    fn place<F: Family>(
+        &self,
+        document: &Document,
+        index: usize,
+        point: Point<F::Environment>,
+    ) -> Result<(Place, F::Checked)> {
+        let written = written(&point.value)?;
+        let environment = F::check(self.header.rounds, &point.value)
+            .map_err(|error| document.locate(error, Section::Environment(index), None))?;
+        Ok((Place { index, labels: point.labels, written, of_program: false }, environment))
     }
 
     /// The same in an environment of a program.
@@ -61,42 +87,35 @@ impl Parts {
         kinds: &Kinds,
     ) -> Result<()> {
         let (section, table) = (Section::Environment(index), &document.environments[index]);
-        for (labels, written, environment) in own.environments(document, section, table)? {
+        for (labels, written, environment) in
+            own.environments(document, self.header.rounds, section, table)?
+        {
             let place = Place { index, labels, written, of_program: true };
-            self.add_algorithms::<Bandits>(document, &environment, place, kinds)?;
+            let entries = entries::<Bandits>(document, kinds)?;
+            self.add_entries::<Bandits>(document, &environment, place, entries)?;
         }
         Ok(())
     }
 
-    fn add_algorithms<F: Family>(
+    fn add_entries<F: Family>(
         &mut self,
         document: &Document,
         environment: &F::Checked,
         place: Place,
-        kinds: &Kinds,
+        entries: Vec<(usize, Entry<'_, F>)>,
     ) -> Result<()> {
         let labels = place.labels(document);
         let mut points = Vec::new();
-        for (index, table) in document.algorithms.iter().enumerate() {
-            let section = Section::Algorithm(index);
+        for (index, mut entry) in entries {
+            let (section, table) = (Section::Algorithm(index), &document.algorithms[index]);
             let word = |key: &str| table.get(key).and_then(Value::as_str);
             let series = word("name").or(word("kind")).unwrap_or_default().to_string();
-            let own = kinds.algorithms().iter().find(|own| word("kind") == Some(own.kind()));
-            let entries: Vec<Entry<'_, F>> = match own {
-                Some(own) => Entry::of_program(own.as_ref(), document, section, table)?,
-                None => {
-                    known_kind::<F>(document, section, table, kinds)?;
-                    Entry::of_family(document, section, table)?
-                }
-            };
-            for mut entry in entries {
-                if table.contains_key("name") && !entry.labels().is_empty() {
-                    let name = format!("{series}, {}", joined(entry.labels()));
-                    entry.rename(document, section, &name)?;
-                }
-                let algorithm = entry.prepare(document, section, environment)?;
-                points.push((section, series.clone(), entry, algorithm));
+            if table.contains_key("name") && !entry.labels().is_empty() {
+                let name = format!("{series}, {}", joined(entry.labels()));
+                entry.rename(document, section, &name)?;
             }
+            let algorithm = entry.prepare(document, section, environment)?;
+            points.push((section, series, entry, algorithm));
         }
         // Points of a grid whose default names coincide are named by their coordinates in the grid, which their noise depends on. A report has those that the names do not say already.
         let names: Vec<String> =
@@ -136,11 +155,10 @@ impl Parts {
             let (mut written, mut environment) = (entry.written()?, place.written.clone());
             paths::names(&mut written);
             paths::names(&mut environment);
-            let header = &document.header;
             let mut determined = format!(
                 "{SOURCE} {} {} {CHECKPOINTS} {environment} {written} {}",
-                header.rounds,
-                header.seed,
+                self.header.rounds,
+                self.header.seed,
                 algorithm.data_hash()
             );
             if place.of_program || entry.is_of_program() {
@@ -163,22 +181,22 @@ impl Parts {
 
     pub(super) fn finish(mut self, document: &Document) -> Result<Experiment> {
         self.check_figure(document)?;
-        let text = document.written()?;
+        let text = document.written(&self.header)?;
         let environment = match self.environments.len() {
             1 => self.environments.remove(0),
             _ => Value::Array(self.environments),
         };
         let environment = serde_json::to_value(&environment)
             .map_err(|error| Error::experiment(error.to_string()))?;
-        let document::Header { name, rounds, trials, seed } = document.header.clone();
-        let (cells, drawing) = (self.cells, document.figure.clone());
+        let Header { name, rounds, trials, seed, figure: drawing } = self.header;
+        let cells = self.cells;
         let warnings = document.warnings.clone();
         Ok(Experiment { name, rounds, trials, seed, environment, text, cells, drawing, warnings })
     }
 
     /// Refuses a `[figure]` that names what the experiment does not have.
     fn check_figure(&self, document: &Document) -> Result<()> {
-        let figure = &document.figure;
+        let figure = &self.header.figure;
         let refuse = |field: &'static str, value: &str, remedy: String| {
             let error = reticent::Error::invalid(field, value, remedy);
             Err(document.locate(error.into(), Section::Figure, Some(field)))
@@ -218,6 +236,28 @@ impl Parts {
 
 fn written(value: &impl Serialize) -> Result<Value> {
     Value::try_from(value).map_err(|error| Error::experiment(error.to_string()))
+}
+
+/// The points of every algorithm's grid, each with the number of its table.
+fn entries<'a, F: Family>(
+    document: &Document,
+    kinds: &'a Kinds,
+) -> Result<Vec<(usize, Entry<'a, F>)>> {
+    let mut entries = Vec::new();
+    for (index, table) in document.algorithms.iter().enumerate() {
+        let section = Section::Algorithm(index);
+        let kind = table.get("kind").and_then(Value::as_str);
+        let own = kinds.algorithms().iter().find(|own| kind == Some(own.kind()));
+        let points = match own {
+            Some(own) => Entry::of_program(own.as_ref(), document, section, table)?,
+            None => {
+                known_kind::<F>(document, section, table, kinds)?;
+                Entry::of_family(document, section, table)?
+            }
+        };
+        entries.extend(points.into_iter().map(|entry| (index, entry)));
+    }
+    Ok(entries)
 }
 
 /// Refuses a kind that neither the family nor the program has; the parser knows those of the family only.

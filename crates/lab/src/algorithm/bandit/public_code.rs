@@ -25,6 +25,7 @@ use crate::{
 pub(super) struct PublicCode {
     rule: RulePlan,
     domain: Domain,
+    feature_bound: f64,
     noise: f64,
     rounds: u64,
 }
@@ -51,7 +52,8 @@ impl PublicCode {
             Domain::regression(bounds.dimension, bounds.feature_bound, bounds.half_range());
         let rule = constants.rule(epsilon)?.plan(domain.clone(), None, None)?;
         let noise = constants.noise(epsilon)?;
-        Ok(PublicCode { rule, domain, noise, rounds: environment.rounds })
+        let feature_bound = bounds.feature_bound;
+        Ok(PublicCode { rule, domain, feature_bound, noise, rounds: environment.rounds })
     }
 
     pub(super) fn start(&self, seed: u64) -> Result<Running> {
@@ -92,9 +94,7 @@ impl PublicCode {
         let code = self.clone();
         let attack = Attack::new(adversary, claimed, 20_000, move || {
             let code = code.clone();
-            let Domain::Regression { dimension: d, feature_bound, .. } = code.domain else {
-                unreachable!("made for a regression above")
-            };
+            let (d, feature_bound) = (code.domain.dimension(), code.feature_bound);
             let person = move |sign: f64| {
                 let mut features = axis(d, sign * 0.5_f64.sqrt() * feature_bound);
                 features[d - 1] = 0.5_f64.sqrt() * feature_bound;

@@ -105,7 +105,7 @@ fn run(stage: &Stage, (dimension, law): (usize, usize)) -> Result<Curve> {
         })],
         figure: Default::default(),
     };
-    let summary = stage.simulate(&experiment, &format!("{folder}-d{dimension}"))?;
+    let summary = stage.simulate(experiment, &format!("{folder}-d{dimension}"))?;
     Ok(summary.algorithm("LinUCB").map_or(Curve::new(), |algorithm| algorithm.curve.clone()))
 }
 

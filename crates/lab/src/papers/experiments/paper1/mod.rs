@@ -73,7 +73,7 @@ fn not_private(name: &str, rho: f64, rounds: u64) -> LinUcbToml {
 }
 
 impl Stage<'_> {
-    fn simulate(&self, experiment: &Experiment, folder: &str) -> Result<Summary> {
+    fn simulate(&self, experiment: Experiment, folder: &str) -> Result<Summary> {
         (self.progress)(&experiment.name);
         let checked = experiment.check::<Bandits>()?;
         checked.run(&self.folder.join(folder), |_, _| ())

@@ -109,7 +109,7 @@ fn run(stage: &Stage, gap: f64, shifts: &[f64]) -> Result<Vec<Vec<Estimate>>> {
         algorithm: all.collect(),
         figure: Default::default(),
     };
-    let summary = stage.simulate(&experiment, &format!("gap-{gap}"))?;
+    let summary = stage.simulate(experiment, &format!("gap-{gap}"))?;
     let regrets: Vec<Estimate> =
         summary.algorithms.iter().map(|algorithm| algorithm.final_regret).collect();
     Ok(regrets.chunks(SHIFTS).map(<[Estimate]>::to_vec).collect())

@@ -100,7 +100,7 @@ fn run(stage: &Stage, gap: f64) -> Result<Summary> {
         algorithm: [first].into_iter().chain(private).collect(),
         figure: Default::default(),
     };
-    stage.simulate(&experiment, &format!("gap-{gap}"))
+    stage.simulate(experiment, &format!("gap-{gap}"))
 }
 
 /// Figure 4, cut after two fifths of the rounds as in the paper: later the curves are nearly flat.
