@@ -10,7 +10,7 @@ use reticent::{
 };
 
 use super::{
-    click_world::{Features, environment},
+    click_environment::{Features, environment},
     contest::{SEED, cell, certified, compared, tune},
     linearised::{LinearisedLocalParams, LinearisedParams},
     published_glm::PublishedGlmParams,
@@ -21,9 +21,8 @@ use reticent_lab::{
         RunnableAlgorithm,
         bandit::{Algorithm, BanditEnvironment, Budget, JointToml, LinUcbToml, LocalToml, Stepped},
     },
-    environment::blocks::Learner,
-    papers::constants::joint::JointMechanism,
-    papers::{Claim, Extent, Stage},
+    papers::{Claim, Extent, Stage, constants::joint::JointMechanism},
+    play::Learner,
     report::{
         figure::{Figure, Line, Panel, Scale, Series},
         html as report,

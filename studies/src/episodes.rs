@@ -24,9 +24,7 @@ use super::{
     design::g_optimal,
     episode_noise::{EpisodeNoise, EpisodeSum, Size},
 };
-use reticent_lab::{
-    FastNoise, Result, algorithm::bandit::BlockLearner, environment::blocks::Learner,
-};
+use reticent_lab::{FastNoise, Result, algorithm::bandit::BlockLearner, play::Learner};
 
 /// Choice of the next episode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -309,10 +307,8 @@ mod tests {
     use super::*;
     use reticent_lab::{
         algorithm::bandit::Budget,
-        environment::{
-            Environment, SphereParams,
-            blocks::{binomial, play},
-        },
+        environment::{Environment, SphereParams, blocks::binomial},
+        play::play,
     };
 
     const ROUNDS: u64 = 3000;

@@ -137,7 +137,7 @@ fn joint(
         // Reports are made person by person.
         return Algorithm::Joint(lines).prepare(&environment);
     }
-    Ok(Box::new(InBlocks::joint(name, plan, &problem.place.world())?))
+    Ok(Box::new(InBlocks::joint(name, plan, &problem.place.draws())?))
 }
 
 fn episodes(
@@ -149,9 +149,9 @@ fn episodes(
 ) -> Box<dyn RunnableAlgorithm> {
     let rounds = problem.rounds;
     let params = EpisodesParams { strategy, rewards: (0.0, 1.0), rounds, width, growth };
-    let (world, sizes) = (problem.place.dense_world(), noise.clone());
+    let (draws, sizes) = (problem.place.dense_draws(), noise.clone());
     let guarantee = noise.guarantee().clone();
-    Box::new(InBlocks::promising(name, guarantee, &world, move |seed| {
+    Box::new(InBlocks::promising(name, guarantee, &draws, move |seed| {
         Ok(Box::new(Episodes::new(params, sizes.clone(), FastNoise::seeded(seed))))
     }))
 }

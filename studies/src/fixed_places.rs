@@ -36,14 +36,14 @@ impl Place {
             Place::Separate(arms) => {
                 let structure = Structure { blocks: arms, shared: 0 };
                 let bounds = Bounds { rewards: (0.0, 1.0), structure, ..Bounds::unit(1) };
-                let world = self.world();
-                BanditEnvironment::of(bounds, arms, rounds, move |seed| world(seed))
+                let draws = self.draws();
+                BanditEnvironment::of(bounds, arms, rounds, move |seed| draws(seed))
             }
         }
     }
 
     /// Trials with arms as the default learner takes them, separate ones in blocks of parameters.
-    pub(super) fn world(self) -> DrawEnvironment {
+    pub(super) fn draws(self) -> DrawEnvironment {
         match self {
             Place::Sphere(arms) => {
                 let sphere = SphereParams { arms, ..SphereParams::published() };
@@ -56,9 +56,9 @@ impl Place {
     }
 
     /// The same with separate arms as unit vectors.
-    pub(super) fn dense_world(self) -> DrawEnvironment {
+    pub(super) fn dense_draws(self) -> DrawEnvironment {
         match self {
-            Place::Sphere(_) => self.world(),
+            Place::Sphere(_) => self.draws(),
             Place::Separate(arms) => {
                 Arc::new(move |seed| Ok(Box::new(Separate::new(arms, seed, false)?)))
             }

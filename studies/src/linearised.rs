@@ -30,9 +30,11 @@ use reticent::{
     },
 };
 
-use super::click_world::{DIMENSION, dot, sigmoid};
+use super::click_environment::{DIMENSION, dot, sigmoid};
 use reticent_lab::{
-    FastNoise, Result, algorithm::bandit::Budget, environment::blocks::Learner, play::trial::mix,
+    FastNoise, Result,
+    algorithm::bandit::Budget,
+    play::{Learner, trial::mix},
 };
 
 /// The largest norm of theta, and with it of the log-odds.

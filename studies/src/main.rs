@@ -15,14 +15,14 @@
 //! | `episodes`, `episode_noise` | a learner of fixed arms that puts each person's reward into exactly one noisy sum; that noise with its proof |
 //! | `design` | G-optimal designs over the arms that are left |
 //! | `clicks` | linear and logistic learners of clicks |
-//! | `click_world` | people who click or do not |
+//! | `click_environment` | people who click or do not |
 //! | `linearised` | working responses around the last released theta |
 //! | `published_glm` | the generalised linear bandit of Sarmasarkar 2026 |
 //! | `firefox` | interests by unary encoding, as Firefox's New Tab sends them, beside our randomisers |
 //! | `whitening` | features that are whitened before they are randomised, or divided by sizes |
 //! | `contest` | tuning on other seeds, cells of tables |
 
-mod click_world;
+mod click_environment;
 mod clicks;
 mod contest;
 mod design;

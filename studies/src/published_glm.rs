@@ -21,10 +21,10 @@ use reticent::{
 };
 
 use super::{
-    click_world::{DIMENSION, dot, sigmoid},
+    click_environment::{DIMENSION, dot, sigmoid},
     linearised::{cold, mu_of, project, regularised, running_sum},
 };
-use reticent_lab::{Result, algorithm::bandit::Budget, environment::blocks::Learner};
+use reticent_lab::{Result, algorithm::bandit::Budget, play::Learner};
 
 /// Steps of the grid in a gradient of norm 1.
 const GRID: f64 = (1_u64 << 20) as f64;

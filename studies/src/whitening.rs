@@ -11,16 +11,16 @@
 //! | surveyed sizes | divide them by sizes that people were asked for ([`survey`]) |
 //! | not whitened | nothing: the learner of the three above, as a control |
 //!
-//! All of these have equal certificates and were tuned alike on other seeds, but for the control, which has the widths of the whitened one; OnlineUCB and the learner without privacy have their defaults. Worlds are ours ([`worlds`]);
+//! All of these have equal certificates and were tuned alike on other seeds, but for the control, which has the widths of the whitened one; OnlineUCB and the learner without privacy have their defaults. Environments are ours ([`arm_laws`]);
 //! [`curator`] makes the same comparison with a trusted curator.
 
+mod arm_laws;
 mod coordinates;
 mod curator;
 mod growth;
 mod learner;
 mod sums;
 mod survey;
-mod worlds;
 
 use reticent::{
     bandit::Rule,
@@ -29,10 +29,10 @@ use reticent::{
 };
 
 use self::{
+    arm_laws::ArmLaw,
     learner::{Map, Mapped, Whitening, Width},
     sums::Source,
-    survey::{Asking, Survey, Surveyed},
-    worlds::World,
+    survey::{Survey, SurveyParams, Surveyed},
 };
 use super::contest::{SEED, cell, certified, compared, tune};
 use reticent_lab::{
@@ -41,9 +41,8 @@ use reticent_lab::{
         RunnableAlgorithm,
         bandit::{Algorithm, Budget, LinUcbToml, LocalToml, Stepped},
     },
-    environment::blocks::Learner,
     papers::{Claim, Extent, Stage},
-    play::trial::mix,
+    play::{Learner, trial::mix},
     report::{
         figure::{Figure, Line, Panel, Scale, Series},
         html as report,
@@ -66,7 +65,7 @@ const COLUMNS: [&str; 7] = [NONE, ONE_CAP, AXIS, PUBLIC, WHITENED, SURVEYED, CON
 /// One environment at one epsilon.
 #[derive(Debug, Clone, Copy)]
 struct Problem {
-    world: World,
+    law: ArmLaw,
     dimension: usize,
     epsilon: f64,
 }
@@ -79,7 +78,7 @@ struct Tuned {
     /// Reach and bonus.
     public: (f64, Width),
     whitened: (Whitening, Width),
-    surveyed: (Asking, Width),
+    surveyed: (SurveyParams, Width),
 }
 
 const BONUSES: [f64; 8] = [0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.45, 0.7];
@@ -113,15 +112,15 @@ const WHITENINGS: [(Whitening, Width); 8] = [
     (whitening(1.5, 2.0, 0.1), CURIOUS),
 ];
 
-const SURVEYS: [(Asking, Width); 8] = [
-    (Asking { precision: 20.0, every: 2 }, CAREFUL),
-    (Asking { precision: 20.0, every: 4 }, CAREFUL),
-    (Asking { precision: 20.0, every: 4 }, CURIOUS),
-    (Asking { precision: 20.0, every: 8 }, CAREFUL),
-    (Asking { precision: 20.0, every: 8 }, CURIOUS),
-    (Asking { precision: 40.0, every: 2 }, CAREFUL),
-    (Asking { precision: 40.0, every: 4 }, CAREFUL),
-    (Asking { precision: 40.0, every: 8 }, CAREFUL),
+const SURVEYS: [(SurveyParams, Width); 8] = [
+    (SurveyParams { precision: 20.0, every: 2 }, CAREFUL),
+    (SurveyParams { precision: 20.0, every: 4 }, CAREFUL),
+    (SurveyParams { precision: 20.0, every: 4 }, CURIOUS),
+    (SurveyParams { precision: 20.0, every: 8 }, CAREFUL),
+    (SurveyParams { precision: 20.0, every: 8 }, CURIOUS),
+    (SurveyParams { precision: 40.0, every: 2 }, CAREFUL),
+    (SurveyParams { precision: 40.0, every: 4 }, CAREFUL),
+    (SurveyParams { precision: 40.0, every: 8 }, CAREFUL),
 ];
 
 fn rule(bonus: f64) -> Rule {
@@ -145,14 +144,14 @@ impl Problem {
         method: Option<Method>,
         rule: Rule,
     ) -> Result<Box<dyn RunnableAlgorithm>> {
-        let environment = self.world.environment(self.dimension, rounds)?;
+        let environment = self.law.environment(self.dimension, rounds)?;
         let lines = LocalToml { name: Some(name), method, rule, ..LocalToml::new(self.privacy()) };
         Algorithm::Local(lines).prepare(&environment)
     }
 
     /// The default before both caps were among its choices: the randomiser with the least noise.
     fn one_cap(&self, rounds: u64, name: String, bonus: f64) -> Result<Box<dyn RunnableAlgorithm>> {
-        let bounds = self.world.environment(self.dimension, rounds)?.bounds;
+        let bounds = self.law.environment(self.dimension, rounds)?.bounds;
         let noise = |method: &Method| -> Result<f64> {
             let report = ReportParams::new(bounds, self.epsilon, DELTA);
             let report = ReportParams { method: Some(method.clone()), ..report };
@@ -180,16 +179,16 @@ impl Problem {
         name: String,
         map: Map,
         width: Width,
-        asking: Option<Asking>,
+        params: Option<SurveyParams>,
     ) -> Result<Box<dyn RunnableAlgorithm>> {
         let (dimension, epsilon) = (self.dimension, self.epsilon);
-        let environment = self.world.environment(dimension, rounds)?;
+        let environment = self.law.environment(dimension, rounds)?;
         let bounds = environment.bounds;
         let padded = UnitPair::of_axis(&Bounds { unit_arms: false, ..bounds }, epsilon)?;
         let plain = UnitPair::of_axis(&bounds, epsilon)?;
         // A person makes one report, with one of the two or as an answer: the certificate is the weakest of theirs.
         let mut guarantee = Guarantee::of(&padded.event(), TrustModel::Local, DELTA)?;
-        let answer = asking.map(|_| Survey::event(epsilon));
+        let answer = params.map(|_| Survey::event(epsilon));
         for event in [plain.event()].into_iter().chain(answer) {
             let other = Guarantee::of(&event, TrustModel::Local, DELTA)?;
             if other.epsilon() > guarantee.epsilon() {
@@ -199,10 +198,10 @@ impl Problem {
         let start = move |seed| {
             let source = Source::reports(padded.clone(), plain.clone(), seed);
             let learner = Mapped::new(bounds, source, map.clone(), width)?;
-            Ok(match asking {
+            Ok(match params {
                 None => Box::new(learner) as Box<dyn Learner>,
-                Some(asking) => {
-                    let survey = Survey::new(dimension, epsilon, asking);
+                Some(params) => {
+                    let survey = Survey::new(dimension, epsilon, params);
                     Box::new(Surveyed::new(learner, survey, mix(seed, 1)))
                 }
             })
@@ -216,7 +215,7 @@ impl Problem {
         name: String,
         (reach, width): (f64, Width),
     ) -> Result<Box<dyn RunnableAlgorithm>> {
-        let sizes = self.world.sizes(self.dimension)?;
+        let sizes = self.law.sizes(self.dimension)?;
         self.mapped(rounds, name, Map::Public { sizes, reach }, width, None)
     }
 
@@ -233,14 +232,14 @@ impl Problem {
         &self,
         rounds: u64,
         name: String,
-        (asking, width): (Asking, Width),
+        (params, width): (SurveyParams, Width),
     ) -> Result<Box<dyn RunnableAlgorithm>> {
         let never = Map::Learnt(whitening(1.0, f64::INFINITY, 0.0));
-        self.mapped(rounds, name, never, width, Some(asking))
+        self.mapped(rounds, name, never, width, Some(params))
     }
 
     fn algorithms(&self, rounds: u64, tuned: &Tuned) -> Result<Vec<Box<dyn RunnableAlgorithm>>> {
-        let environment = self.world.environment(self.dimension, rounds)?;
+        let environment = self.law.environment(self.dimension, rounds)?;
         let (whitening, width) = tuned.whitened;
         let never = Whitening { gate: f64::INFINITY, ..whitening };
         Ok(vec![
@@ -255,16 +254,16 @@ impl Problem {
     }
 }
 
-/// One choice for all worlds. Longer results are tuned on more people: how far to whiten depends on how many there are.
+/// One choice for all environments. Longer results are tuned on more people: how far to whiten depends on how many there are.
 fn tuned(extent: Extent) -> Result<Tuned> {
     let (rounds, epsilons, trials): (u64, &[f64], u64) = match extent {
         Extent::Quick => (10_000, &[4.0, 8.0], 4),
         Extent::Full => (100_000, &[1.0, 4.0, 8.0], 2),
     };
-    let at = |world, epsilon| (Problem { world, dimension: 5, epsilon }, rounds);
+    let at = |law, epsilon| (Problem { law, dimension: 5, epsilon }, rounds);
     let all: Vec<(Problem, u64)> = epsilons
         .iter()
-        .flat_map(|&epsilon| World::ALL.into_iter().map(move |world| at(world, epsilon)))
+        .flat_map(|&epsilon| ArmLaw::ALL.into_iter().map(move |law| at(law, epsilon)))
         .collect();
     Ok(Tuned {
         one_cap: tune(&BONUSES, &all, trials, Problem::one_cap)?,
@@ -294,7 +293,7 @@ impl Measured {
         (rounds, trials): (u64, u64),
         entrants: Vec<Box<dyn RunnableAlgorithm>>,
     ) -> Result<Self> {
-        let name = format!("{model}, {}, {}", problem.world.name(), problem.kind(rounds));
+        let name = format!("{model}, {}, {}", problem.law.name(), problem.kind(rounds));
         (stage.progress)(&name);
         let summary = Experiment::of(&name, rounds, trials, SEED, entrants)?.simulate(|_, _| ())?;
         summary.write(&stage.folder.join(file_name(&name)))?;
@@ -334,8 +333,8 @@ pub fn whitening_of_features(stage: &Stage) -> Result<Vec<Claim>> {
     let tuned = tuned(stage.extent)?;
     let mut all = Vec::new();
     for &(dimension, epsilon, rounds, trials) in sizes {
-        for world in World::ALL {
-            let problem = Problem { world, dimension, epsilon };
+        for law in ArmLaw::ALL {
+            let problem = Problem { law, dimension, epsilon };
             let entrants = problem.algorithms(rounds, &tuned)?;
             all.push(Measured::new(stage, "local", problem, (rounds, trials), entrants)?);
         }
@@ -357,12 +356,12 @@ fn table(all: &[Measured], columns: &[&str], tuned: &str) -> String {
         " --- |".repeat(columns.len() + 5)
     );
     for measured in all {
-        let Problem { world, dimension, epsilon } = measured.problem;
+        let Problem { law, dimension, epsilon } = measured.problem;
         let cells = columns.iter().map(|name| measured.regret(name).map_or("-".into(), cell));
         let trials = measured.regret(NONE).map_or(0, |regret| regret.trials);
         text.push_str(&format!(
             "| {} | {dimension} | {epsilon} | {:e} | {trials} | {} |\n",
-            world.name(),
+            law.name(),
             measured.rounds,
             cells.collect::<Vec<_>>().join(" | ")
         ));
@@ -383,7 +382,7 @@ fn figure(kind: &str, all: &[Measured]) -> (String, Figure) {
         let row = |(row, measured): (usize, &&Measured)| {
             let (unit, regret) = (measured.regret(ONE_CAP)?.median, measured.regret(name)?);
             Some(Series {
-                name: measured.problem.world.name().into(),
+                name: measured.problem.law.name().into(),
                 colour,
                 line: Line::Interval,
                 points: vec![(regret.median / unit, -(row as f64))],
@@ -431,7 +430,7 @@ fn claims_of(all: &[Measured], certificate: &str, pairs: &[(&str, &str)]) -> Vec
     for &(name, other) in pairs {
         let places = all.iter().filter_map(|measured| {
             let (one, two) = (measured.regret(name)?, measured.regret(other)?);
-            Some((format!("{}, {}", measured.problem.world.name(), measured.kind()), one, two))
+            Some((format!("{}, {}", measured.problem.law.name(), measured.kind()), one, two))
         });
         let expected = "a gain where features are badly conditioned";
         claims.push(compared((name, other), places, expected));

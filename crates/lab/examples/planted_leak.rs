@@ -14,9 +14,9 @@ use reticent::{
 use reticent_lab::{
     Experiment, FastNoise, Result,
     algorithm::bandit::{BanditEnvironment, Stepped},
-    audit::attack::AuditOptions,
-    audit::{audit, certify::certify},
-    environment::{Environment, blocks::Learner},
+    audit::{attack::AuditOptions, audit, certify::certify},
+    environment::Environment,
+    play::Learner,
 };
 
 /// Two offers; the first one sells better.

@@ -22,12 +22,12 @@ pub struct Earlier {
 }
 
 /// A learner as a generation of its loop.
-pub fn generation_cost(curator: &CentralLearner) -> Result<GenerationCost> {
-    let at_most = match curator.guarantee()?.unit() {
+pub fn generation_cost(learner: &CentralLearner) -> Result<GenerationCost> {
+    let at_most = match learner.guarantee()?.unit() {
         Unit::Person { at_most } => at_most,
         Unit::Interaction => 1,
     };
-    Ok(GenerationCost { event: curator.event(), at_most, replays: curator.replays() })
+    Ok(GenerationCost { event: learner.event(), at_most, replays: learner.replays() })
 }
 
 /// Price for a person of generations with one ledger, and the visits of a person in a period that all of them learn from at most.
@@ -38,18 +38,18 @@ pub fn together(generations: &[GenerationCost]) -> (Event, u64) {
 
 impl Earlier {
     /// Price for a person of this learner and the generations that share its ledger, and the visits that all of them learn from at most.
-    pub fn event(&self, curator: &CentralLearner) -> Result<(Event, u64)> {
-        let all = self.shared.iter().cloned().chain([generation_cost(curator)?]);
+    pub fn event(&self, learner: &CentralLearner) -> Result<(Event, u64)> {
+        let all = self.shared.iter().cloned().chain([generation_cost(learner)?]);
         Ok(together(&all.collect::<Vec<_>>()))
     }
 
     /// Guarantee of all of them.
-    pub fn guarantee(&self, curator: &CentralLearner) -> Result<Guarantee> {
-        let own = curator.guarantee()?;
+    pub fn guarantee(&self, learner: &CentralLearner) -> Result<Guarantee> {
+        let own = learner.guarantee()?;
         if self.shared.is_empty() {
             return Ok(own);
         }
-        let (event, most) = self.event(curator)?;
+        let (event, most) = self.event(learner)?;
         let all = Guarantee::of_releases(vec![(event, most)], TrustModel::Joint, own.delta())?;
         Ok(own.conditions().iter().cloned().fold(all, Guarantee::with_condition))
     }

@@ -65,10 +65,10 @@ pub fn stored_learner(head: &Head) -> Result<CentralLearner> {
 pub fn storage(plan: &Plan) -> Result<StorageOutlook> {
     let release = match plan {
         Plan::Central(plan) => {
-            let mut curator = plan.begin()?;
-            let mut sums = curator.no_sums();
-            curator.tick(&mut sums)?;
-            curator.release().as_ref().map(wire::to_json).unwrap_or_default()
+            let mut learner = plan.begin()?;
+            let mut sums = learner.no_sums();
+            learner.tick(&mut sums)?;
+            learner.release().as_ref().map(wire::to_json).unwrap_or_default()
         }
         Plan::Reports(plan) => wire::to_json(&match &plan.learner {
             DeviceLearner::Local { plan, .. } => plan.server().publish()?,
@@ -85,31 +85,31 @@ pub fn served(
     time: Option<Time>,
     earlier: &Earlier,
 ) -> Result<Served> {
-    let curator = plan.grown(stored_learner(head)?)?;
+    let learner = plan.grown(stored_learner(head)?)?;
     Ok(Served {
-        policy: curator.policy().clone(),
+        policy: learner.policy().clone(),
         number: head.number,
         chain: head.chain,
-        release: curator.release(),
+        release: learner.release(),
         time,
-        over: curator.is_over(),
-        epsilon: earlier.guarantee(&curator)?.epsilon(),
-        replays: curator.replays(),
+        over: learner.is_over(),
+        epsilon: earlier.guarantee(&learner)?.epsilon(),
+        replays: learner.replays(),
     })
 }
 
 /// Steps a copy of the stored learner over these sums.
 pub fn step(
     head: &Head,
-    mut curator: CentralLearner,
+    mut learner: CentralLearner,
     mut sums: CentralSums,
     time: Time,
 ) -> Result<Stepped> {
-    curator.tick(&mut sums)?;
-    let release = curator.release().as_ref().map(wire::to_json);
+    learner.tick(&mut sums)?;
+    let release = learner.release().as_ref().map(wire::to_json);
     let Some(release) = release.map(String::into_bytes) else {
         return Err(Error::Unavailable("the learner made no release at its tick".into()));
     };
-    let record = release_record(head, curator.releases(), time, release);
-    Ok(Stepped { state: curator.save(), record })
+    let record = release_record(head, learner.releases(), time, release);
+    Ok(Stepped { state: learner.save(), record })
 }

@@ -10,12 +10,14 @@ use pyo3::prelude::*;
 use reticent::{bandit::Arms as CoreArms, randomize::Bounds};
 use reticent_lab::{
     Error, Result,
-    audit::attack::{
-        AuditOptions,
-        learner::{self, Maker, Recorded, Stage, Step},
+    audit::{
+        Findings, NOTHING_PROMISED,
+        attack::{
+            AuditOptions,
+            learner::{self, Maker, Recorded, Stage, Step},
+        },
     },
-    audit::{Findings, NOTHING_PROMISED},
-    environment::blocks::Learner,
+    play::Learner,
 };
 
 use crate::{

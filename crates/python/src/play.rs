@@ -1,6 +1,6 @@
 //! A user's own environment or policy in the laboratory's simulation loop.
 //!
-//! The loop is `reticent_lab::environment::blocks::play`. Its environment and its learner are traits; here each of them is a Python object. An
+//! The loop is `reticent_lab::play::play`. Its environment and its learner are traits; here each of them is a Python object. An
 //! exception of an object is stored, stops the loop at the next step, and is raised unchanged.
 
 use std::{cell::RefCell, collections::HashMap};
@@ -9,11 +9,8 @@ use numpy::{PyArray1, ToPyArray};
 use pyo3::{exceptions::PyRuntimeError, prelude::*, types::PyString};
 use reticent::bandit::Arms as CoreArms;
 use reticent_lab::{
-    environment::{
-        Environment as Rounds, GapParams, SphereParams,
-        blocks::{Delay, Feedback, Learner, Way, play_with},
-    },
-    play::trial::checkpoints,
+    environment::{Environment as Rounds, GapParams, SphereParams},
+    play::{Delay, Feedback, Learner, Way, play_with, trial::checkpoints},
 };
 
 use crate::{

@@ -43,7 +43,7 @@ topic = { categories = ["news", "sport"] }
 """
 ACTIONS = [{"id": "a", "features": {"topic": "news"}}, {"id": "b", "features": {"topic": "sport"}}]
 TOPICS = [{"topic": "news"}, {"topic": "sport"}]
-# What must not leave a device or be shown in an error.
+# Data that must not leave a device or be shown in an error.
 MARK = "MARK-8172635"
 # A public key that every implementation takes.
 BASE_POINT = "09" + 31 * "00"

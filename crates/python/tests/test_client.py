@@ -111,7 +111,7 @@ def test_refusals_are_raised_with_the_services_words(service, keys):
         assert refused.value.status == status and refused.value.remedy
     client = reticent.Client(service.address, "home", key=keys["home"])
     with pytest.raises(reticent.ServiceError) as refused:
-        client.rank(ACTIONS, exclude=["nobody"])
+        client.rank(ACTIONS, exclude=["unknown"])
     assert (refused.value.status, refused.value.temporary) == (422, False)
     assert refused.value.field == "exclude" and refused.value.value and refused.value.remedy
     assert str(refused.value).count(refused.value.remedy) == 1

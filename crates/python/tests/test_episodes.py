@@ -51,7 +51,7 @@ def test_refused_input_changes_nothing():
     for wrong in (dict(actions=[[2.0]]), dict(actions=[]), dict(epsilon=-1.0), dict(trust="device"), dict(growth=1.0), dict(rewards=(1.0, 0.0))):
         with pytest.raises(reticent.ReticentError):
             reticent.EpisodesBandit(**{**dict(actions=ACTIONS, epsilon=1.0, delta=1e-6), **wrong})
-    # Where arms come with each person the rule is refused.
+    # The rule is refused for arms that come with each person.
     with pytest.raises(reticent.ReticentError, match="may depend on the person"):
         reticent.JointBandit(2, 1.0, 1e-6, 1000, rule="episodes")
 

@@ -2,7 +2,7 @@
 
 use reticent::linalg::SymmetricEigen;
 
-use super::super::click_world::dot;
+use super::super::click_environment::dot;
 
 pub(super) type Matrix = Vec<Vec<f64>>;
 

@@ -10,11 +10,12 @@ use reticent::{
 
 use super::{
     super::contest::tune,
-    DELTA, Measured, NONE, PUBLIC_CHOICES, Problem, Size, WHITENINGS, Whitening, Width, claims_of,
+    DELTA, Measured, NONE, PUBLIC_CHOICES, Problem, Size, WHITENINGS, Whitening, Width,
+    arm_laws::ArmLaw,
+    claims_of,
     learner::{Map, Mapped},
     sums::Source,
     table,
-    worlds::World,
 };
 use reticent_lab::{
     Result,
@@ -49,7 +50,7 @@ fn default(
     name: String,
     bonus: f64,
 ) -> Result<Box<dyn RunnableAlgorithm>> {
-    let environment = problem.world.environment(problem.dimension, rounds)?;
+    let environment = problem.law.environment(problem.dimension, rounds)?;
     let rule = Some(Rule::Tuned { ridge: 3.0, bonus, width: 2.5 });
     let lines = JointToml { name: Some(name), rule, ..JointToml::new(problem.privacy()) };
     Algorithm::Joint(lines).prepare(&environment)
@@ -62,7 +63,7 @@ fn mapped(
     map: Map,
     width: Width,
 ) -> Result<Box<dyn RunnableAlgorithm>> {
-    let environment = problem.world.environment(problem.dimension, rounds)?;
+    let environment = problem.law.environment(problem.dimension, rounds)?;
     let bounds = environment.bounds;
     let domain = Domain::regression(problem.dimension, 1.0, 1.0);
     let budget = Calibration::Budget { epsilon: problem.epsilon, delta: DELTA };
@@ -84,7 +85,7 @@ fn public(
     name: String,
     (reach, width): (f64, Width),
 ) -> Result<Box<dyn RunnableAlgorithm>> {
-    let sizes = problem.world.sizes(problem.dimension)?;
+    let sizes = problem.law.sizes(problem.dimension)?;
     mapped(problem, rounds, name, Map::Public { sizes, reach }, width)
 }
 
@@ -99,8 +100,8 @@ fn whitened(
 
 /// At epsilon 1 with 10,000 people, for all results.
 fn tuned() -> Result<Tuned> {
-    let at = |world| (Problem { world, dimension: 5, epsilon: 1.0 }, 10_000);
-    let all: Vec<(Problem, u64)> = World::ALL.into_iter().map(at).collect();
+    let at = |law| (Problem { law, dimension: 5, epsilon: 1.0 }, 10_000);
+    let all: Vec<(Problem, u64)> = ArmLaw::ALL.into_iter().map(at).collect();
     Ok(Tuned {
         bonus: tune(&super::BONUSES, &all, 4, default)?,
         public: tune(&PUBLIC_CHOICES, &all, 4, public)?,
@@ -118,9 +119,9 @@ pub(super) fn with_a_curator(stage: &Stage) -> Result<Vec<Claim>> {
     let tuned = tuned()?;
     let mut all = Vec::new();
     for &(dimension, epsilon, rounds, trials) in sizes {
-        for world in World::ALL {
-            let problem = Problem { world, dimension, epsilon };
-            let environment = world.environment(dimension, rounds)?;
+        for law in ArmLaw::ALL {
+            let problem = Problem { law, dimension, epsilon };
+            let environment = law.environment(dimension, rounds)?;
             let entrants = vec![
                 Algorithm::Linucb(LinUcbToml::named(NONE)).prepare(&environment)?,
                 default(&problem, rounds, DEFAULT.into(), tuned.bonus)?,

@@ -1,7 +1,7 @@
 //! Growth of regret with the number of people: slopes on logarithmic scales over the last tenfold, with intervals over trials.
 
 use super::{
-    AXIS, Measured, ONE_CAP, ONLINE, PUBLIC, Problem, SURVEYED, Tuned, WHITENED, worlds::World,
+    AXIS, Measured, ONE_CAP, ONLINE, PUBLIC, Problem, SURVEYED, Tuned, WHITENED, arm_laws::ArmLaw,
 };
 use reticent_lab::{
     Result,
@@ -20,9 +20,9 @@ pub(super) fn growth(stage: &Stage, tuned: &Tuned) -> Result<Vec<Claim>> {
         Extent::Full => (10_000_000, 3),
     };
     let (mut panels, mut claims) = (Vec::new(), Vec::new());
-    for world in [World::Isotropic, World::Units] {
-        let problem = Problem { world, dimension: 5, epsilon: 4.0 };
-        let environment = world.environment(problem.dimension, size.0)?;
+    for law in [ArmLaw::Isotropic, ArmLaw::Units] {
+        let problem = Problem { law, dimension: 5, epsilon: 4.0 };
+        let environment = law.environment(problem.dimension, size.0)?;
         let online = OnlineToml { name: Some(ONLINE.into()), ..OnlineToml::new(problem.privacy()) };
         let entrants = vec![
             problem.one_cap(size.0, ONE_CAP.into(), tuned.one_cap)?,
@@ -47,7 +47,7 @@ pub(super) fn growth(stage: &Stage, tuned: &Tuned) -> Result<Vec<Claim>> {
         let found = slopes.iter().find(|slope| slope.0 == WHITENED);
         let whitened = found.map_or(Estimate::of(&[]), |slope| slope.1);
         claims.push(Claim {
-            claim: format!("from {from:e} to {:e} people regret of the whitened learner grows no faster than the square root ({}, d = 5, epsilon = 4)", size.0, world.name()),
+            claim: format!("from {from:e} to {:e} people regret of the whitened learner grows no faster than the square root ({}, d = 5, epsilon = 4)", size.0, law.name()),
             judgement: Judgement::within(whitened, f64::NEG_INFINITY, 0.55),
             measured: slopes.iter().map(words).collect::<Vec<_>>().join(", "),
             expected: "a mean slope of .55 or less on logarithmic scales".into(),
@@ -65,7 +65,7 @@ pub(super) fn growth(stage: &Stage, tuned: &Tuned) -> Result<Vec<Claim>> {
         let series = measured.summary.algorithms.iter().enumerate().map(series).collect();
         let listed = slopes.iter().map(|(name, slope)| format!("{name} {:.2}", slope.mean));
         let listed = listed.collect::<Vec<_>>().join(", ");
-        panels.push(Panel { title: format!("{}; slopes: {listed}", world.name()), series });
+        panels.push(Panel { title: format!("{}; slopes: {listed}", law.name()), series });
     }
     let x = ("people".to_string(), Scale::Logarithmic);
     let y = ("regret: median, 5 to 95 % of trials".to_string(), Scale::Logarithmic);

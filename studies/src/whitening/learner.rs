@@ -22,11 +22,11 @@ use reticent::{
 };
 
 use super::{
-    super::click_world::dot,
+    super::click_environment::dot,
     coordinates::{Coordinates, apply, congruent, function, times},
     sums::{Learnt, Source, Sums},
 };
-use reticent_lab::{Result, environment::blocks::Learner};
+use reticent_lab::{Result, play::Learner};
 
 /// The ridge in units of the accumulated noise, as the default rule has it.
 const RIDGE: f64 = 3.0;

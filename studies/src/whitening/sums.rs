@@ -6,7 +6,7 @@ use reticent::{
 };
 
 use super::{
-    super::click_world::dot,
+    super::click_environment::dot,
     coordinates::{Matrix, apply, congruent},
 };
 use reticent_lab::{FastNoise, Result, play::trial::mix};

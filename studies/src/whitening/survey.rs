@@ -14,8 +14,8 @@
 
 use reticent::{bandit::Arms, noise::Noise, privacy::Event};
 
-use super::{super::click_world::dot, learner::Mapped};
-use reticent_lab::{FastNoise, Result, environment::blocks::Learner};
+use super::{super::click_environment::dot, learner::Mapped};
+use reticent_lab::{FastNoise, Result, play::Learner};
 
 /// Answers of a person; the last is "smaller than all others".
 const OCTAVES: usize = 13;
@@ -25,7 +25,7 @@ const LEAST_GAIN: f64 = 3.0;
 
 /// Protocol of the survey.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Asking {
+pub(super) struct SurveyParams {
     /// A share is known to within a deviation of `0.5 / sqrt(precision)`.
     pub(super) precision: f64,
     /// Number of people of whom one is asked, until all questions are answered; the others report features and reward meanwhile.
@@ -90,7 +90,7 @@ fn octave(value: f64, largest: f64, steps: f64) -> usize {
 /// The questions, one after the other.
 #[derive(Debug, Clone)]
 pub(super) struct Survey {
-    asking: Asking,
+    params: SurveyParams,
     response: Response,
     /// People of each question.
     people: u64,
@@ -101,12 +101,12 @@ pub(super) struct Survey {
 }
 
 impl Survey {
-    pub(super) fn new(dimension: usize, epsilon: f64, asking: Asking) -> Self {
+    pub(super) fn new(dimension: usize, epsilon: f64, params: SurveyParams) -> Self {
         let response = Response::new(epsilon);
         Survey {
-            asking,
+            params,
             response,
-            people: response.people(asking.precision),
+            people: response.people(params.precision),
             features: vec![Answers::default(); dimension],
             lengths: Answers::default(),
             asked: 0,
@@ -195,7 +195,7 @@ impl Learner for Surveyed {
     fn observe(&mut self, round: u64, features: &[f64], reward: f64) -> Result<()> {
         self.people += 1;
         match &mut self.survey {
-            Some(survey) if self.people.is_multiple_of(survey.asking.every) => {
+            Some(survey) if self.people.is_multiple_of(survey.params.every) => {
                 let (offered, x) = &self.offered;
                 let remedy =
                     "a person answers in the round of the arms: give rewards without delay";
@@ -227,8 +227,8 @@ mod tests {
     fn surveyed(epsilon: f64, draw: impl Fn(&mut FastNoise) -> Vec<f64>) -> Progress {
         let mut noise = FastNoise::seeded(4);
         let dimension = draw(&mut noise).len();
-        let asking = Asking { precision: 2500.0, every: 1 };
-        let mut survey = Survey::new(dimension, epsilon, asking);
+        let params = SurveyParams { precision: 2500.0, every: 1 };
+        let mut survey = Survey::new(dimension, epsilon, params);
         loop {
             let x = draw(&mut noise);
             match survey.ask(&x, &mut noise).1 {

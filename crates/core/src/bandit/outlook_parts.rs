@@ -525,7 +525,7 @@ mod tests {
         }
     }
 
-    /// Where the matrix has no noise that counts, half is gained at 3 tau^2 t^2 = s^2 t + s_u^2 / w^2.
+    /// Half is gained, in a matrix without noise that counts, at 3 tau^2 t^2 = s^2 t + s_u^2 / w^2.
     #[test]
     fn without_noise_in_the_matrix_the_equation_of_a_cell_holds() {
         let (_, model) = plan(4, 1.0, 1000.0, Rule::TWO_LEVEL);

@@ -14,7 +14,7 @@
 //! V (theta, beta) = (v, w):   beta = S^-1 (w - sum_k M_k^T v_k),   theta_k = D_k^-1 v_k - M_k beta
 //! ```
 //!
-//! So the restriction of `V^-1` to block k and the shared part is `U^T U` for a lower triangular U of `p + s` rows: `L_k^-1` above,
+//! Hence the restriction of `V^-1` to block k and the shared part is `U^T U` for a lower triangular U of `p + s` rows: `L_k^-1` above,
 //! `(-L_S^-1 M_k^T, L_S^-1)` below. Everything is done by block, in `O(K p^3)` or, where one block has changed, `O(p^3 + K p s)`.
 
 use super::{Cholesky, dot, triangle};

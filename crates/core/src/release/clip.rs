@@ -5,7 +5,7 @@
 //! 3. `sum x_i^2 <= floor(2^g L)^2` is checked in integers; if floating-point rounding exceeded it, x is shrunk until it holds.
 //! 4. `x x^T` and `x y` are exact integer products.
 //!
-//! So the quantised contribution is the contribution of a person of the domain, and the domain's
+//! Hence the quantised contribution is the contribution of a person of the domain, and the domain's
 //! sensitivity holds as it stands: quantisation costs nothing. In a regression that person is the row `[x; y]` on the grid,
 //! and `x x^T` and `x y` are entries of its matrix, of rank one.
 //!

@@ -1,6 +1,6 @@
 //! Merged sums: one number for all entries of `x x^T` that a public rule makes equal, up to public weights.
 //!
-//! Where features are categories and their crosses ([`Levels`]), entries (i, j) of `sum x x^T` are `w_i w_j n_k`, with one sum n_k for each
+//! For features that are categories and their crosses ([`Levels`]), entries (i, j) of `sum x x^T` are `w_i w_j n_k`, with one sum n_k for each
 //! monomial k, and many share theirs or are zero in all vectors. With S the set of entries i <= j of one monomial, the released number is
 //!
 //! ```text

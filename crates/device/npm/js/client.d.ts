@@ -17,7 +17,7 @@ export interface Problem {
 export class ServiceError extends ReticentError {
   readonly status: number;
   readonly problem: Problem | undefined;
-  /** Whether the same request may succeed later. */
+  /** True if the same request may succeed later. */
   readonly temporary: boolean;
 }
 
@@ -46,9 +46,9 @@ export interface RankAnswer {
   /** All actions with their probabilities, the chosen one first; empty after a fallback. */
   ranking: { id: string; probability: number }[];
   eventId: string;
-  /** Whether the service was away, and this is the caller's first action. Rewards of the event are not sent. */
+  /** True if the service was away; this is then the caller's first action. Rewards of the event are not sent. */
   fallback: boolean;
-  /** Why. */
+  /** The reason. */
   reason?: ServiceError | UnreachableError;
 }
 
@@ -57,7 +57,7 @@ export interface ClientOptions {
   /** The time for one call with all its retries, in milliseconds. */
   timeout?: number;
   retries?: number;
-  /** Whether an address without TLS on another machine is taken, inside a network that is trusted. */
+  /** Accepts an address without TLS on another machine, inside a network that is trusted. */
   insecure?: boolean;
   fetch?: typeof globalThis.fetch;
 }
@@ -65,7 +65,7 @@ export interface ClientOptions {
 /** A client of one loop. */
 export class Client {
   constructor(address: string | URL, loop: string, options?: ClientOptions);
-  /** Which of these actions; the first one, which is said, if the service is away (no answer in time, 429, 5xx). A refusal rejects with a `ServiceError`. */
+  /** Chooses one of these actions; the first one, which is said, if the service is away (no answer in time, 429, 5xx). A refusal rejects with a `ServiceError`. */
   rank(actions: Action[], options?: RankOptions): Promise<RankAnswer>;
   /** A reward for an event; whether it was sent. */
   reward(eventId: string, value: number, options?: { idempotencyKey?: string }): Promise<boolean>;
@@ -83,7 +83,7 @@ export interface Reported {
   bytes: Uint8Array;
   /** Taken, refused for good, or waiting to be sent again. */
   outcome: "taken" | "refused" | "waiting";
-  /** Why it waits. */
+  /** The reason for which it waits. */
   reason: ReticentError | undefined;
 }
 

@@ -46,7 +46,7 @@ export class Client {
   }
 
   /**
-   * Which of these actions. If the service is away (it does not answer in time, or with 429 or 5xx), the caller's first action that is not excluded is answered, with
+   * Chooses one of these actions. If the service is away (it does not answer in time, or with 429 or 5xx), the caller's first action that is not excluded is answered, with
    * `fallback: true` and the `reason`, and rewards for it are not sent. A refusal (a wrong key, a field that cannot be used) rejects with a `ServiceError`. An
    * answer that was lost may belong to an event that the service has stored: with `defer` it counts only after `activate`.
    */
@@ -138,7 +138,7 @@ export class Client {
   }
 }
 
-/** Where a loop's calls are. */
+/** The address of a loop's calls. */
 function base(address, loop, insecure) {
   // A page may name its own server by a path.
   const { protocol, hostname } = parsed(address);
@@ -235,7 +235,7 @@ export class Device {
     return { taken: count("taken"), refused: count("refused"), waiting, dropped, ...(reason && { reason }) };
   }
 
-  /** What became of each report, by its bytes, and why some wait. */
+  /** The outcome of each report, by its bytes, and the reason for which reports wait. */
   async #flush() {
     const outcomes = new Map();
     let reason;
@@ -314,7 +314,7 @@ function ranked({ bytes }, address) {
   throw new UnreachableError(address, new Error("the answer is not one of this service"));
 }
 
-/** What became of a report: `taken`, now or before; `refused`, as the same bytes would always be; or `waiting`. */
+/** The outcome of a report: `taken`, now or before; `refused`, as the same bytes would always be; or `waiting`. */
 function outcomeOf({ outcome, problem } = {}) {
   if (outcome !== undefined) return "taken";
   return problem !== undefined && !new ServiceError(problem.status, problem).temporary ? "refused" : "waiting";

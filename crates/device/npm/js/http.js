@@ -4,7 +4,7 @@
 
 import { ReticentError } from "./error.js";
 
-/** What a browser would add by itself stays with it: cookies of the service's site, the page's address, and tags of earlier answers, which could name a device. */
+/** Keeps back what a browser would add by itself: cookies of the service's site, the page's address, and tags of earlier answers, which could name a device. */
 const PRIVATE = { credentials: "omit", referrerPolicy: "no-referrer", cache: "no-store" };
 
 /** An answer of the service that says what is wrong (RFC 9457). */
@@ -19,7 +19,7 @@ export class ServiceError extends ReticentError {
     this.problem = problem;
   }
 
-  /** Whether the same request may succeed later. */
+  /** True if the same request may succeed later. */
   get temporary() {
     return this.status === 408 || this.status === 425 || this.status === 429 || this.status >= 500;
   }

@@ -33,7 +33,7 @@ function requireCrypto() {
 /** The module and its present instance. Devices that were opened in an earlier one are gone with it. */
 class Engine {
   #module;
-  /** Which instance it is. */
+  /** The number of the instance. */
   generation = 0;
 
   constructor(module) {

@@ -11,7 +11,7 @@ import { dirname, join, resolve } from "node:path";
 
 import { ReticentError } from "./error.js";
 
-/** How many updates a state names. */
+/** The number of updates that a state names. */
 const NAMED = 256;
 const ENDING = ".json";
 

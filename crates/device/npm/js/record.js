@@ -9,7 +9,7 @@ const NESTING = 16;
 const MOST_VALUES = 100_000;
 const MOST_CHARACTERS = 1 << 20;
 
-/** What no rule can use. */
+/** An encoded value that no rule can use. */
 const MISTYPED = [];
 
 /** A record as JSON. */

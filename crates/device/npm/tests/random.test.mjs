@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { changedPackage as build, visit, watched } from "./support.mjs";
 
 const golden = await visit();
-/** What is wrong with where a build takes its randomness from. */
+/** Faults in the source of randomness of a build. */
 async function complaints({ Person, memoryStorage }) {
   const wrong = [];
   const { secure, weak, value } = await watched(async () => {

@@ -44,7 +44,7 @@ after(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** A service and its shuffler, and a line between devices and shuffler that notes requests and loses as many answers to reports as it is told. */
+/** A service and its shuffler, and a line between devices and shuffler that notes requests and loses a given number of answers to reports. */
 async function world(mode, name) {
   const place = join(folder, name);
   await mkdir(place);
@@ -88,7 +88,7 @@ async function world(mode, name) {
   return { service, line, counted };
 }
 
-/** What the line must have seen: these reports, as the same bytes each time, and nothing that names the sender. */
+/** Checks that the line saw these reports, as the same bytes each time, and nothing that names the sender. */
 function check(line, made) {
   assert.deepEqual(new Set(line.posts().map(({ body }) => body)), new Set(made));
   for (const { headers } of line.seen) {

@@ -16,7 +16,7 @@ use crate::{
         Against, Attack, Audit, AuditNoise, AuditOptions, DataSet, NoiseKind, Test, Verdict, View,
         learner::{self, Maker, Recorded, Stage, Step},
     },
-    environment::blocks::Learner,
+    play::Learner,
 };
 
 fn audits(text: &str, options: &AuditOptions) -> Vec<Audit> {

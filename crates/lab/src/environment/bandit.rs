@@ -19,15 +19,15 @@ use super::{
 };
 use crate::{
     Result,
-    environment::{
-        Environment, GapParams, SphereParams,
-        blocks::{Feedback, Learner, play_with},
-    },
+    environment::{Environment, GapParams, SphereParams},
     papers::constants::{
         Problem,
         local::{PublishedLocal, PublishedMechanism},
     },
-    play::trial::{Measure, Trial, mix},
+    play::{
+        Feedback, Learner, play_with,
+        trial::{Measure, Trial, mix},
+    },
 };
 
 /// The condition of a guarantee for people who come again: a run says it too.

@@ -22,9 +22,9 @@ use reticent::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::environment::{
-    Changes, Changing, Environment,
-    blocks::{Delay, Feedback, Way},
+use crate::{
+    environment::{Changes, Changing, Environment},
+    play::{Delay, Feedback, Way},
 };
 
 /// The table.

@@ -5,7 +5,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::bandit::BanditEnvironment;
-use crate::{Result, environment::blocks::Learner, play::trial::Trial};
+use crate::{
+    Result,
+    play::{Learner, trial::Trial},
+};
 
 /// Features of an arm for learners without blocks of parameters, and parameters in all blocks, at most.
 pub(crate) const MOST_FEATURES: usize = 1024;

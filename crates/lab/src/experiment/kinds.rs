@@ -21,7 +21,7 @@ use crate::{
 /// Kinds of algorithms and environments that a program adds to those of the laboratory.
 ///
 /// ```
-/// use reticent_lab::{Experiment, FastNoise, Kinds, Result, algorithm::{RunnableAlgorithm, bandit::{BanditEnvironment, Stepped}}, environment::blocks::Learner};
+/// use reticent_lab::{Experiment, FastNoise, Kinds, Result, algorithm::{RunnableAlgorithm, bandit::{BanditEnvironment, Stepped}}, play::Learner};
 /// # use reticent::{bandit::Arms, noise::Noise};
 /// /// Chooses uniformly among the first arms.
 /// #[derive(serde::Serialize, serde::Deserialize)]

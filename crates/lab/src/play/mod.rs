@@ -10,8 +10,11 @@
 //! | `watch` | progress and interruption |
 
 pub mod environment;
-pub(crate) mod feedback;
+mod feedback;
 pub mod parallel;
-pub(crate) mod plain;
+mod plain;
 pub mod trial;
 pub(crate) mod watch;
+
+pub use feedback::{Delay, Feedback, Way};
+pub use plain::{Knowledge, Learner, play, play_with};

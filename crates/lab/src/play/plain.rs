@@ -132,7 +132,7 @@ impl<F: FnMut(&Arms, u64) -> usize> Learner for F {
 /// Plays to the last checkpoint and reports the regret at each. `checkpoints` ascend.
 ///
 /// ```
-/// use reticent_lab::environment::{GapParams, blocks::play};
+/// use reticent_lab::{environment::GapParams, play::play};
 /// let mut environment = GapParams::new(5, 25).check()?.fresh(1);
 /// let curve = play(&mut environment, &mut |_: &_, _| 0, &[10, 100])?;
 /// assert!(curve[1].regret > curve[0].regret);

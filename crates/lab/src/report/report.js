@@ -24,11 +24,11 @@ for (const section of document.querySelectorAll("section.figure")) {
   const dot = shape("circle", { r: 6, fill: "none", "stroke-width": 2, visibility: "hidden", "pointer-events": "none" });
   const frame = shape("rect", { class: "zoom", visibility: "hidden", "pointer-events": "none" });
 
-  /** Where a pointer is in the drawing. */
+  /** The place of a pointer in the drawing. */
   const place = (event) => new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
-  /** Where a place of an axis is drawn: `from` and `to` are the ends of the axis in the drawing. */
+  /** The coordinate at which a place of an axis is drawn: `from` and `to` are the ends of the axis in the drawing. */
   const across = (axis, placed, from, to) => from + (placed - axis.from) / (axis.to - axis.from) * (to - from);
-  /** Which place of an axis is drawn there. */
+  /** The place of an axis that is drawn at a coordinate. */
   const back = (axis, at, from, to) => axis.from + (at - from) / (to - from) * (axis.to - axis.from);
   const placed = (axis, value) => axis.log ? Math.log10(value) : value;
   const number = (value) => Math.abs(value) >= 1e5 || (value !== 0 && Math.abs(value) < 1e-3) ? value.toExponential(2) : String(Number(value.toPrecision(5)));

@@ -14,11 +14,11 @@ use crate::{
 /// The terms of a present learner and of the earlier generations that count visits with it.
 pub(super) fn terms<'a>(
     plan: &'a CentralPlan,
-    curator: &CentralLearner,
+    learner: &CentralLearner,
     earlier: &Earlier,
     watch: Watch,
 ) -> Result<Terms<'a>> {
-    let (event, most) = earlier.event(curator)?;
+    let (event, most) = earlier.event(learner)?;
     let (period, protects) = match plan.ledger {
         Ledger::Decision => (None, "one decision".into()),
         Ledger::Person { period, .. } => (
@@ -30,24 +30,24 @@ pub(super) fn terms<'a>(
         name: &plan.name,
         params: &plan.params,
         params_hash: plan.params_hash(),
-        guarantee: earlier.guarantee(curator)?,
+        guarantee: earlier.guarantee(learner)?,
         protects,
         period,
         windows_of_a_year: period.and_then(Period::span).map(windows_of_a_year),
         several: Box::new(move |periods| of_one_stream(&event, periods)),
-        conditions: conditions(plan, earlier, (most, curator.replays()), watch),
+        conditions: conditions(plan, earlier, (most, learner.replays()), watch),
         ends: ends(plan),
     })
 }
 
 /// The loop as a part of what all loops of a file cost a person: its learner, and the learners of the model that it begins with.
 pub(super) fn parts(plan: &CentralPlan) -> Result<Vec<Part>> {
-    let curator = plan.begin()?;
+    let learner = plan.begin()?;
     let (name, visits) = (plan.name.clone(), plan.ledger.visits());
-    let mut parts = vec![Part { name, event: curator.event(), visits, model: TrustModel::Joint }];
+    let mut parts = vec![Part { name, event: learner.event(), visits, model: TrustModel::Joint }];
     let origin = plan.params.warm_start_origin.as_ref();
     let units = origin.map_or(&[][..], |origin| &origin.units);
-    parts.extend(Part::earlier(&plan.name, curator.earlier_events(), units));
+    parts.extend(Part::earlier(&plan.name, learner.earlier_events(), units));
     Ok(parts)
 }
 
@@ -108,10 +108,10 @@ fn conditions(
                     ),
                     "the ledger, charged in the transaction of the event; it goes on when the loop's file changes",
                 ),
-                Condition::trusted("the caller uses the same id for the same person", "the caller of the service"),
+                Condition::assumed("the caller uses the same id for the same person", "the caller of the service"),
             ]);
             if let Period::Each(_) = period {
-                conditions.push(Condition::trusted(
+                conditions.push(Condition::assumed(
                     "windows are fixed, counted from 1970-01-01 UTC: a person who comes around the end of one is in two. Each further window adds to the number: see the table of windows; no number holds for ever",
                     "nothing limits in how many windows a person comes",
                 ));
@@ -123,13 +123,13 @@ fn conditions(
                 ));
             }
             if earlier.separate > 0 {
-                conditions.push(Condition::trusted(
+                conditions.push(Condition::assumed(
                     format!("{} of this loop have ledgers of their own, or count decisions: what they cost is not in this number", generations(earlier.separate)),
                     "it is in the total of all loops",
                 ));
             }
         }
-        Ledger::Decision => conditions.push(Condition::trusted(
+        Ledger::Decision => conditions.push(Condition::assumed(
             "one decision is protected, not all decisions of a person",
             "the file of loops says so",
         )),
@@ -140,21 +140,21 @@ fn conditions(
         conditions.push(followed(origin));
     }
     if plan.params.mode == LoopMode::Online {
-        conditions.push(Condition::trusted(
+        conditions.push(Condition::assumed(
             "each person sees their own decisions; others see releases and no decisions of theirs",
             "the application that shows the decisions",
         ));
     }
     conditions.extend([
-        Condition::trusted(
+        Condition::assumed(
             "the time of every rank request is seen by the carriers of the request, and requests are counted for admin keys; a read key sees no count of requests",
             "the operator of this service, of a proxy and of the network",
         ),
-        Condition::trusted(
+        Condition::assumed(
             "the operator and holders of an admin key see raw rows, counts of rewards and exports",
             "the operator of this service",
         ),
-        Condition::trusted("ranges, categories and the other parameters were not taken from the people who are protected", "the author of the file of loops"),
+        Condition::assumed("ranges, categories and the other parameters were not taken from the people who are protected", "the author of the file of loops"),
     ]);
     conditions
 }
@@ -179,7 +179,7 @@ fn followed(origin: &Origin) -> Condition {
             ),
             "the store shows that release",
         ),
-        false => Condition::trusted(
+        false => Condition::assumed(
             format!(
                 "{release}, which counted no visits of persons: one decision of it is protected, and no number holds for people who took part in that too"
             ),
@@ -202,7 +202,7 @@ fn appended(plan: &CentralPlan) -> Vec<Condition> {
             ),
             "weights stay those of the beginning, and every vector is clipped to the same norm",
         ),
-        Condition::trusted(
+        Condition::assumed(
             "appended words were chosen from releases or public facts, not from requests, counts or logs of the people who are protected",
             "the author of the file of loops",
         ),
@@ -212,7 +212,7 @@ fn appended(plan: &CentralPlan) -> Vec<Condition> {
 /// Condition on the model or the examples that a loop began with.
 fn began_with(warm: &WarmStart) -> Condition {
     let Some(origin) = &warm.origin else {
-        return Condition::trusted(
+        return Condition::assumed(
             "it began with public examples, which were not taken from the people who are protected",
             "the author of the file of loops",
         );
@@ -225,7 +225,7 @@ fn began_with(warm: &WarmStart) -> Condition {
             "it began with a model that was released before and counted no visits of persons: one decision of it is protected, and no number holds for people who took part in that too"
         }
     };
-    Condition::trusted(
+    Condition::assumed(
         format!("{text}; the model's file states its cost truly"),
         "the author of the model's file",
     )

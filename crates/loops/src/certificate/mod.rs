@@ -105,8 +105,8 @@ impl Condition {
     }
 
     /// A condition that is assumed of an operator or of another party.
-    pub fn trusted(text: impl Into<String>, by: &str) -> Self {
-        Condition { text: text.into(), enforcement: Enforcement::Trusted, by: by.into() }
+    pub fn assumed(text: impl Into<String>, by: &str) -> Self {
+        Condition { text: text.into(), enforcement: Enforcement::Assumed, by: by.into() }
     }
 }
 
@@ -117,8 +117,9 @@ impl Condition {
 pub enum Enforcement {
     /// The service.
     Enforced,
-    /// Not enforced: an assumption about the operator or another party, which pages call assumed.
-    Trusted,
+    /// Not enforced: an assumption about the operator or another party.
+    #[serde(rename = "trusted")]
+    Assumed,
 }
 
 impl Enforcement {
@@ -126,7 +127,7 @@ impl Enforcement {
     pub fn word(self) -> &'static str {
         match self {
             Enforcement::Enforced => "enforced",
-            Enforcement::Trusted => "assumed",
+            Enforcement::Assumed => "assumed",
         }
     }
 }
@@ -139,7 +140,7 @@ pub enum Subject<'a> {
         /// Its plan.
         plan: &'a CentralPlan,
         /// Its present learner.
-        curator: &'a CentralLearner,
+        learner: &'a CentralLearner,
         /// The earlier generations that count visits with it.
         earlier: &'a Earlier,
         /// Evidence against a rollback of its store.
@@ -172,8 +173,8 @@ impl Certificate {
     /// The certificate of a loop, with the number of its last release and the chain up to it.
     pub fn new(subject: Subject<'_>, head: Option<(u64, &Digest)>, made: Time) -> Result<Self> {
         let terms = match subject {
-            Subject::Central { plan, curator, earlier, watch } => {
-                central::terms(plan, curator, earlier, watch)?
+            Subject::Central { plan, learner, earlier, watch } => {
+                central::terms(plan, learner, earlier, watch)?
             }
             Subject::Reports(plan) => reports::terms(plan)?,
         };
@@ -208,10 +209,10 @@ impl Certificate {
     pub fn of_plan(plan: &Plan, made: Time) -> Result<Self> {
         match plan {
             Plan::Central(plan) => {
-                let (curator, earlier) = (plan.begin()?, Earlier::default());
+                let (learner, earlier) = (plan.begin()?, Earlier::default());
                 let watch = Watch::default();
                 let subject =
-                    Subject::Central { plan, curator: &curator, earlier: &earlier, watch };
+                    Subject::Central { plan, learner: &learner, earlier: &earlier, watch };
                 Self::new(subject, None, made)
             }
             Plan::Reports(plan) => Self::new(Subject::Reports(plan), None, made),

@@ -62,21 +62,21 @@ fn conditions(plan: &ReportsPlan) -> Vec<Condition> {
             },
             "the client: it counts a report in its storage before it first sends it",
         ),
-        Condition::trusted(
+        Condition::assumed(
             "the unit is one installation's storage: clearing it, a private window or another browser begins a new one",
             "the person; no other party knows which installations are theirs",
         ),
-        Condition::trusted(
+        Condition::assumed(
             "the client runs as it was published",
             "the party that delivers the page or the program to the device",
         ),
-        Condition::trusted(
+        Condition::assumed(
             "a page that fetches only what was chosen shows the choice",
             "the author of the page, who lets it fetch all candidates or says that the choice is visible",
         ),
     ];
     if let Some(Period::Each(_)) = plan.params.privacy.per {
-        conditions.push(Condition::trusted(
+        conditions.push(Condition::assumed(
             "an installation that reports in later periods adds to the number: see the table of periods; no number holds for ever",
             "nothing limits in how many periods it reports",
         ));
@@ -85,7 +85,7 @@ fn conditions(plan: &ReportsPlan) -> Vec<Condition> {
         None => local(plan, &mut conditions),
         Some(_) => shuffled(plan, &mut conditions),
     }
-    conditions.push(Condition::trusted(
+    conditions.push(Condition::assumed(
         "ranges, categories and the other parameters were not taken from the people who are protected",
         "the author of the file of loops",
     ));
@@ -97,7 +97,7 @@ fn local(plan: &ReportsPlan, conditions: &mut Vec<Condition>) {
     if let Levels::Public(levels) = &plan.local().params().report.levels
         && levels.len() > 1
     {
-        conditions.push(Condition::trusted(
+        conditions.push(Condition::assumed(
             format!(
                 "the number holds for every level; a person may choose a smaller one of {levels:?}, and their level is no secret"
             ),
@@ -105,7 +105,7 @@ fn local(plan: &ReportsPlan, conditions: &mut Vec<Condition>) {
         ));
     }
     conditions.extend([
-        Condition::trusted(
+        Condition::assumed(
             "when a device asks and reports, and its address, are seen by this server and by the network",
             "not hidden; the number is about the content of reports",
         ),
@@ -145,32 +145,32 @@ fn shuffled(plan: &ReportsPlan, conditions: &mut Vec<Condition>) {
             "batches contain nothing of senders, addresses, times, models and the order in which reports came",
             "the shuffler, which permutes with a cryptographic generator and forwards sealed bytes of one length, or one sum",
         ),
-        Condition::trusted(
+        Condition::assumed(
             "the shuffler and this server do not work together, and no attacker takes over both",
             "the operators of both",
         ),
-        Condition::trusted(
+        Condition::assumed(
             format!(
                 "floods: at least {honest} of the {batch} reports of a batch are those of other, honest people; at most {} of one sender are taken into a batch",
                 plan.cap
             ),
             "not enforced: an attacker with many addresses can fill batches",
         ),
-        Condition::trusted(
+        Condition::assumed(
             "this server gives all devices and the shuffler the same protocol, keys and models",
             "the operator of this server: one that names a key or a model for one device alone keeps the others out of its batch",
         ),
-        Condition::trusted(
+        Condition::assumed(
             "the shuffler's store is neither lost nor replaced by an older copy",
             "the operator of the shuffler; it stops if this server has later batches than it remembers, and with an empty store it takes reports on later models only, as far as this server says truly what it has",
         ),
-        Condition::trusted(
+        Condition::assumed(
             "that and when a device reports, on which model, and its address, are seen by the shuffler and by the network",
             "not hidden from these; this server gets none of it",
         ),
     ]);
     conditions.push(match plan.sums() {
-        true => Condition::trusted(
+        true => Condition::assumed(
             "the shuffler sees every report, noised on the device with far less noise than it needs alone; the network reads none, since reports are sealed to the shuffler (HPKE, RFC 9180)",
             "the operator of the shuffler",
         ),

@@ -363,14 +363,14 @@ mod tests {
             let crosses = levels.parts().filter(|(part, _)| part.level() == Level::Cross);
             assert_eq!(crosses.count(), 1);
             // One tick: a policy comes of it, and the learner is read as it was saved.
-            let mut curator = plan.begin().unwrap();
-            let mut sums = curator.no_sums();
+            let mut learner = plan.begin().unwrap();
+            let mut sums = learner.no_sums();
             let mut row = vec![0.0; dimension];
             set_group(&mut row, groups == 2, true);
-            curator.contribute(&row, 1.0, &mut sums).unwrap();
-            curator.tick(&mut sums).unwrap();
-            let again = CentralLearner::resume(&curator.save(), 1).unwrap();
-            assert_eq!(again.policy(), curator.policy());
+            learner.contribute(&row, 1.0, &mut sums).unwrap();
+            learner.tick(&mut sums).unwrap();
+            let again = CentralLearner::resume(&learner.save(), 1).unwrap();
+            assert_eq!(again.policy(), learner.policy());
         }
     }
 

@@ -51,7 +51,7 @@ fn collected(plan: &CentralPlan) -> Markup {
     let (low, high) = plan.params.reward.range;
     let default = plan.learner_params.default_reward;
     html! {
-        h2 { "What is collected" }
+        h2 { "Data collected" }
         dl.facts {
             (features(plan.features.params()))
             dt { "reward" } dd {
@@ -76,7 +76,7 @@ fn kept(plan: &CentralPlan) -> Markup {
         Span::milliseconds(REMEMBERED).map_or_else(String::new, |span| span.to_string());
     let tick = Span::milliseconds(plan.tick).map_or_else(String::new, |span| span.to_string());
     html! {
-        h2 { "For how long" }
+        h2 { "Retention" }
         dl.facts {
             dt { "features, reward" } dd {
                 @match plan.params.retain {
@@ -101,7 +101,7 @@ fn kept(plan: &CentralPlan) -> Markup {
 
 fn seen() -> Markup {
     html! {
-        h2 { "Who sees what" }
+        h2 { "Visibility" }
         dl.facts {
             dt { "a person" } dd { "the decisions made for them" }
             dt { "read keys" } dd { "releases, and what follows from them" }

@@ -40,7 +40,7 @@ pub fn loop_sheet(plan: &Plan, certificate: &Certificate, together: &Together) -
     html! {
         article.sheet {
             (heading(plan.name(), plan.params().purpose.as_deref()))
-            h2 { "What is promised" }
+            h2 { "Guarantee" }
             (numbers(certificate, window))
             p { strong { "Protected: " } (certificate.protects) "; replaced by any other " (replaced) "." }
             (meaning(&certificate.guarantee, certificate.best_guess, unit, hides_taking_part))
@@ -140,13 +140,13 @@ fn with_code(text: &str) -> Markup {
 /// The conditions of a number as a list, each with what enforces it.
 pub fn conditions(conditions: &[Condition]) -> Markup {
     html! {
-        h2 { "What the number rests on" }
+        h2 { "Conditions" }
         ul.checklist {
             @for condition in conditions {
                 li {
                     @let class = match condition.enforcement {
                         Enforcement::Enforced => "mark good",
-                        Enforcement::Trusted => "mark watch",
+                        Enforcement::Assumed => "mark watch",
                     };
                     span class=(class) { (condition.enforcement.word()) }
                     span { (condition.text) span.quiet { " (" (with_code(&condition.by)) ")" } }

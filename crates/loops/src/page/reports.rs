@@ -56,7 +56,7 @@ fn levels(plan: &ReportsPlan) -> Markup {
 
 fn leaves(plan: &ReportsPlan) -> Markup {
     html! {
-        h2 { "What stays on the device" }
+        h2 { "Data kept on the device" }
         dl.facts {
             (features(plan.features.params()))
             dt { "reward" } dd { "taken as " (plan.params.reward.range.0) " to " (plan.params.reward.range.1) }
@@ -81,7 +81,7 @@ fn seen(plan: &ReportsPlan) -> Markup {
         format!("all {} of one installation are protected against that by epsilon {epsilon} at delta {delta:e} only", reports(plan.visits()))
     });
     html! {
-        h2 { "Who sees what" }
+        h2 { "Visibility" }
         dl.facts {
             dt { "a person" } dd { "their own choices, and every byte that leaves their device" }
             @match (plan.shuffled(), plan.sums()) {
@@ -106,7 +106,7 @@ fn kept(plan: &ReportsPlan) -> Markup {
     let late = plan.tick.checked_mul(plan.late_models).and_then(Span::milliseconds);
     let late = late.map_or_else(String::new, |span| span.to_string());
     html! {
-        h2 { "For how long" }
+        h2 { "Retention" }
         dl.facts {
             @match (plan.shuffled(), plan.sums()) {
                 (None, _) => {

@@ -59,18 +59,18 @@ fn sheet(entry: &Entry<'_>, origin: &str) -> Result<Markup> {
 fn priced(guarantee: &Guarantee) -> Result<Markup> {
     let guess = best_guess(guarantee)?;
     Ok(html! {
-        h2 { "What is promised" }
+        h2 { "Guarantee" }
         (promise(guarantee, guess))
         p { (guarantee.to_string()) }
         @for warning in guarantee.warnings() { p.notice { strong { "Warning. " } (warning) } }
-        h2 { "What it means" }
+        h2 { "Meaning" }
         (meaning(guarantee, guess, "the data of one unit", guarantee.model() == TrustModel::Joint))
         dl.facts {
             dt { "unit" } dd { (guarantee.unit()) }
-            dt { "who is trusted" } dd { (guarantee.model()) }
+            dt { "trust model" } dd { (guarantee.model()) }
             @if let Some(claim) = guarantee.claimed() { dt { "claimed elsewhere" } dd { (claim) } }
         }
-        h2 { "What it rests on" }
+        h2 { "Conditions" }
         ul.checklist {
             @for condition in guarantee.conditions() {
                 li { span.mark.watch { "condition" } span { (condition) } }

@@ -104,7 +104,7 @@ class Client:
         request: dict[str, Any] = {"event_id": event_id, "actions": [dict(action) for action in actions]}
         optional = {"person": person, "context": context, "exclude": list(exclude) or None, "defer": defer or None}
         request.update({name: value for name, value in optional.items() if value is not None})
-        # What cannot be written is refused before the service is asked.
+        # A value that cannot be written is refused before the service is asked.
         body = _written(request)
         try:
             found = self._call("/rank", body)

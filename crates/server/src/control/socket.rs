@@ -227,7 +227,7 @@ mod tests {
         assert!(keys.verify(&key).is_some());
         let Ok(Reply::Keys(lines)) = command(Command::ListKeys).await else { panic!("no keys") };
         assert_eq!((lines.len(), lines[0].revoked), (1, None));
-        assert!(command(Command::RevokeKey { key: "nobody".into() }).await.is_err());
+        assert!(command(Command::RevokeKey { key: "unknown".into() }).await.is_err());
         let (loop_name, head) = ("home".to_string(), "1.00".to_string());
         assert!(command(Command::AcceptRollback { loop_name, head }).await.is_err());
         assert!(matches!(

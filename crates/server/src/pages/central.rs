@@ -10,7 +10,7 @@ use super::{
     card::Contents,
     chart::{Chart, Series},
     history::Point,
-    layout::{ago, count, curator, date_time, mean_tile, public, tile},
+    layout::{ago, count, date_time, internal, mean_tile, public, tile},
     progress,
 };
 use crate::{
@@ -165,7 +165,7 @@ fn exact(loop_: &Central, view: &LoopView, ledger: Option<LedgerCount>) -> Marku
     let read = |count: &std::sync::atomic::AtomicU64| count.load(Ordering::Relaxed);
     html! {
         div.exact {
-            h3 { "What people did " (curator()) }
+            h3 { "Exact counts " (internal()) }
             dl.tiles {
                 (tile("Rank requests answered", &count(view.ranks.unwrap_or(0)), "since the process began"))
                 (tile("Open events", &count(view.open_events.unwrap_or(0)), "their reward window has not ended"))

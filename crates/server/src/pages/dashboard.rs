@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::{
     Call, Pages, Viewer, card,
-    layout::{count, curator, public},
+    layout::{count, internal, public},
 };
 use crate::Result;
 
@@ -31,7 +31,7 @@ pub(super) fn legend(viewer: &Viewer) -> Markup {
     html! {
         p.legend {
             (public()) " made from releases, which the certificate covers: read keys see it. "
-            @if viewer.admin { (curator()) " exact counts of what people did: no certificate covers them. Do not publish them." }
+            @if viewer.admin { (internal()) " exact counts of what people did: no certificate covers them. Do not publish them." }
         }
     }
 }
@@ -49,7 +49,7 @@ fn requests(calls: &[Call]) -> Markup {
         |time: Option<f64>| time.map_or("-".into(), |time| format!("within {time:.1} ms"));
     html! {
         section.card #calls data-part {
-            h2 { "Requests " (curator()) }
+            h2 { "Requests " (internal()) }
             @if calls.is_empty() {
                 p.quiet { "No request has come over HTTP since the process began." }
             } @else {

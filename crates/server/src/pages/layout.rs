@@ -82,7 +82,7 @@ pub(super) fn public_counts() -> Markup {
 }
 
 /// The mark of numbers for administrators only.
-pub(super) fn curator() -> Markup {
+pub(super) fn internal() -> Markup {
     html! { span.mark.watch title="Exact counts that depend on what people did: not covered by the certificate, shown to admin keys only." { "internal only" } }
 }
 

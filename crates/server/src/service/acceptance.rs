@@ -70,8 +70,8 @@ impl Service {
     async fn cost_of_rollback(&self, loop_: &Central, head: &Head) -> Result<RollbackCost> {
         let known = self.charged(loop_.generation).await?.max(loop_.answering().served.replays);
         let epsilon = |number: u64| {
-            let curator = CentralLearner::resume_charged(&head.state, number, known)?;
-            Ok::<_, Error>(loop_.earlier.guarantee(&curator)?.epsilon())
+            let learner = CentralLearner::resume_charged(&head.state, number, known)?;
+            Ok::<_, Error>(loop_.earlier.guarantee(&learner)?.epsilon())
         };
         Ok(RollbackCost { before: epsilon(head.number)?, after: epsilon(head.number + 1)? })
     }
@@ -113,26 +113,26 @@ impl Service {
         let known =
             self.witnessed_replays(loop_.generation).await.max(loop_.answering().served.replays);
         let charged = self.store.raise_floor(replays_name(loop_.generation), known).await?;
-        let curator = CentralLearner::resume_charged(&head.state, number, charged)?;
-        let rollback = Rollback { after: head.number, replays: curator.replays() };
+        let learner = CentralLearner::resume_charged(&head.state, number, charged)?;
+        let rollback = Rollback { after: head.number, replays: learner.replays() };
         let link = rollback.link(&head.chain, number, self.clock.now())?;
-        let accepted = Head { number, chain: link.chain, state: curator.save(), ..head };
+        let accepted = Head { number, chain: link.chain, state: learner.save(), ..head };
         if let Some(witness) = &self.witness {
             // First, so that a second accident is charged too; with the head, so that it is known which head is charged with it.
             let mut witness = witness.lock().await;
-            witness.charge(loop_.generation, curator.replays());
+            witness.charge(loop_.generation, learner.replays());
             witness.see(loop_.generation, &accepted);
             witness.write(self.clock.now())?;
         }
         let charge =
-            Raise { name: replays_name(loop_.generation), from: charged, to: curator.replays() };
+            Raise { name: replays_name(loop_.generation), from: charged, to: learner.replays() };
         let replacement =
             Replacement { from, head: accepted.clone(), link: Some(link), charge: Some(charge) };
         self.store.replace_state(loop_.generation, replacement).await?;
         let served = loops::served(&loop_.plan, &accepted, Some(self.clock.now()), &loop_.earlier)?;
         let cost = RollbackCost { before, after: served.epsilon };
         let (epsilon, was) = (epsilon_text(cost.after), epsilon_text(cost.before));
-        let replays = curator.replays();
+        let replays = learner.replays();
         tracing::warn!(r#loop = %name, head = %named, replays, "an operator accepted a rollback: epsilon is now {epsilon} (was {was}), for good");
         loop_.serve(Answering::new(served, &self.tokens, loop_.generation));
         let mut halt = loop_.halt_state();

@@ -134,15 +134,15 @@ fn grace(plan: &CentralPlan) -> u64 {
 /// A step of the private sum, on a copy of the stored learner.
 pub(super) struct CentralStep {
     plan: Arc<CentralPlan>,
-    curator: CentralLearner,
+    learner: CentralLearner,
     sums: CentralSums,
 }
 
 impl CentralStep {
     pub(super) fn new(plan: &Arc<CentralPlan>, head: &Head) -> Result<Self> {
-        let curator = plan.grown(loops::stored_learner(head)?)?;
-        let sums = curator.no_sums();
-        Ok(CentralStep { plan: Arc::clone(plan), curator, sums })
+        let learner = plan.grown(loops::stored_learner(head)?)?;
+        let sums = learner.no_sums();
+        Ok(CentralStep { plan: Arc::clone(plan), learner, sums })
     }
 }
 
@@ -151,12 +151,12 @@ impl LoopStep for CentralStep {
     fn fold(&mut self, events: &[(Place, StoredEvent)]) -> u64 {
         let mut folded = Folded::default();
         for (_, event) in events {
-            contribute(&self.plan, &self.curator, event, &mut self.sums, &mut folded);
+            contribute(&self.plan, &self.learner, event, &mut self.sums, &mut folded);
         }
         folded.unusable
     }
 
     fn finish(self: Box<Self>, head: &Head, now: Time) -> Result<Stepped> {
-        loops::step(head, self.curator, self.sums, now)
+        loops::step(head, self.learner, self.sums, now)
     }
 }

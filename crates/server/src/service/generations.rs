@@ -134,8 +134,8 @@ pub(super) async fn charge_noted(store: &dyn Store, new: &NewGeneration) -> Resu
 async fn generation_cost(store: &dyn Store, generation: GenerationId) -> Result<GenerationCost> {
     let (head, charged) =
         (store.head(generation).await?, floor(store, replays_name(generation)).await?);
-    let curator = CentralLearner::resume_charged(&head.state, head.number, charged)?;
-    loops::generation_cost(&curator)
+    let learner = CentralLearner::resume_charged(&head.state, head.number, charged)?;
+    loops::generation_cost(&learner)
 }
 
 impl Service {

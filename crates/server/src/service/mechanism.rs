@@ -54,8 +54,8 @@ impl Deref for Loop {
 pub(super) fn new_generation(plan: &Plan, began: Time) -> Result<NewGeneration> {
     let (state, event, closed) = match plan {
         Plan::Central(plan) => {
-            let curator = plan.begin()?;
-            (curator.save(), curator.event(), plan.slot(began).saturating_sub(1))
+            let learner = plan.begin()?;
+            (learner.save(), learner.event(), plan.slot(began).saturating_sub(1))
         }
         Plan::Reports(plan) => (ReportServer::new(plan)?.save(), plan.event()?, 0),
     };

@@ -41,8 +41,8 @@ async fn write(
     charged: u64,
 ) -> Result<String> {
     let charged = charged.max(floor(store, replays_name(generation.id)).await?);
-    let curator = CentralLearner::resume_charged(&head.state, head.number, charged)?;
-    ModelFile::write(store.id(), generation, (head.number, &head.chain), &curator.legacy()?)
+    let learner = CentralLearner::resume_charged(&head.state, head.number, charged)?;
+    ModelFile::write(store.id(), generation, (head.number, &head.chain), &learner.legacy()?)
 }
 
 /// The same from a store that no service has open.

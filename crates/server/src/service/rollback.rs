@@ -389,8 +389,8 @@ impl Service {
     pub(super) async fn show_charges(&self) -> Result<()> {
         for loop_ in self.central_loops() {
             if self.charged(loop_.generation).await? > 0 {
-                let curator = self.cost_of(loop_.generation).await?;
-                let epsilon = loop_.earlier.guarantee(&curator)?.epsilon();
+                let learner = self.cost_of(loop_.generation).await?;
+                let epsilon = loop_.earlier.guarantee(&learner)?.epsilon();
                 let served = loops::Served { epsilon, ..loop_.answering().served.clone() };
                 loop_.serve(Answering::new(served, &self.tokens, loop_.generation));
             }

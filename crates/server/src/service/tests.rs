@@ -326,7 +326,7 @@ async fn a_repetition_gets_the_stored_answer_and_another_body_is_refused() {
     for _ in 0..20 {
         assert_eq!(world.rank("one", None).await, first);
     }
-    let other = world.service.rank("home", request("one/0", Some("somebody"))).await;
+    let other = world.service.rank("home", request("one/0", Some("ann"))).await;
     assert!(matches!(other, Err(Error::Conflict(_))));
     world.ticks(4).await;
     // A late repetition is no second event.
@@ -345,7 +345,7 @@ async fn visits_beyond_k_are_answered_and_nothing_is_learnt_from_them() {
     }
     world.rank("b", Some("b")).await;
     // Without a person nothing can be charged.
-    world.rank("nobody", None).await;
+    world.rank("unseen", None).await;
     world.ticks(3).await;
     world.assert_learnt(3.0, 0.0);
     // The next day begins a new period.

@@ -142,8 +142,8 @@ impl Service {
         match self.find(name)? {
             Loop::Central(loop_) => {
                 let Central { plan, earlier, .. } = loop_.as_ref();
-                let (curator, watch) = (self.cost_of(loop_.generation).await?, self.watch().await?);
-                let subject = Subject::Central { plan, curator: &curator, earlier, watch };
+                let (learner, watch) = (self.cost_of(loop_.generation).await?, self.watch().await?);
+                let subject = Subject::Central { plan, learner: &learner, earlier, watch };
                 let answering = loop_.answering();
                 let head = (answering.served.number, &answering.served.chain);
                 Certificate::new(subject, Some(head), now)
@@ -176,12 +176,12 @@ impl Service {
                 serde_json::from_slice(&generation.params).map_err(Error::store)?;
             let (event, most) = match params.trust {
                 Trust::Curator => {
-                    let curator = self.cost_of(generation.id).await?;
+                    let learner = self.cost_of(generation.id).await?;
                     let (counted, units) = match &params.warm_start_origin {
                         None => (false, &[][..]),
                         Some(origin) => {
                             let counted = self
-                                .is_counted(&generations, origin, generation.id, &curator)
+                                .is_counted(&generations, origin, generation.id, &learner)
                                 .await?;
                             (counted, &origin.units[..])
                         }
@@ -189,12 +189,12 @@ impl Service {
                     if !counted {
                         parts.extend(Part::earlier(
                             &generation.name,
-                            curator.earlier_events(),
+                            learner.earlier_events(),
                             units,
                         ));
                     }
                     let ledger = ledgers.entry(generation.ledger).or_default();
-                    ledger.push(loops::generation_cost(&curator)?);
+                    ledger.push(loops::generation_cost(&learner)?);
                     let last = generations.iter().rfind(|later| later.ledger == generation.ledger);
                     if last.is_some_and(|last| last.id != generation.id) {
                         continue;
@@ -235,7 +235,7 @@ impl Service {
         generations: &[Generation],
         origin: &Origin,
         later: GenerationId,
-        curator: &CentralLearner,
+        learner: &CentralLearner,
     ) -> Result<bool> {
         let same = |generation: &&Generation| {
             generation.id == origin.generation
@@ -250,7 +250,7 @@ impl Service {
             record.number == origin.release && hex(&record.chain) == origin.chain
         };
         Ok(records.first().is_some_and(made)
-            && curator.began_with(&self.cost_of(generation.id).await?))
+            && learner.began_with(&self.cost_of(generation.id).await?))
     }
 
     /// A loop as holders of a key see it, with counts of rank requests for admin keys.

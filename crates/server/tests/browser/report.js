@@ -50,12 +50,12 @@ for (const [width, colorScheme] of [[1200, "light"], [1200, "dark"], [400, "ligh
   page.on("request", (request) => request.url() === address || complaints.push(request.url()));
   await page.goto(address);
 
-  // The first screen says which learner, how well, under which guarantee, and what went wrong.
+  // The first screen says which learner, how well, under which guarantee, and what failed.
   const answers = page.locator("dl.answers");
   const box = await answers.boundingBox();
   assert.ok(box.y + box.height < 900, `the answers end at ${box.y + box.height} of 900`);
   const words = await answers.innerText();
-  for (const word of ["Best with a guarantee", "Best without", "What went wrong", "differentially private", "regret"]) assert.ok(words.includes(word), `${word}: ${words}`);
+  for (const word of ["Best with a guarantee", "Best without", "Failures and warnings", "differentially private", "regret"]) assert.ok(words.includes(word), `${word}: ${words}`);
   const wide = await page.evaluate(() => document.documentElement.scrollWidth);
   assert.ok(wide <= width, `the page is ${wide} wide`);
   // Text of a figure is not smaller than a reader can read: a narrow page scrolls the figure.

@@ -1,4 +1,4 @@
-"""What every answer of the service must be: no 5xx, and as the OpenAPI document says."""
+"""Conditions on every answer of the service: no 5xx, and as the OpenAPI document says."""
 
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import (

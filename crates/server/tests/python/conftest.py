@@ -4,13 +4,13 @@ import pytest
 
 from service import Service
 
-# What the tests send as persons, event ids, features, rewards and keys: nothing of it may be logged.
+# Words that the tests send as persons, event ids, features, rewards and keys: nothing of it may be logged.
 SECRETS = ["MARK", "27.18281", "8172635", "rt_"]
 
 
 @pytest.fixture(scope="session")
 def service(tmp_path_factory):
-    """One process for all tests. It must stop as it should, and its log at the lowest level must hold nobody's data."""
+    """One process for all tests. It must stop as it should, and its log at the lowest level must hold no person's data."""
     # The path of a control socket has at most 107 bytes, so the folder is short.
     running = Service(tmp_path_factory.mktemp("s"))
     try:

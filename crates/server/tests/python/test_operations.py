@@ -50,7 +50,7 @@ esac
 
 
 class Operator:
-    """Somebody who follows the page, block by block, in one shell."""
+    """An operator who follows the page, block by block, in one shell."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -125,7 +125,7 @@ def settle(operator, settings):
 
 
 def words(text):
-    """What the service says, without the numbers of releases and hashes."""
+    """The service's words, without the numbers of releases and hashes."""
     return re.sub(r"\b\d+(\.[0-9a-f]{32})?\b", "N", " ".join(text.split()))
 
 
@@ -157,13 +157,13 @@ def test_the_page_s_commands_back_up_restore_and_accept(operator):
     printed = operator.run(accept)
     assert "replays charged so far: 1" in printed
     charged = float(re.search(r'"epsilon":([\d.]+)', printed)[1])
-    told = re.search(r"epsilon 1\.00 becomes (\d\.\d\d)", PAGE.read_text())[1]
+    stated = re.search(r"epsilon 1\.00 becomes (\d\.\d\d)", PAGE.read_text())[1]
     # Rounded up, as everywhere.
-    assert float(told) - 0.01 < charged <= float(told)
+    assert float(stated) - 0.01 < charged <= float(stated)
     assert epsilon(operator) == charged
     operator.wait_for_release()
 
-    # Without its witness the store is not served, unless somebody says that it is lost.
+    # Without its witness the store is not served, unless the operator says that it is lost.
     ready = operator.run(lost).splitlines()[-1]
     assert json.loads(ready)["ready"]
     certificate = operator.run('curl -s $SERVICE/v1/loops/home/certificate -H "Authorization: Bearer $ADMIN"')

@@ -1,4 +1,4 @@
-"""What a machine lacks is skipped by name, and never under CI."""
+"""Tests of programs that a machine lacks are skipped by name, and never under CI."""
 
 import pytest
 

@@ -45,7 +45,7 @@ def question(event, person="MARK-anna", **more):
 
 
 def decisions(service, admin):
-    """What was learnt from: all decisions with their rewards."""
+    """The events that were learnt from: all decisions with their rewards."""
     text = get(service.address, admin, "/v1/loops/brief/events/export").text
     return [json.loads(line) for line in text.splitlines()]
 
@@ -56,7 +56,7 @@ def open_events(service, admin):
 
 
 def test_rank_is_201_with_every_action_once(client):
-    raw = client.rank(question("MARK-ranked", excluded_actions=["c", "nobody"]), raw=True)
+    raw = client.rank(question("MARK-ranked", excluded_actions=["c", "unknown"]), raw=True)
     assert raw.response.status_code == 201
     answer = raw.output
     assert answer.event_id == "MARK-ranked"
@@ -66,7 +66,7 @@ def test_rank_is_201_with_every_action_once(client):
     assert probabilities["c"] == 0
     assert sum(probabilities.values()) == pytest.approx(1)
     # The same question again has the same answer.
-    again = client.rank(question("MARK-ranked", excluded_actions=["c", "nobody"]))
+    again = client.rank(question("MARK-ranked", excluded_actions=["c", "unknown"]))
     assert again.reward_action_id == answer.reward_action_id
 
 
@@ -96,9 +96,9 @@ def test_rewards_and_activations_count_until_the_window_ends(service, client, ad
 
 
 def test_the_person_is_no_feature(service, client, admin):
-    client.rank(question("MARK-personal", person="MARK-somebody"))
+    client.rank(question("MARK-personal", person="MARK-person"))
     text = get(service.address, admin, "/v1/loops/brief/events/export").text
-    assert '"age":31' in text and "MARK-somebody" not in text
+    assert '"age":31' in text and "MARK-person" not in text
 
 
 def test_errors_are_read_by_the_client(service, client):

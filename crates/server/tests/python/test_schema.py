@@ -89,7 +89,7 @@ def test_answers_are_those_of_the_document(case, keys, session):
         answered[operation][role, answer.status_code] += 1
 
     def is_stranger(role):
-        """Who was refused some times and never let in is not asked again: a refusal does not look at what was sent."""
+        """Skips a role that was refused several times and never let in: a refusal does not look at what was sent."""
         statuses = {status for asked, status in answered[operation] if asked == role}
         return statuses <= {401, 403, 405} and sum(answered[operation][role, status] for status in statuses) > 10
 

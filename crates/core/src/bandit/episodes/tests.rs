@@ -231,7 +231,7 @@ fn refused_input_changes_nothing() {
     assert!(clock.tick(&mut other).is_err());
 }
 
-/// Where arms may depend on the person, the rule is refused by every learner that takes any arms.
+/// Refusal of the rule by every learner whose arms may depend on the person.
 #[test]
 fn learners_of_any_arms_refuse_the_rule() {
     use crate::{

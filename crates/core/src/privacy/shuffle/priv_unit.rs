@@ -16,7 +16,7 @@
 //! each, `h - g h` with probability q - a and `l - g l` with probability 1 - q - a. The first two have the same sum as the last two, and
 //! both of these lie between them. So a larger a is a mean-preserving spread: X grows in convex order. Sums of independent variables keep that
 //! order, and `[.]_+` is convex: delta does not decrease in a, for any N and any epsilon. The largest a is `min(q, 1-q)`, attained by u' = -u.
-//! So this pair dominates, and dominating pairs compose. If the truth is itself drawn at random, joint convexity gives the same bound. QED
+//! Hence this pair dominates, and dominating pairs compose. If the truth is itself drawn at random, joint convexity gives the same bound. QED
 //!
 //! **As clones.** For the antipodal pair a uniform point lies in one of the two differences with probability 2a, each as likely, or
 //! elsewhere, where both densities are `e` (l if q <= 1/2, else h). Let T' and m' of the C points lie in the differences and

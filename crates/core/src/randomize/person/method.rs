@@ -112,7 +112,7 @@ impl Method {
 pub(crate) enum Amount {
     /// (epsilon, delta) for `times` reports together.
     Budget { epsilon: f64, delta: f64, times: u64 },
-    /// So much, whatever it costs.
+    /// A fixed amount, whatever it costs.
     Given(Calibration),
 }
 

@@ -1,4 +1,4 @@
-// Adds 1 to a number in a folder so many times, and prints what it became each time.
+// Adds 1 to a number in a folder a given number of times, and prints each result.
 
 import { fileStorage } from "../../js/node.js";
 

@@ -9,7 +9,7 @@ export const desk = process.env.RETICENT ?? fileURLToPath(new URL("../../../../.
 // The program of the service lies beside that for a desk.
 export const binary = join(dirname(desk), "reticent-server");
 
-/** Why the service cannot be tested with, if it cannot. Under CI=true it has to. */
+/** The reason for which tests cannot use the service, if there is one. Under CI=true they have to. */
 export function missing(config) {
   try {
     execFileSync(binary, ["serve", "--check", "--config", config], { stdio: "pipe" });

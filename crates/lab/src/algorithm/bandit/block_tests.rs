@@ -8,12 +8,12 @@ use reticent::{
 use super::{ticketed::Ticketed, *};
 use crate::{
     FastNoise,
-    environment::{GapParams, Rewards, blocks::play},
+    environment::{GapParams, Rewards},
     papers::constants::{
         Problem,
         joint::{self, Constants, JointMechanism, JointMode, PublishedNoise},
     },
-    play::trial::mix,
+    play::{play, trial::mix},
     report::summary::Estimate,
 };
 

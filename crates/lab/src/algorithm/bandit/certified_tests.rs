@@ -16,10 +16,15 @@ use super::{
 use crate::{
     Experiment, FastNoise, Result,
     algorithm::RunnableAlgorithm,
-    audit::attack::{Against, Audit, AuditOptions, Verdict},
-    audit::{audit, certify::certify, zoo::LastReward},
-    environment::{Environment, GapParams, Rewards, blocks::Learner},
+    audit::{
+        attack::{Against, Audit, AuditOptions, Verdict},
+        audit,
+        certify::certify,
+        zoo::LastReward,
+    },
+    environment::{Environment, GapParams, Rewards},
     papers::constants::joint::{self, Constants, JointMode, PublishedNoise},
+    play::Learner,
 };
 
 /// The public code of the joint learner re-uses node noise. What is played has no certificate, however many rounds there are, and the price of
@@ -297,13 +302,13 @@ fn a_saved_learner_carries_the_mark() {
             Ok(())
         }
 
-        fn knowledge(&self) -> Option<crate::environment::blocks::Knowledge> {
+        fn knowledge(&self) -> Option<crate::play::Knowledge> {
             let plan = JointParams::new(shop().bounds, 1.0, 1e-6, Some(100)).check().unwrap();
             let mut curator = plan.curator(FastNoise::seeded(1));
             for _ in 0..80 {
                 curator.pass().unwrap();
             }
-            Some(crate::environment::blocks::Knowledge::Releases(curator.legacy().unwrap().save()))
+            Some(crate::play::Knowledge::Releases(curator.legacy().unwrap().save()))
         }
     }
     let folder = std::env::temp_dir().join(format!("reticent-mark-{}", std::process::id()));

@@ -8,7 +8,10 @@ use std::collections::HashMap;
 
 use reticent::bandit::Arms;
 
-use crate::{Result, environment::blocks::Learner, play::trial::Measure};
+use crate::{
+    Result,
+    play::{Learner, trial::Measure},
+};
 
 /// A learner that learns from at most this number of rounds of each person.
 pub(super) struct AtMost<'a> {

@@ -21,7 +21,7 @@ use std::{
 use reticent::{bandit::Arms, randomize::Bounds};
 
 use super::BanditEnvironment;
-use crate::{Error, Result, environment::blocks::Learner};
+use crate::{Error, Result, play::Learner};
 
 /// Path of a trial's log in a folder.
 fn file(folder: &Path, trial: u64) -> PathBuf {

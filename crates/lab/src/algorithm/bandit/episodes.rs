@@ -15,9 +15,8 @@ use super::{
 use crate::{
     FastNoise, Result,
     audit::attack,
-    environment::blocks::Learner,
     papers::constants::joint::{JointMechanism, JointMode},
-    play::trial::mix,
+    play::{Learner, trial::mix},
 };
 
 /// The same words for every kind.
@@ -52,8 +51,8 @@ impl BanditEnvironment {
         let plan = params.check()?;
         let (scale, start) = (1.0 / self.bounds.feature_bound, plan.clone());
         let learner = move |seed| {
-            let player = Player { plan: start.clone(), scale, seed, playing: None };
-            Ok(Box::new(player) as Box<dyn Learner>)
+            let learner = EpisodesLearner { plan: start.clone(), scale, seed, playing: None };
+            Ok(Box::new(learner) as Box<dyn Learner>)
         };
         let mut stepped = Stepped::new(name, self, learner);
         (stepped.public_arms, stepped.fixed_arms) = (true, true);
@@ -146,7 +145,7 @@ impl LinUcbToml {
 }
 
 /// Core's learner in one trial, which begins when the trial shows its arms.
-struct Player {
+struct EpisodesLearner {
     plan: EpisodesPlan,
     /// Features are multiplied by it, so that none is longer than 1.
     scale: f64,
@@ -154,7 +153,7 @@ struct Player {
     playing: Option<(Arms, Episodes<FastNoise>)>,
 }
 
-impl Player {
+impl EpisodesLearner {
     fn learner(&mut self) -> Result<&mut Episodes<FastNoise>> {
         let remedy = "no arms have been shown: choose first";
         let none = || reticent::Error::invalid("round", 0, remedy);
@@ -162,7 +161,7 @@ impl Player {
     }
 }
 
-impl Learner for Player {
+impl Learner for EpisodesLearner {
     fn choose(&mut self, arms: &Arms, _: u64) -> Result<usize> {
         let playing = match self.playing.take() {
             Some(playing) => playing,
@@ -261,12 +260,12 @@ mod tests {
         .unwrap()
         .episodes(TrustModel::Joint, lines.privacy, (0.8, 1.6));
         let plan = params.check().unwrap();
-        let mut player = Player { plan, scale: 1.0, seed: 1, playing: None };
+        let mut learner = EpisodesLearner { plan, scale: 1.0, seed: 1, playing: None };
         let arms = Arms::from_rows(2, &[[1.0, 0.0], [0.0, 1.0]]).unwrap();
-        player.choose(&arms, 1).unwrap();
+        learner.choose(&arms, 1).unwrap();
         let others = Arms::from_rows(2, &[[1.0, 0.0], [0.6, 0.8]]).unwrap();
-        let error = player.choose(&others, 2).unwrap_err().to_string();
+        let error = learner.choose(&others, 2).unwrap_err().to_string();
         assert!(error.contains("differ from those of the first round"), "{error}");
-        assert!(player.choose(&arms.subset(&[0]), 3).is_err());
+        assert!(learner.choose(&arms.subset(&[0]), 3).is_err());
     }
 }

@@ -13,11 +13,11 @@ use reticent::{
 use crate::{
     FastNoise, Result,
     algorithm::{Card, RunnableAlgorithm, bandit::trial_seeds, sealed::Sealed},
-    environment::{
-        Environment,
-        blocks::{Learner, binomial},
+    environment::{Environment, blocks::binomial},
+    play::{
+        Learner,
+        trial::{Checkpoint, Trial, mix},
     },
-    play::trial::{Checkpoint, Trial, mix},
 };
 
 /// A learner that plays one arm for many people.

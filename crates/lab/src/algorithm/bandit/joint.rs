@@ -29,11 +29,11 @@ use crate::{
     FastNoise, Result,
     algorithm::RunnableAlgorithm,
     audit::attack,
-    environment::blocks::{Knowledge, Learner},
     papers::constants::{
         joint::{self, Constants, JointMechanism, JointMode, Published, PublishedNoise},
         local::PublishedMechanism,
     },
+    play::{Knowledge, Learner},
 };
 
 /// Keys of `kind = "joint"`.

@@ -22,10 +22,13 @@ use crate::{
     algorithm::{Bound, Card, RunnableAlgorithm, Side},
     environment::{
         GapParams,
-        blocks::{GapSteps, Knowledge, Learner, largest_variance},
+        blocks::{GapSteps, largest_variance},
     },
     papers::constants::{local::PublishedLocal, regret},
-    play::trial::{Checkpoint, Trial, mix},
+    play::{
+        Knowledge, Learner,
+        trial::{Checkpoint, Trial, mix},
+    },
 };
 
 /// Longer runs in whole blocks do not learn every round.

@@ -21,9 +21,8 @@ use crate::{
     FastNoise, Result,
     algorithm::Certificate,
     audit::attack,
-    environment::blocks::{Knowledge, Learner},
     papers::constants::local::PublishedMechanism,
-    play::trial::mix,
+    play::{Knowledge, Learner, trial::mix},
 };
 
 /// A model is published after each of the first `EAGER` reports, and then after every `EVERY` reports.

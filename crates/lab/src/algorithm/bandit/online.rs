@@ -20,8 +20,8 @@ use crate::{
     FastNoise, Result,
     algorithm::{Bound, Side},
     audit::attack,
-    environment::blocks::Learner,
     papers::constants::{Problem, online_ucb, regret},
+    play::Learner,
 };
 
 /// The online learner.

@@ -16,8 +16,8 @@ use super::BanditEnvironment;
 use crate::{
     FastNoise, Result,
     audit::attack::{Attack, AuditNoise, Test, View, neighbours::axis},
-    environment::blocks::Learner,
     papers::constants::local::PublishedLocal,
+    play::Learner,
 };
 
 /// Parameters of the code.

@@ -11,8 +11,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Error, Result,
-    environment::blocks::Knowledge,
-    play::trial::{mix, name_hash},
+    play::{
+        Knowledge,
+        trial::{mix, name_hash},
+    },
 };
 
 const FORMAT: &str = "reticent learner 3";

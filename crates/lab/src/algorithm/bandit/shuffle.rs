@@ -14,8 +14,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{BanditEnvironment, Budget, Stepped, nothing_is_ignored, rule_remarks};
 use crate::{
-    FastNoise, Result, audit::attack, environment::blocks::Learner,
-    papers::constants::local::PublishedMechanism, play::trial::mix,
+    FastNoise, Result,
+    audit::attack,
+    papers::constants::local::PublishedMechanism,
+    play::{Learner, trial::mix},
 };
 
 /// Keys of `kind = "shuffle"`.

@@ -26,8 +26,10 @@ use crate::{
         self, Attack, Attacks,
         learner::{self, Recorded, Stage, Step},
     },
-    environment::blocks::Learner,
-    play::trial::{Measure, Trial, mix, name_hash},
+    play::{
+        Learner,
+        trial::{Measure, Trial, mix, name_hash},
+    },
 };
 
 /// Makes the learner of one trial from its number and the seed of its noise.

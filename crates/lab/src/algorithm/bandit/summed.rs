@@ -9,10 +9,7 @@ use reticent::{
     randomize::Bounds,
 };
 
-use crate::{
-    FastNoise, Result,
-    environment::blocks::{Learner, Sums},
-};
+use crate::{FastNoise, Result, environment::blocks::Sums, play::Learner};
 
 /// A learner that takes the sums of many people at once.
 pub(super) trait TakesSums: Learner {

@@ -2,9 +2,7 @@
 
 use super::{BanditEnvironment, Budget, JointToml};
 use crate::{
-    Experiment, FastNoise,
-    algorithm::RunnableAlgorithm,
-    environment::{SphereParams, blocks::Learner},
+    Experiment, FastNoise, algorithm::RunnableAlgorithm, environment::SphereParams, play::Learner,
     report::summary::Estimate,
 };
 

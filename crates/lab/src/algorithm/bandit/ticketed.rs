@@ -9,7 +9,7 @@ use reticent::bandit::{Arms, JointLinUcb, Ticket};
 
 use crate::{
     FastNoise, Result,
-    environment::blocks::{Knowledge, Learner},
+    play::{Knowledge, Learner},
 };
 
 /// The deployed bandit of one trial.

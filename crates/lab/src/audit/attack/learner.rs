@@ -33,7 +33,7 @@ use super::{
 use crate::{
     FastNoise, Result,
     play::{
-        plain::Learner,
+        Learner,
         trial::{mix, name_hash},
     },
 };

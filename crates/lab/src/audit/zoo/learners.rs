@@ -19,7 +19,8 @@ use crate::{
         Attack, AuditNoise, DataSet, Test, View, episodes,
         learner::{self, Maker, Stage},
     },
-    environment::{GapParams, blocks::Learner},
+    environment::GapParams,
+    play::Learner,
 };
 
 pub(super) fn entries() -> Result<Vec<Entry>> {

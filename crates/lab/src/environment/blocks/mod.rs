@@ -27,8 +27,6 @@ use reticent::{Result, bandit::Policy};
 
 use crate::environment::GapParams;
 
-pub use crate::play::feedback::{Delay, Feedback, Way};
-pub use crate::play::plain::{Knowledge, Learner, play, play_with};
 pub use binomial::binomial;
 pub use fixed_block::FixedBlocks;
 pub use gap_block::GapBlocks;

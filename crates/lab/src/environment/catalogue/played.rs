@@ -12,11 +12,11 @@
 use super::super::bandit::{RoundByRound, TrialEnvironment};
 use crate::{
     Result,
-    environment::{
-        Environment,
-        blocks::{Learner, play_with},
+    environment::Environment,
+    play::{
+        Learner, play_with,
+        trial::{Measure, Trial},
     },
-    play::trial::{Measure, Trial},
 };
 use reticent::bandit::Arms;
 

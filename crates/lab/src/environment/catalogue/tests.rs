@@ -1,8 +1,6 @@
 use super::*;
 use crate::{
-    Experiment,
-    algorithm::bandit::EnvironmentToml,
-    environment::{Environment, blocks::Learner},
+    Experiment, algorithm::bandit::EnvironmentToml, environment::Environment, play::Learner,
 };
 use reticent::bandit::Arms;
 

@@ -17,11 +17,11 @@ use crate::environment::bandit::TrialEnvironment;
 use crate::{
     Result,
     csv::{Rows, unusable},
-    environment::{
-        blocks::Learner,
-        offline::{EFFECTIVE_SIZE, Evaluation, Interval, LOGGED, Line},
+    environment::offline::{EFFECTIVE_SIZE, Evaluation, Interval, LOGGED, Line},
+    play::{
+        Learner,
+        trial::{Checkpoint, Measure, Trial},
     },
-    play::trial::{Checkpoint, Measure, Trial},
 };
 
 /// The estimate that stands first.

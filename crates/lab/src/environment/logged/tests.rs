@@ -2,8 +2,9 @@ use reticent::{bandit::Arms, noise::Noise};
 
 use super::*;
 use crate::{
-    Experiment, FastNoise, algorithm::RunnableAlgorithm, environment::blocks::Learner,
-    play::trial::Trial,
+    Experiment, FastNoise,
+    algorithm::RunnableAlgorithm,
+    play::{Learner, trial::Trial},
 };
 
 fn file(name: &str, text: &str) -> PathBuf {

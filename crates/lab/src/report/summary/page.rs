@@ -52,9 +52,9 @@ impl Summary {
         let details = self.details();
         if !details.is_empty() {
             page.heading("Theory and counters");
-            page.table(&["algorithm", "what", "value"], &details);
+            page.table(&["algorithm", "quantity", "value"], &details);
         }
-        page.heading("What is promised, and what it rests on");
+        page.heading("Guarantees and their conditions");
         for summary in &self.algorithms {
             let sentence = match &summary.guarantee {
                 Some(guarantee) => guarantee.to_string(),
@@ -130,7 +130,7 @@ impl Summary {
         }
         let nothing = "nothing that shows in these trials".to_string();
         let wrong = if wrong.is_empty() { nothing } else { wrong.join(". ") };
-        answers.push(("What went wrong".into(), wrong));
+        answers.push(("Failures and warnings".into(), wrong));
         answers
     }
 

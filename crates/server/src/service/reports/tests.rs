@@ -394,9 +394,9 @@ async fn the_certificate_says_what_enforces_each_condition() {
         of("at most 3 reports of one installation leave it in each period of 30 days"),
         Enforcement::Enforced
     );
-    assert_eq!(of("one installation's storage"), Enforcement::Trusted);
-    assert_eq!(of("fetches only what was chosen"), Enforcement::Trusted);
-    assert_eq!(of("a smaller one of [0.5, 1.0, 4.0]"), Enforcement::Trusted);
+    assert_eq!(of("one installation's storage"), Enforcement::Assumed);
+    assert_eq!(of("fetches only what was chosen"), Enforcement::Assumed);
+    assert_eq!(of("a smaller one of [0.5, 1.0, 4.0]"), Enforcement::Assumed);
     let said = "one installation, which reports at most 3 times in each period of 30 days";
     assert_eq!(certificate.protects, said);
     assert!(certificate.sentence.contains(said) && !certificate.sentence.contains("person"));

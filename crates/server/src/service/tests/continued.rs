@@ -352,7 +352,7 @@ async fn another_reward_begins_a_generation_with_the_last_release() {
         let answering = world.service.central("home").unwrap().answering();
         answering.served.policy.theta().to_vec()
     };
-    // All were shown sport, so that its share and the constant's are not told apart, but their sum is: half of the range, less shrinkage.
+    // All were shown sport, so that its share and the constant's are not distinguished, but their sum is: half of the range, less shrinkage.
     let predicted = |world: &World| {
         let central = world.service.central("home").unwrap();
         let features = &central.plan.features;
@@ -376,7 +376,7 @@ async fn another_reward_begins_a_generation_with_the_last_release() {
         for _ in 0..2 {
             world.again(&text).await;
             assert_eq!((world.number(), theta(&world).len()), (0, 3));
-            // All were shown sport, so that its share and the constant's are not told apart, but their sum is: half of the range, less shrinkage.
+            // All were shown sport, so that its share and the constant's are not distinguished, but their sum is: half of the range, less shrinkage.
             let central = world.service.central("home").unwrap();
             let features = &central.plan.features;
             let (word, constant) = (features.parts()[0].weight, features.constant().unwrap());
@@ -445,7 +445,7 @@ async fn with_a_horizon_the_number_grows_by_rounding_only() {
     assert!(says(&world.service, "appended").await);
 }
 
-/// What is no appending begins a generation, with a reason.
+/// A change that is no appending begins a generation, with a reason.
 #[test]
 fn the_note_of_a_store_is_refused_in_a_file() {
     let text = words(PERSON, &["news"])

@@ -45,11 +45,11 @@ async fn what_is_refused_erased_or_activated_again_is_no_reward_and_no_activatio
     // The answer does not tell that the row is gone.
     let request = RewardRequest { value: 1.0, idempotency_key: None };
     world.service.reward("home", "one/0", request.clone()).await.unwrap();
-    assert!(world.service.reward("home", "nobody", request).await.is_err());
+    assert!(world.service.reward("home", "unknown", request).await.is_err());
     for event in ["one/1", "two/0", "two/0"] {
         world.service.activate("home", event).await.unwrap();
     }
-    assert!(world.service.activate("home", "nobody").await.is_err());
+    assert!(world.service.activate("home", "unknown").await.is_err());
     assert_eq!(counted(&world.service), (0, 1));
     let counts = &world.service.central("home").unwrap().counts;
     assert_eq!(counts.refused_rewards.load(Ordering::Relaxed), 1);

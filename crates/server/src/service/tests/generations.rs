@@ -117,7 +117,7 @@ async fn three_generations() -> World {
         world.again(text).await;
         for visit in 0..=generation.min(1) {
             let id = format!("{generation}/{visit}");
-            world.service.rank("home", request(&id, Some("somebody"))).await.unwrap();
+            world.service.rank("home", request(&id, Some("ann"))).await.unwrap();
         }
         world.clock.pass(1000);
     }
@@ -148,7 +148,7 @@ async fn a_person_s_visits_are_counted_over_all_generations() {
     world.clock.pass(7_200_000);
     for visit in 0..3 {
         let id = format!("tomorrow/{visit}");
-        world.service.rank("home", request(&id, Some("somebody"))).await.unwrap();
+        world.service.rank("home", request(&id, Some("ann"))).await.unwrap();
     }
     assert_eq!(learnt_from(&world.store).await.last(), Some(&2));
 }

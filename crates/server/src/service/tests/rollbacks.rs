@@ -43,7 +43,7 @@ async fn a_rollback_done_twice_releases_nothing_until_it_is_accepted_and_is_char
     tick(&service).await;
     let old = Arc::new(store.copy());
     let again = Arc::new(store.copy());
-    service.erase("somebody").await.unwrap();
+    service.erase("ann").await.unwrap();
     for number in 2..=4 {
         assert_eq!(tick(&service).await, Ticked::Released(number));
     }
@@ -274,22 +274,22 @@ async fn a_certificate_says_where_the_witness_is_and_that_one_was_lost() {
     let own = folder.path().to_str().unwrap();
     for (data, words) in [(None, "no witness file"), (Some(own), "on the filesystem of the data")] {
         let ((enforcement, by), lost, _) = conditions(data).await;
-        assert_eq!((enforcement, lost), (Enforcement::Trusted, None));
+        assert_eq!((enforcement, lost), (Enforcement::Assumed, None));
         assert!(by.contains(words), "{by}");
     }
     // Other filesystems of every machine with Linux.
     let ((enforcement, by), _, unwatched) = conditions(Some("/proc")).await;
     // A snapshot of the machine has both: no number of a device shows that they are not restored together.
-    assert_eq!((enforcement, unwatched), (Enforcement::Trusted, None));
+    assert_eq!((enforcement, unwatched), (Enforcement::Assumed, None));
     assert!(by.contains("never restores the witness file together with the data"), "{by}");
     // `run` notes a start without one.
     store.raise_floor(UNWATCHED.into(), START).await.unwrap();
     let (enforcement, _) = conditions(Some("/proc")).await.2.unwrap();
-    assert_eq!(enforcement, Enforcement::Trusted);
+    assert_eq!(enforcement, Enforcement::Assumed);
     store.keep_setting(WITNESS_LOST.into(), START.to_le_bytes().to_vec()).await.unwrap();
     for _ in 0..2 {
         let (enforcement, by) = conditions(Some("/proc")).await.1.unwrap();
-        assert_eq!(enforcement, Enforcement::Trusted);
+        assert_eq!(enforcement, Enforcement::Assumed);
         assert!(by.contains("--witness-lost"), "{by}");
     }
 }

@@ -116,7 +116,7 @@ async fn a_private_model_is_begun_with_and_its_cost_is_in_the_total() {
     assert!((certificate.guarantee.epsilon() - 1.0).abs() < 1e-3);
     let condition = certificate.conditions.iter().find(|one| one.text.contains("released before"));
     let condition = condition.unwrap();
-    assert_eq!(condition.enforcement, crate::loops::Enforcement::Trusted);
+    assert_eq!(condition.enforcement, crate::loops::Enforcement::Assumed);
     assert!(condition.text.contains("states its cost truly"), "{}", condition.text);
     // A check before anything is served says the same.
     let plans = ServiceFile::parse(&text).unwrap().check().unwrap();
@@ -212,7 +212,7 @@ async fn a_model_of_decisions_is_no_person_s_cost() {
     let condition = certificate.conditions.iter().find(|one| one.text.contains("it began with"));
     let condition = condition.unwrap();
     assert!(condition.text.contains("one decision of it"), "{}", condition.text);
-    assert_eq!(condition.enforcement, crate::loops::Enforcement::Trusted);
+    assert_eq!(condition.enforcement, crate::loops::Enforcement::Assumed);
     // What comes after it names the units of both: of the three only the decisions are no person's.
     clock.pass(TICK);
     second.tick("home").await.unwrap();

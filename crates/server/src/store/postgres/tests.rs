@@ -34,11 +34,11 @@ async fn databases_that_may_lose_something_are_refused() {
     let refused = PostgresStore::open(&url).await.err().unwrap().to_string();
     assert!(refused.contains("synchronous_commit = off"), "{refused}");
     for (url, words) in [
-        ("postgres://somebody:secret@10.0.0.1/reticent?sslmode=disable", "in the clear"),
+        ("postgres://user:secret@10.0.0.1/reticent?sslmode=disable", "in the clear"),
         ("postgres:///reticent", "no host"),
         ("data/store.redb", "postgres://"),
-        ("postgres://somebody:pa@secret@10.0.0.1/reticent", "as %40"),
-        ("postgres://somebody:p@a/secret@10.0.0.1/reticent", "as %40"),
+        ("postgres://user:pa@secret@10.0.0.1/reticent", "as %40"),
+        ("postgres://user:p@a/secret@10.0.0.1/reticent", "as %40"),
     ] {
         let refused = PostgresStore::open(url).await.err().unwrap().to_string();
         assert!(refused.contains(words) && !refused.contains("secret"), "{refused}");
@@ -47,8 +47,8 @@ async fn databases_that_may_lose_something_are_refused() {
 
 #[tokio::test]
 async fn a_database_that_is_not_reached_is_named_with_the_cause() {
-    let url = "postgres://somebody:secret@127.0.0.1:1/reticent";
-    let missing = "postgres://somebody:secret@/reticent?host=/nonexistent/folder";
+    let url = "postgres://user:secret@127.0.0.1:1/reticent";
+    let missing = "postgres://user:secret@/reticent?host=/nonexistent/folder";
     for (url, place, cause) in [
         (url, "postgres://127.0.0.1:1/reticent is not reached", "refused"),
         (missing, "postgres:///reticent?host=/nonexistent/folder&port=5432", "No such file"),

@@ -89,7 +89,7 @@ fn what_is_no_appending_is_refused_and_changes_nothing() {
     assert!(finds.append(&PLACES, Rule::default()).is_err());
 }
 
-/// A later learner with other features and other rewards begins with what can be told in its terms.
+/// A later learner with other features and other rewards begins with what can be stated in its terms.
 #[test]
 fn a_legacy_is_told_in_other_features() {
     let mut first = params(Rule::default());

@@ -12,7 +12,7 @@
 //! rho_i = t g_i^2/(t g_i^2 + v_i),   theta_i = rho_i r_i/g_i,   of deviation rho_i sqrt(v_i)/g_i
 //! ```
 //!
-//! So a part of which nothing is heard above the noise stays near zero, and costs main effects nothing.
+//! Hence a part whose signal is below the noise stays near zero, and costs main effects nothing.
 
 use super::{CROSS, Coordinates, LARGEST_CROSS, Moments, Sums};
 use crate::special::square;

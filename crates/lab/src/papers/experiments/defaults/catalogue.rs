@@ -166,7 +166,7 @@ impl Outcome {
         format!("{:.3}; {:.3}; {:+.3}", self.mean, self.tenth, self.late)
     }
 
-    /// Where this is worse than another: the mean and the 10th percentile.
+    /// The measures by which this is worse than another: the mean, the 10th percentile.
     fn loses(self, other: Outcome) -> Option<String> {
         let parts = [("mean", self.mean, other.mean), ("10th percentile", self.tenth, other.tenth)];
         let lower = parts.into_iter().filter(|(_, own, other)| *own < other - TIE);

@@ -4,18 +4,18 @@
 //! | file | contents |
 //! | --- | --- |
 //! | `files` | files of features: small ones, one-hot crosses, slow ticks and delays |
-//! | `world` | people and rewards for a file: effects of the assumed size, drawn part by part |
+//! | `environment` | people and rewards for a file: effects of the assumed size, drawn part by part |
 //!
 //! Gain of a part at a release: what the best of ten random actions by the part's learnt parameters is worth by its true ones, as a share of what the best
 //! by the true ones is worth. That of all parts: the same of the policy's own choice, by all true parameters. Both are over the same 400 decisions for
 //! every release, and all trials together. The estimate names the first event at which the gain is one half, before any data are seen.
 
+mod environment;
 mod files;
-mod world;
 
 use reticent::bandit::{Pace, PartsModel};
 
-use self::{files::File, world::World};
+use self::{environment::FeatureEnvironment, files::File};
 use super::{Claim, Extent, Judgement, Stage};
 use crate::{Result, play::parallel::in_parallel, report::html as report};
 
@@ -94,7 +94,8 @@ fn rows(file: &'static File, (trials, seed): (u64, u64)) -> Result<Vec<Row>> {
     // Trials of two seeds share none.
     let first = seed.wrapping_mul(trials);
     let jobs: Vec<u64> = (0..trials).map(|trial| first.wrapping_add(trial)).collect();
-    let curves = in_parallel(&jobs, |_, _| (), |seed| World::new(&plan, *seed).play(file))?;
+    let curves =
+        in_parallel(&jobs, |_, _| (), |seed| FeatureEnvironment::new(&plan, *seed).play(file))?;
     let mut sums: Vec<Gained> =
         curves[0].iter().map(|at| Gained { events: at.events, ..at.zeros() }).collect();
     for at in curves.iter().flat_map(|curve| curve.iter().enumerate()) {

@@ -17,10 +17,10 @@ use crate::{
         Family, RunnableAlgorithm,
         bandit::{BanditEnvironment, Bandits, Stepped},
     },
-    environment::{SphereParams, blocks::Learner},
+    environment::SphereParams,
     experiment::Experiment,
-    papers::constants::online_ucb,
-    papers::{Claim, Judgement, Stage},
+    papers::{Claim, Judgement, Stage, constants::online_ucb},
+    play::Learner,
 };
 
 /// The other algorithms of the figure; LDP is the one that panel (a) is said to beat.

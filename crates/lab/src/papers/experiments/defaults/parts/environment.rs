@@ -25,14 +25,14 @@ const MEAN: f64 = -0.5;
 /// A decision: one row for each action.
 type Rows = Vec<Vec<f64>>;
 
-pub(super) struct World<'a> {
+pub(super) struct FeatureEnvironment<'a> {
     plans: &'a Plans,
     /// theta*, for rewards in [-1, 1].
     truth: Vec<f64>,
     source: FastNoise,
 }
 
-impl<'a> World<'a> {
+impl<'a> FeatureEnvironment<'a> {
     pub fn new(plans: &'a Plans, seed: u64) -> Self {
         let mut source = FastNoise::seeded(1000 + seed);
         let features = &plans.features;
@@ -49,7 +49,7 @@ impl<'a> World<'a> {
         if let (Some(constant), Some(last)) = (features.constant(), truth.last_mut()) {
             *last = MEAN / constant;
         }
-        World { plans, truth, source }
+        FeatureEnvironment { plans, truth, source }
     }
 
     fn record(&mut self, features: &Map<Encoding>) -> Value {
@@ -157,8 +157,8 @@ fn decides(part: &&Part) -> bool {
     !matches!(part.kind, PartKind::Context | PartKind::Constant)
 }
 
-/// Parameters that give the same scores up to what all actions share, with the mean of a cross over the words of the context moved to the feature of the action: only so
-/// are the parts told apart by scores.
+/// Parameters that give the same scores up to what all actions share, with the mean of a cross over the words of the context moved to the feature of the action: without
+/// this, scores do not distinguish the parts.
 fn effects(plans: &Plans, theta: &[f64]) -> Vec<f64> {
     let (mut theta, features) = (theta.to_vec(), &plans.features);
     for cross in features.parts().iter().filter(|part| part.kind == PartKind::Cross) {

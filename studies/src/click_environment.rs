@@ -93,12 +93,12 @@ pub(super) fn dot(one: &[f64], two: &[f64]) -> f64 {
 /// BanditEnvironment of people who click.
 pub(super) fn environment(features: Features, rate: f64, rounds: u64) -> Result<BanditEnvironment> {
     BanditEnvironment::of(features.bounds(), ARMS, rounds, move |seed| {
-        Ok(Box::new(ClickWorld::new(features, rate, seed)?))
+        Ok(Box::new(ClickEnvironment::new(features, rate, seed)?))
     })
 }
 
 /// One trial.
-struct ClickWorld {
+struct ClickEnvironment {
     features: Features,
     theta: [f64; DIMENSION],
     arms: Arms,
@@ -106,7 +106,7 @@ struct ClickWorld {
     noise: FastNoise,
 }
 
-impl ClickWorld {
+impl ClickEnvironment {
     fn new(features: Features, rate: f64, seed: u64) -> Result<Self> {
         let mut noise = FastNoise::seeded(seed);
         let mut theta = features.effects(&mut noise);
@@ -126,11 +126,11 @@ impl ClickWorld {
         }
         theta[DIMENSION - 1] = low / CONSTANT;
         let arms = Arms::zeros(DIMENSION, ARMS)?;
-        Ok(ClickWorld { features, theta, arms, means: [0.0; ARMS], noise })
+        Ok(ClickEnvironment { features, theta, arms, means: [0.0; ARMS], noise })
     }
 }
 
-impl Environment for ClickWorld {
+impl Environment for ClickEnvironment {
     fn arms(&mut self) -> &Arms {
         let mut x = [0.0; DIMENSION];
         for arm in 0..ARMS {
@@ -159,17 +159,17 @@ mod tests {
         for features in [Features::Sphere, Features::Categories] {
             for rate in [0.5, 0.05, 0.005] {
                 let mut mean = 0.0;
-                let worlds = 20;
-                for seed in 0..worlds {
-                    let mut world = ClickWorld::new(features, rate, seed).unwrap();
+                let environments = 20;
+                for seed in 0..environments {
+                    let mut environment = ClickEnvironment::new(features, rate, seed).unwrap();
                     for _ in 0..200 {
-                        let arms = world.arms();
+                        let arms = environment.arms();
                         let norms = (0..ARMS).map(|arm| dot(&arms.arm(arm), &arms.arm(arm)));
                         assert!(norms.fold(0.0, f64::max) < 1.0 + 1e-12);
-                        mean += world.means().iter().sum::<f64>() / ARMS as f64 / 200.0;
+                        mean += environment.means().iter().sum::<f64>() / ARMS as f64 / 200.0;
                     }
                 }
-                let mean = mean / worlds as f64;
+                let mean = mean / environments as f64;
                 assert!((mean / rate - 1.0).abs() < 0.1, "{features:?} {rate}: {mean}");
             }
         }

@@ -16,7 +16,7 @@ use reticent::{
     randomize::Bounds,
 };
 
-use super::super::click_world::dot;
+use super::super::click_environment::dot;
 use reticent_lab::{
     FastNoise, Result, algorithm::bandit::BanditEnvironment, environment::Environment,
 };
@@ -29,7 +29,7 @@ const TABLE: &str = include_str!("../../../crates/lab/data/diabetes.csv");
 
 /// Law of the arms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum World {
+pub(super) enum ArmLaw {
     Isotropic,
     Units,
     Decaying,
@@ -39,26 +39,26 @@ pub(super) enum World {
     Table,
 }
 
-impl World {
-    pub(super) const ALL: [World; 7] = [
-        World::Isotropic,
-        World::Units,
-        World::Decaying,
-        World::Common,
-        World::Rare,
-        World::Crosses,
-        World::Table,
+impl ArmLaw {
+    pub(super) const ALL: [ArmLaw; 7] = [
+        ArmLaw::Isotropic,
+        ArmLaw::Units,
+        ArmLaw::Decaying,
+        ArmLaw::Common,
+        ArmLaw::Rare,
+        ArmLaw::Crosses,
+        ArmLaw::Table,
     ];
 
     pub(super) fn name(self) -> &'static str {
         match self {
-            World::Isotropic => "isotropic",
-            World::Units => "units",
-            World::Decaying => "decaying",
-            World::Common => "common",
-            World::Rare => "rare",
-            World::Crosses => "crosses",
-            World::Table => "table",
+            ArmLaw::Isotropic => "isotropic",
+            ArmLaw::Units => "units",
+            ArmLaw::Decaying => "decaying",
+            ArmLaw::Common => "common",
+            ArmLaw::Rare => "rare",
+            ArmLaw::Crosses => "crosses",
+            ArmLaw::Table => "table",
         }
     }
 
@@ -66,8 +66,8 @@ impl World {
     pub(super) fn environment(self, dimension: usize, rounds: u64) -> Result<BanditEnvironment> {
         let constant = 1.0 / (dimension as f64).sqrt();
         let bounds = Bounds {
-            unit_arms: matches!(self, World::Isotropic | World::Rare),
-            intercept: (self == World::Table).then_some(constant),
+            unit_arms: matches!(self, ArmLaw::Isotropic | ArmLaw::Rare),
+            intercept: (self == ArmLaw::Table).then_some(constant),
             ..Bounds::unit(dimension)
         };
         BanditEnvironment::of(bounds, ARMS, rounds, move |seed| {
@@ -91,7 +91,7 @@ impl World {
 
 /// One trial.
 struct Place {
-    world: World,
+    law: ArmLaw,
     /// Sizes of coordinates.
     sizes: Vec<f64>,
     /// Weights of coordinates, before their size.
@@ -114,33 +114,33 @@ fn across(x: &mut [f64], along: &[f64]) {
 }
 
 impl Place {
-    fn new(world: World, dimension: usize, seed: u64) -> Result<Self> {
+    fn new(law: ArmLaw, dimension: usize, seed: u64) -> Result<Self> {
         let mut noise = FastNoise::seeded(seed);
         let last = (dimension.max(2) - 1) as f64;
         let sizes = (0..dimension).map(|i| SMALLEST.powf(i as f64 / last)).collect();
         let common = uniform_direction(dimension, &mut noise);
         let mut worth = uniform_direction(dimension, &mut noise);
-        match world {
-            World::Common => across(&mut worth, &common),
-            World::Rare => worth.iter_mut().for_each(|w| *w = 2.0 * noise.uniform() - 1.0),
+        match law {
+            ArmLaw::Common => across(&mut worth, &common),
+            ArmLaw::Rare => worth.iter_mut().for_each(|w| *w = 2.0 * noise.uniform() - 1.0),
             _ => {}
         }
-        let rows = if world == World::Table { rows(dimension) } else { Vec::new() };
+        let rows = if law == ArmLaw::Table { rows(dimension) } else { Vec::new() };
         let arms = Arms::zeros(dimension, ARMS)?;
         let means = vec![0.0; ARMS];
-        Ok(Place { world, sizes, worth, common, rows, arms, means, noise })
+        Ok(Place { law, sizes, worth, common, rows, arms, means, noise })
     }
 
     /// Features of an arm, and z.
     fn draw(&mut self, x: &mut [f64]) -> f64 {
         let root = (x.len() as f64).sqrt();
-        match self.world {
-            World::Isotropic => {
+        match self.law {
+            ArmLaw::Isotropic => {
                 x.copy_from_slice(&uniform_direction(x.len(), &mut self.noise));
                 dot(x, &self.worth)
             }
-            World::Units | World::Decaying => {
-                let decays = self.world == World::Decaying;
+            ArmLaw::Units | ArmLaw::Decaying => {
+                let decays = self.law == ArmLaw::Decaying;
                 let (mut z, mut most) = (0.0, 0.0);
                 for ((x, size), worth) in x.iter_mut().zip(&self.sizes).zip(&self.worth) {
                     let value = 2.0 * self.noise.uniform() - 1.0;
@@ -151,7 +151,7 @@ impl Place {
                 }
                 z / most
             }
-            World::Common => {
+            ArmLaw::Common => {
                 x.copy_from_slice(&uniform_direction(x.len(), &mut self.noise));
                 across(x, &self.common);
                 let z = dot(x, &self.worth);
@@ -159,14 +159,14 @@ impl Place {
                 x.iter_mut().zip(&self.common).for_each(|(x, q)| *x = 0.5 * *x + share * q);
                 z
             }
-            World::Rare => {
+            ArmLaw::Rare => {
                 let draw = self.noise.uniform().max(f64::MIN_POSITIVE);
                 let category = ((-draw.log2()) as usize).min(x.len() - 1);
                 x.fill(0.0);
                 x[category] = 1.0;
                 self.worth[category]
             }
-            World::Crosses => {
+            ArmLaw::Crosses => {
                 let mut base = Vec::new();
                 while base.len() + base.len() * (base.len() + 1) / 2 < x.len() {
                     base.push(2.0 * self.noise.uniform() - 1.0);
@@ -178,7 +178,7 @@ impl Place {
                 let most: f64 = self.worth.iter().map(|worth| worth.abs()).sum();
                 dot(x, &self.worth) * root / most
             }
-            World::Table => {
+            ArmLaw::Table => {
                 let (features, z) = &self.rows[self.noise.below(self.rows.len() as u64) as usize];
                 x.copy_from_slice(features);
                 *z
@@ -246,21 +246,21 @@ mod tests {
 
     #[test]
     fn features_are_in_the_unit_ball_and_means_between_the_rewards() {
-        for world in World::ALL {
+        for law in ArmLaw::ALL {
             for dimension in [5, 20] {
-                let mut place = Place::new(world, dimension, 3).unwrap();
+                let mut place = Place::new(law, dimension, 3).unwrap();
                 let mut spread = 0.0;
                 for _ in 0..300 {
                     let arms = place.arms().clone();
                     for arm in 0..ARMS {
                         let x = arms.arm(arm);
-                        assert!(dot(&x, &x) < 1.0 + 1e-9, "{world:?} {dimension}");
+                        assert!(dot(&x, &x) < 1.0 + 1e-9, "{law:?} {dimension}");
                     }
                     let means = place.means();
                     assert!(means.iter().all(|mean| mean.abs() < 1.0 + 1e-9), "{means:?}");
                     spread += place.best_mean() - means[0];
                 }
-                assert!(spread / 300.0 > 0.05, "{world:?} {dimension}: {spread}");
+                assert!(spread / 300.0 > 0.05, "{law:?} {dimension}: {spread}");
             }
         }
     }
