@@ -25,6 +25,7 @@
 //! | `randomized` | sums of contributions that were randomised one by one |
 //! | `engine` | the mechanism of a sum with its noise |
 //! | `params`, `stream`, `released` | the parameters, the running sum, its releases |
+//! | `promise` | the cost of a stream for one person |
 //! | `single` | one noisy contribution: what a local randomiser sends |
 //!
 //! Start at [`PrivateSumParams`] and [`PrivateSum`].
@@ -48,6 +49,7 @@ mod honaker;
 mod merged;
 mod padded;
 mod params;
+mod promise;
 mod randomized;
 mod released;
 mod schedule;
@@ -74,8 +76,8 @@ pub(crate) use forgetting::HalfLife;
 pub use generations::{GenerationCost, one_ledger};
 
 pub use merged::Merging;
-pub(crate) use params::Promise;
 pub use params::{PrivateSumParams, PrivateSumPlan};
+pub(crate) use promise::Promise;
 pub use released::Release;
 pub use schedule::Schedule;
 pub(crate) use single::SingleRelease;

@@ -22,7 +22,8 @@ use super::{
     clip::{Clipper, power_of_two},
     contribution::Contribution,
     engine::Engine,
-    params::{Plan, PrivateSumPlan, Promise},
+    params::{Plan, PrivateSumPlan},
+    promise::Promise,
 };
 use crate::{
     Error, Result,

@@ -3,7 +3,7 @@
 use std::{borrow::Cow, sync::Arc};
 
 use reticent::{
-    bandit::{Arms, Rule},
+    bandit::Rule,
     features::FeaturesPlan,
     privacy::{Guarantee, TrustModel},
     randomize::Bounds,
@@ -19,15 +19,12 @@ use super::{
 };
 use crate::{
     Result,
-    environment::{Environment, GapParams, SphereParams},
+    environment::{Environment, GapParams, SphereParams, round_by_round::round_by_round},
     papers::constants::{
         Problem,
         local::{PublishedLocal, PublishedMechanism},
     },
-    play::{
-        Feedback, Learner, play_with,
-        trial::{Measure, Trial, mix},
-    },
+    play::{Learner, trial::Trial},
 };
 
 /// The condition of a guarantee for people who come again: a run says it too.
@@ -178,106 +175,6 @@ pub trait TrialEnvironment: Send + Sync {
     /// A hash of the files it was read from.
     fn data_hash(&self) -> u64 {
         0
-    }
-}
-
-/// Starts the environment of one trial from its seed.
-type Start = Box<dyn Fn(u64) -> Result<Box<dyn Environment>> + Send + Sync>;
-
-/// An environment that is played round by round.
-pub(crate) struct RoundByRound {
-    pub(crate) start: Start,
-    pub(crate) modifiers: Modifiers,
-    pub(crate) remarks: Vec<String>,
-    pub(crate) data_hash: u64,
-    /// Name of the mean reward of a round, if it stands first.
-    pub(crate) headline: Option<&'static str>,
-}
-
-/// An environment whose rewards are added up, whatever becomes of them afterwards.
-struct Counted<'a> {
-    environment: &'a mut dyn Environment,
-    rounds: u64,
-    rewards: f64,
-}
-
-impl Environment for Counted<'_> {
-    fn arms(&mut self) -> &Arms {
-        self.environment.arms()
-    }
-
-    fn means(&self) -> &[f64] {
-        self.environment.means()
-    }
-
-    fn best_mean(&self) -> f64 {
-        self.environment.best_mean()
-    }
-
-    fn reward(&mut self, arm: usize) -> f64 {
-        let reward = self.environment.reward(arm);
-        self.rounds += 1;
-        self.rewards += reward;
-        reward
-    }
-
-    fn person(&self) -> Option<u64> {
-        self.environment.person()
-    }
-
-    fn fault(&mut self) -> Option<crate::Error> {
-        self.environment.fault()
-    }
-}
-
-impl RoundByRound {
-    /// The environment of one trial, and the way of its rewards.
-    pub(crate) fn begin(
-        &self,
-        seed: u64,
-        trial: u64,
-    ) -> Result<(Box<dyn Environment>, Option<Feedback>)> {
-        // Every algorithm meets the same people in the same trial; its own noise is its own.
-        let people = mix(seed, trial);
-        let environment = match self.modifiers.population {
-            None => (self.start)(people)?,
-            Some(population) => {
-                let mut environment = (self.start)(mix(population, trial))?;
-                environment.other_people(people);
-                environment
-            }
-        };
-        let environment = self.modifiers.around(environment, mix(people, 1))?;
-        Ok((environment, self.modifiers.feedback(mix(people, 2))))
-    }
-}
-
-impl TrialEnvironment for RoundByRound {
-    fn run(
-        &self,
-        seed: u64,
-        trial: u64,
-        learner: &mut dyn Learner,
-        checkpoints: &[u64],
-    ) -> Result<Trial> {
-        let (mut environment, feedback) = self.begin(seed, trial)?;
-        let mut counted = Counted { environment: environment.as_mut(), rounds: 0, rewards: 0.0 };
-        let curve = play_with(&mut counted, learner, feedback, checkpoints)?;
-        let value = counted.rewards / counted.rounds.max(1) as f64;
-        let measures = self.headline.iter().map(|what| Measure { what, value }).collect();
-        Ok(Trial { curve, measures })
-    }
-
-    fn headline(&self) -> Option<&'static str> {
-        self.headline
-    }
-
-    fn remarks(&self) -> Vec<String> {
-        self.remarks.clone()
-    }
-
-    fn data_hash(&self) -> u64 {
-        self.data_hash
     }
 }
 
@@ -509,12 +406,3 @@ impl BanditEnvironment {
 /// Condition of every guarantee over a file: the parts that it does not cover.
 pub(crate) const NOT_COVERED: &str =
     "curves, counts and remarks of the report are made from the file as it is, and are not covered";
-
-/// An environment without files.
-fn round_by_round(
-    modifiers: Modifiers,
-    start: impl Fn(u64) -> Result<Box<dyn Environment>> + Send + Sync + 'static,
-) -> Arc<dyn TrialEnvironment> {
-    let start = Box::new(start);
-    Arc::new(RoundByRound { start, modifiers, remarks: Vec::new(), data_hash: 0, headline: None })
-}

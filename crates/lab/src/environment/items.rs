@@ -29,9 +29,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{bandit::BanditEnvironment, columns::Missing, modifiers::Modifiers};
 use super::{
-    bandit::{NOT_COVERED, RoundByRound, TrialEnvironment},
+    bandit::{NOT_COVERED, TrialEnvironment},
     columns::{Columns, ColumnsToml, scale},
     parameters::{Parameters, Shape},
+    round_by_round::RoundByRound,
 };
 use crate::{
     FastNoise, Result,

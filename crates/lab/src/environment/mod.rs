@@ -3,6 +3,7 @@
 //! | file | contents |
 //! | --- | --- |
 //! | `bandit` | the `[environment]` table of a bandit, and what every algorithm knows of it |
+//! | `round_by_round` | an environment that is played round by round |
 //! | `modifiers` | `[environment.modifiers]`: late rewards, a theta* that moves, arms that come and go |
 //! | `own` | environments of your own |
 //! | `gap` | the instances of Shariff and Sheffet, Appendix D: a fresh decision set every round, or one that is kept |
@@ -41,6 +42,7 @@ pub(crate) mod own;
 pub(crate) mod parameters;
 pub(crate) mod reward_model;
 mod rewards;
+mod round_by_round;
 pub mod safe;
 mod slice;
 mod sphere;

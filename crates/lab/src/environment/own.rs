@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use reticent::randomize::Bounds;
 
-use super::bandit::RoundByRound;
+use super::round_by_round::RoundByRound;
 use super::{bandit::BanditEnvironment, modifiers::Modifiers};
 use crate::{Result, environment::Environment, papers::constants::Problem};
 

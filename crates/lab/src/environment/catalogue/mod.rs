@@ -40,9 +40,7 @@ use serde::{Deserialize, Serialize};
 
 use self::{laws::Law, played::Played, stock::Stock, truth::Truth};
 use super::{
-    bandit::{BanditEnvironment, RoundByRound},
-    check_size,
-    modifiers::Modifiers,
+    bandit::BanditEnvironment, check_size, modifiers::Modifiers, round_by_round::RoundByRound,
 };
 use crate::{Result, papers::constants::Problem};
 

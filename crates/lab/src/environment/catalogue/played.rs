@@ -9,7 +9,7 @@
 //! | [`FIXED`], [`FIXED_LATE`] | the one action that is best for all rounds together, in hindsight; where actions are replaced, for the rounds between two replacements |
 //! | [`ORACLE`] | the best action for the context |
 
-use super::super::bandit::{RoundByRound, TrialEnvironment};
+use super::super::{bandit::TrialEnvironment, round_by_round::RoundByRound};
 use crate::{
     Result,
     environment::Environment,
