@@ -108,6 +108,23 @@ pub struct NewEvent {
     pub raw: Vec<u8>,
 }
 
+impl NewEvent {
+    /// The event as it is kept, before any reward.
+    pub fn stored(self, learnt: bool) -> StoredEvent {
+        StoredEvent {
+            event: self.event,
+            person: self.person,
+            time: self.time,
+            learnt,
+            active: !self.deferred,
+            reward: None,
+            reward_keys: Vec::new(),
+            features: self.features,
+            raw: self.raw,
+        }
+    }
+}
+
 /// An event as it is kept.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub struct StoredEvent {
@@ -335,6 +352,20 @@ impl NewGeneration {
     pub fn ledger(&self, id: GenerationId, present: Option<&Generation>) -> GenerationId {
         let shared = present.filter(|present| self.counts_with == Some(present.id));
         shared.map_or(id, |present| present.ledger)
+    }
+
+    /// The generation as it is kept, under its number.
+    pub fn begun(self, id: GenerationId, ledger: GenerationId) -> Generation {
+        Generation {
+            id,
+            name: self.name,
+            params_hash: self.params_hash,
+            params: self.params,
+            event: self.event,
+            began: self.time,
+            ended: None,
+            ledger,
+        }
     }
 }
 

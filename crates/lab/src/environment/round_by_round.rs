@@ -9,7 +9,7 @@ use crate::{
     Result,
     play::{
         Feedback, Learner, play_with,
-        trial::{Measure, Trial, mix},
+        trial::{Checkpoint, Measure, Trial, mix},
     },
 };
 
@@ -26,15 +26,27 @@ pub(crate) struct RoundByRound {
     pub(crate) headline: Option<&'static str>,
 }
 
-/// An environment whose rewards are added up, whatever becomes of them afterwards.
-struct Counted<'a> {
-    environment: &'a mut dyn Environment,
-    rounds: u64,
-    rewards: f64,
+/// Sums over the rounds of a trial, taken whatever becomes of the rewards afterwards.
+pub(super) trait Sums {
+    /// Before the arms of a round are shown.
+    fn begin(&mut self) {}
+
+    /// After an arm is chosen, before its reward is drawn.
+    fn choice(&mut self, _environment: &dyn Environment, _arm: usize) {}
+
+    /// The reward of that arm.
+    fn reward(&mut self, _reward: f64) {}
 }
 
-impl Environment for Counted<'_> {
+/// An environment whose rounds are summed.
+struct Summed<'a, S> {
+    environment: &'a mut dyn Environment,
+    sums: S,
+}
+
+impl<S: Sums> Environment for Summed<'_, S> {
     fn arms(&mut self) -> &Arms {
+        self.sums.begin();
         self.environment.arms()
     }
 
@@ -47,9 +59,9 @@ impl Environment for Counted<'_> {
     }
 
     fn reward(&mut self, arm: usize) -> f64 {
+        self.sums.choice(&*self.environment, arm);
         let reward = self.environment.reward(arm);
-        self.rounds += 1;
-        self.rewards += reward;
+        self.sums.reward(reward);
         reward
     }
 
@@ -59,6 +71,20 @@ impl Environment for Counted<'_> {
 
     fn fault(&mut self) -> Option<crate::Error> {
         self.environment.fault()
+    }
+}
+
+/// The mean reward of a round.
+#[derive(Default)]
+struct MeanReward {
+    rounds: u64,
+    rewards: f64,
+}
+
+impl Sums for MeanReward {
+    fn reward(&mut self, reward: f64) {
+        self.rounds += 1;
+        self.rewards += reward;
     }
 }
 
@@ -82,6 +108,20 @@ impl RoundByRound {
         let environment = self.modifiers.around(environment, mix(people, 1))?;
         Ok((environment, self.modifiers.feedback(mix(people, 2))))
     }
+
+    /// One trial of a learner, with sums over its rounds.
+    pub(super) fn summed<S: Sums>(
+        &self,
+        (seed, trial): (u64, u64),
+        learner: &mut dyn Learner,
+        checkpoints: &[u64],
+        sums: S,
+    ) -> Result<(Vec<Checkpoint>, S)> {
+        let (mut environment, feedback) = self.begin(seed, trial)?;
+        let mut summed = Summed { environment: environment.as_mut(), sums };
+        let curve = play_with(&mut summed, learner, feedback, checkpoints)?;
+        Ok((curve, summed.sums))
+    }
 }
 
 impl TrialEnvironment for RoundByRound {
@@ -92,10 +132,9 @@ impl TrialEnvironment for RoundByRound {
         learner: &mut dyn Learner,
         checkpoints: &[u64],
     ) -> Result<Trial> {
-        let (mut environment, feedback) = self.begin(seed, trial)?;
-        let mut counted = Counted { environment: environment.as_mut(), rounds: 0, rewards: 0.0 };
-        let curve = play_with(&mut counted, learner, feedback, checkpoints)?;
-        let value = counted.rewards / counted.rounds.max(1) as f64;
+        let sums = MeanReward::default();
+        let (curve, sums) = self.summed((seed, trial), learner, checkpoints, sums)?;
+        let value = sums.rewards / sums.rounds.max(1) as f64;
         let measures = self.headline.iter().map(|what| Measure { what, value }).collect();
         Ok(Trial { curve, measures })
     }

@@ -9,16 +9,18 @@
 //! | [`FIXED`], [`FIXED_LATE`] | the one action that is best for all rounds together, in hindsight; where actions are replaced, for the rounds between two replacements |
 //! | [`ORACLE`] | the best action for the context |
 
-use super::super::{bandit::TrialEnvironment, round_by_round::RoundByRound};
+use super::super::{
+    bandit::TrialEnvironment,
+    round_by_round::{RoundByRound, Sums},
+};
 use crate::{
     Result,
     environment::Environment,
     play::{
-        Learner, play_with,
+        Learner,
         trial::{Measure, Trial},
     },
 };
-use reticent::bandit::Arms;
 
 pub(super) const MEAN: &str = "mean reward";
 pub(super) const LATE: &str = "mean reward, last quarter";
@@ -34,21 +36,21 @@ pub(super) struct Played {
 }
 
 /// Mean rewards, added up.
-struct Watched<'a> {
-    environment: &'a mut dyn Environment,
+#[derive(Default)]
+struct MeanRewards {
     round: u64,
     replace_every: Option<u64>,
     /// Rounds before the last quarter.
     early: u64,
-    whole: Sums,
-    late: Sums,
+    whole: Interval,
+    late: Interval,
     oracle: f64,
     random: f64,
 }
 
 /// Mean rewards of the learner and of each action, summed.
 #[derive(Default)]
-struct Sums {
+struct Interval {
     chosen: f64,
     /// Those of the best action between earlier replacements.
     fixed: f64,
@@ -56,7 +58,7 @@ struct Sums {
     actions: Vec<f64>,
 }
 
-impl Sums {
+impl Interval {
     fn add(&mut self, means: &[f64], arm: usize) {
         self.chosen += means[arm];
         self.actions.resize(means.len(), 0.0);
@@ -69,45 +71,27 @@ impl Sums {
     }
 }
 
-impl Environment for Watched<'_> {
-    fn arms(&mut self) -> &Arms {
+impl Sums for MeanRewards {
+    fn begin(&mut self) {
         if self.replace_every.is_some_and(|every| self.round.is_multiple_of(every)) {
             self.whole.close();
             self.late.close();
         }
-        self.environment.arms()
     }
 
-    fn means(&self) -> &[f64] {
-        self.environment.means()
-    }
-
-    fn best_mean(&self) -> f64 {
-        self.environment.best_mean()
-    }
-
-    fn reward(&mut self, arm: usize) -> f64 {
+    fn choice(&mut self, environment: &dyn Environment, arm: usize) {
         self.round += 1;
-        let means = self.environment.means();
+        let means = environment.means();
         self.whole.add(means, arm);
         if self.round > self.early {
             self.late.add(means, arm);
         }
         self.random += means.iter().sum::<f64>() / means.len() as f64;
-        self.oracle += self.environment.best_mean();
-        self.environment.reward(arm)
-    }
-
-    fn person(&self) -> Option<u64> {
-        self.environment.person()
-    }
-
-    fn fault(&mut self) -> Option<crate::Error> {
-        self.environment.fault()
+        self.oracle += environment.best_mean();
     }
 }
 
-impl Watched<'_> {
+impl MeanRewards {
     fn measures(mut self, comparable: bool) -> Vec<Measure> {
         self.whole.close();
         self.late.close();
@@ -136,22 +120,16 @@ impl TrialEnvironment for Played {
         learner: &mut dyn Learner,
         checkpoints: &[u64],
     ) -> Result<Trial> {
-        let (mut environment, feedback) = self.rounds.begin(seed, trial)?;
         let rounds = checkpoints.last().copied().unwrap_or(0);
-        let mut watched = Watched {
-            environment: environment.as_mut(),
-            round: 0,
+        let sums = MeanRewards {
             replace_every: self.replace_every,
             early: rounds - rounds / 4,
-            whole: Sums::default(),
-            late: Sums::default(),
-            oracle: 0.0,
-            random: 0.0,
+            ..MeanRewards::default()
         };
-        let curve = play_with(&mut watched, learner, feedback, checkpoints)?;
+        let (curve, sums) = self.rounds.summed((seed, trial), learner, checkpoints, sums)?;
         // Where actions are absent at random, the same place is another action each round.
         let comparable = self.rounds.modifiers.availability.is_none_or(|share| share >= 1.0);
-        Ok(Trial { curve, measures: watched.measures(comparable) })
+        Ok(Trial { curve, measures: sums.measures(comparable) })
     }
 
     fn headline(&self) -> Option<&'static str> {

@@ -3,7 +3,10 @@
 use super::*;
 
 /// Makes four releases, and returns a copy of the store after the first one with the token of the last one.
-pub(super) async fn halt_rolled_back(text: &str, clock: &Arc<ManualClock>) -> (Arc<MemoryStore>, String) {
+pub(super) async fn halt_rolled_back(
+    text: &str,
+    clock: &Arc<ManualClock>,
+) -> (Arc<MemoryStore>, String) {
     let store = Arc::new(MemoryStore::new([1; 16]));
     let service = open(text, &store, clock, Secret::from_bytes([3; 32])).await.unwrap();
     clock.pass(TICK);

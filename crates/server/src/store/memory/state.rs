@@ -74,7 +74,7 @@ impl State {
         granted
     }
 
-    pub(super) fn insert_event(&mut self, new: NewEvent) -> Result<Ranked> {
+    pub(super) fn insert_event(&mut self, mut new: NewEvent) -> Result<Ranked> {
         if let Some(known) = self.ids.get(&(new.generation, new.event)) {
             return Ok(Ranked::Repeated { request: known.request, answer: known.answer.clone() });
         }
@@ -94,20 +94,14 @@ impl State {
         *self.added.entry((new.generation, slot)).or_default() += 1;
         self.ids.insert(
             (new.generation, new.event),
-            Remembered { place, person: new.person, request: new.request, answer: new.answer },
+            Remembered {
+                place,
+                person: new.person,
+                request: new.request,
+                answer: std::mem::take(&mut new.answer),
+            },
         );
-        let event = StoredEvent {
-            event: new.event,
-            person: new.person,
-            time: new.time,
-            learnt,
-            active: !new.deferred,
-            reward: None,
-            reward_keys: Vec::new(),
-            features: new.features,
-            raw: new.raw,
-        };
-        self.events.insert((new.generation, place), event);
+        self.events.insert((new.generation, place), new.stored(learnt));
         Ok(Ranked::Added { slot })
     }
 
@@ -127,7 +121,7 @@ impl State {
         Ok(if changed { Outcome::Taken } else { Outcome::Unchanged })
     }
 
-    pub(super) fn begin_generation(&mut self, new: NewGeneration) -> Result<Generation> {
+    pub(super) fn begin_generation(&mut self, mut new: NewGeneration) -> Result<Generation> {
         if new.closed == u64::MAX {
             return Err(last_slot(new.closed));
         }
@@ -150,24 +144,15 @@ impl State {
             present.ended = Some(new.time);
             self.generations.insert(present.id, present);
         }
-        let generation = Generation {
-            id,
-            name: new.name,
-            params_hash: new.params_hash,
-            params: new.params,
-            event: new.event,
-            began: new.time,
-            ended: None,
-            ledger,
-        };
         let head = Head {
             number: 0,
             chain: Digest::default(),
             epoch: 0,
             closed: new.closed,
             folded: new.closed,
-            state: new.state,
+            state: std::mem::take(&mut new.state),
         };
+        let generation = new.begun(id, ledger);
         self.heads.insert(id, head);
         self.generations.insert(id, generation.clone());
         Ok(generation)

@@ -96,7 +96,7 @@ fn repeated(
 
 impl Plan {
     /// Plans an event, and returns its slot.
-    fn add(&mut self, group: &Group<'_>, new: NewEvent) -> Attempt<u64> {
+    fn add(&mut self, group: &Group<'_>, mut new: NewEvent) -> Attempt<u64> {
         let generation = new.generation;
         let head = self
             .heads
@@ -115,30 +115,16 @@ impl Plan {
             Payer::Person(_) => charged.is_some(),
             Payer::NotLearnt => false,
         };
-        let event = StoredEvent {
-            event: new.event,
-            person: new.person,
-            time: new.time,
-            learnt,
-            active: !new.deferred,
-            reward: None,
-            reward_keys: Vec::new(),
-            features: new.features,
-            raw: new.raw,
-        };
         let remembered = Remembered {
             event: new.event,
             person: new.person,
             request: new.request,
-            answer: new.answer,
+            answer: std::mem::take(&mut new.answer),
         };
         *self.slots.entry((generation, place.slot)).or_default() += 1;
         self.ids.insert((generation, new.event), self.events.len());
-        self.events.push((
-            JournalEntry { generation, event: new.event, place, charge: charged },
-            event,
-            remembered,
-        ));
+        let entry = JournalEntry { generation, event: new.event, place, charge: charged };
+        self.events.push((entry, new.stored(learnt), remembered));
         Ok(place.slot)
     }
 

@@ -87,7 +87,10 @@ pub(super) fn replace_state(
 }
 
 /// Begins a generation, or returns the present one with the new parameters if it has the same hash.
-pub(super) fn begin_generation(group: &mut Group<'_>, new: NewGeneration) -> Attempt<Generation> {
+pub(super) fn begin_generation(
+    group: &mut Group<'_>,
+    mut new: NewGeneration,
+) -> Attempt<Generation> {
     if new.closed == u64::MAX {
         return Err(refusal::last_slot(new.closed).into());
     }
@@ -125,18 +128,10 @@ pub(super) fn begin_generation(group: &mut Group<'_>, new: NewGeneration) -> Att
         stripped: 0,
         ended: false,
     };
-    let generation = Generation {
-        id,
-        name: new.name,
-        params_hash: new.params_hash,
-        params: new.params,
-        event: new.event,
-        began: new.time,
-        ended: None,
-        ledger,
-    };
     group.tables.heads.put(id, head);
-    put(&mut group.tables.states, id, &StateRow(new.state))?;
+    let state = StateRow(std::mem::take(&mut new.state));
+    put(&mut group.tables.states, id, &state)?;
+    let generation = new.begun(id, ledger);
     put(&mut group.tables.generations, id, &generation)?;
     Ok(generation)
 }
