@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::{
-    Answering, Counts, generations,
+    Counts, generations,
     life_cycle::{Begun, LifeCycle},
     mechanism::LoopStep,
     tick::{Progress, settled},
@@ -19,13 +19,31 @@ use crate::{
     Result,
     clock::{Clock, Time},
     config::CentralPlan,
-    loops::{self, CentralLearner, CentralSums, Earlier, Folded, Stepped, contribute},
+    loops::{
+        self, CentralLearner, CentralSums, Earlier, Folded, HeadName, Served, Stepped, Token,
+        contribute,
+    },
     secret::Secret,
-    store::{Head, NewGeneration, Place, Store, StoredEvent},
+    store::{GenerationId, Head, NewGeneration, Place, Store, StoredEvent},
 };
 
 /// Milliseconds for which slots that have passed stay open after the service was away, or less where the reward window is shorter: rewards can be sent again.
 const GRACE: u64 = 60_000;
+
+/// The release that answers people, with its token.
+pub struct Answering {
+    /// Everything that has been released.
+    pub served: Served,
+    /// The token of its head.
+    pub token: String,
+}
+
+impl Answering {
+    pub(super) fn new(served: Served, tokens: &Secret, generation: GenerationId) -> Self {
+        let token = Token::write(tokens, generation, &HeadName::new(served.number, &served.chain));
+        Answering { served, token }
+    }
+}
 
 /// A central loop as it is served.
 pub struct Central {

@@ -6,9 +6,8 @@
 //! | --- | --- |
 //! | `life_cycle` | the state of a loop that does not depend on its mechanism: generation, lease, ticks, halt, open events |
 //! | `mechanism` | a served loop by its mechanism, and the steps that differ |
-//! | `central` | a central loop: its policy, and a step of its private sum |
+//! | `central` | a central loop: the release that answers people, and a step of its private sum |
 //! | `reports` | a loop to which devices report: local, or behind a shuffler |
-//! | `answering` | the release that answers people, with the token of its head |
 //! | `rank`, `reward` | rank requests, rewards and activations |
 //! | `open` | events of open slots, counted for a limit |
 //! | `tick`, `ticker` | slots are closed, releases made, old rows removed, by the clock |
@@ -25,7 +24,6 @@
 //! | `counts` | exact counts, which are internal |
 
 mod acceptance;
-mod answering;
 mod central;
 mod counts;
 mod erase;
@@ -61,8 +59,7 @@ use std::{
 };
 
 pub use acceptance::{Accepted, RollbackCost};
-pub use answering::Answering;
-pub use central::Central;
+pub use central::{Answering, Central};
 pub use counts::Counts;
 pub use erase::ErasedAnswer;
 pub(crate) use generations::stored_loops;
