@@ -124,7 +124,12 @@ fn never_had(dimension: usize) -> String {
 impl CentralPlan {
     /// This plan over the coordinates of a stored generation with these parameters and this hash, if the file continues it: its own hash is the same, or only
     /// lists of words differ. None if the file begins a new generation.
-    pub fn continuing(&self, stored: &LoopParams, params_hash: u64, now: Time) -> Option<Self> {
+    pub fn continuing_generation(
+        &self,
+        stored: &LoopParams,
+        params_hash: u64,
+        now: Time,
+    ) -> Option<Self> {
         if self.params_hash() == params_hash && stored.continuation.is_none() {
             let params = self.params.clone().noting(stored);
             return Some(CentralPlan { params, ..self.clone() });
@@ -248,9 +253,9 @@ mod tests {
         (serde_json::from_slice(&bytes).unwrap(), plan.params_hash())
     }
 
-    fn continuing(from: &str, to: &str) -> Option<CentralPlan> {
+    fn continuing_generation(from: &str, to: &str) -> Option<CentralPlan> {
         let (params, hash) = stored(&plan("", ""));
-        plan(from, to).continuing(&params, hash, 7)
+        plan(from, to).continuing_generation(&params, hash, 7)
     }
 
     #[test]
@@ -264,7 +269,7 @@ mod tests {
             ("[\"news\", \"sport\"]", "[\"news\"]", 10),
             ("1 day", "24 hours", 10),
         ] {
-            let later = continuing(from, to).expect(to);
+            let later = continuing_generation(from, to).expect(to);
             assert_eq!(
                 (later.params_hash(), later.features.dimension()),
                 (began.params_hash(), dimension),
@@ -293,7 +298,7 @@ mod tests {
             ("range = [18, 80]", "range = [18, 80], weight = 0.1"),
             ("categories = [\"news\", \"sport\"]", "hash = { buckets = 2 }"),
         ] {
-            assert!(continuing(from, to).is_none(), "{to}");
+            assert!(continuing_generation(from, to).is_none(), "{to}");
         }
         // One coordinate has a smaller distance than two.
         let line = |words: &str| {
@@ -304,10 +309,12 @@ mod tests {
             plans[0].central().unwrap().as_ref().clone()
         };
         let (params, hash) = stored(&line("\"news\""));
-        assert!(line("\"news\", \"sport\"").continuing(&params, hash, 7).is_none());
+        assert!(line("\"news\", \"sport\"").continuing_generation(&params, hash, 7).is_none());
         // A generation with another hash than these parameters have.
         let (params, _) = stored(&began);
-        assert!(plan("\"sport\"", "\"sport\", \"jazz\"").continuing(&params, 1, 7).is_none());
+        assert!(
+            plan("\"sport\"", "\"sport\", \"jazz\"").continuing_generation(&params, 1, 7).is_none()
+        );
     }
 
     #[test]
@@ -317,7 +324,9 @@ mod tests {
         for (time, words) in
             [(1, "\"jazz\", \"news\""), (2, "\"film\", \"sport\""), (3, "\"sport\", \"jazz\"")]
         {
-            let later = plan("\"news\", \"sport\"", words).continuing(&params, hash, time).unwrap();
+            let later = plan("\"news\", \"sport\"", words)
+                .continuing_generation(&params, hash, time)
+                .unwrap();
             (params, _) = stored(&later);
             last = Some(later);
         }

@@ -64,9 +64,9 @@ impl Plan {
 
     /// The same over the coordinates of a stored generation with these parameters and this hash, where the file continues it with other lists of words; else
     /// the plan as it is.
-    pub fn continuing(&self, stored: &LoopParams, params_hash: u64, now: Time) -> Self {
+    pub fn continuing_generation(&self, stored: &LoopParams, params_hash: u64, now: Time) -> Self {
         let continued = match self {
-            Plan::Central(plan) => plan.continuing(stored, params_hash, now),
+            Plan::Central(plan) => plan.continuing_generation(stored, params_hash, now),
             Plan::Reports(_) => None,
         };
         continued.map_or_else(|| self.clone(), Plan::from)

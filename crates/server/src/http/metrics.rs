@@ -138,7 +138,11 @@ impl Metrics {
         let mut registry = Registry::with_prefix("reticent");
         let gauges = Gauges::new(service, grant, self.started, flags);
         registry.register_collector(Box::new(gauges));
-        registry.register_collector(Box::new(View { loops, times: self.times.clone(), curator }));
+        registry.register_collector(Box::new(LoopCollector {
+            loops,
+            times: self.times.clone(),
+            curator,
+        }));
         if curator {
             registry.register(
                 "requests",
@@ -153,19 +157,19 @@ impl Metrics {
 }
 
 /// Loops that a key covers, with internal counts of central ones where `curator` is true.
-struct View {
+struct LoopCollector {
     loops: Vec<Loop>,
     times: BTreeMap<String, Times>,
     curator: bool,
 }
 
-impl fmt::Debug for View {
+impl fmt::Debug for LoopCollector {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("View(..)")
+        formatter.write_str("LoopCollector(..)")
     }
 }
 
-impl Collector for View {
+impl Collector for LoopCollector {
     fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
         let numbers = self.central().map(|loop_| (&loop_.name, loop_.answering().served.number));
         gauge(&mut encoder, "release", "The number of the last release", numbers)?;
@@ -179,7 +183,7 @@ impl Collector for View {
     }
 }
 
-impl View {
+impl LoopCollector {
     fn central(&self) -> impl Iterator<Item = &Arc<Central>> {
         self.loops.iter().filter_map(Loop::central)
     }
@@ -221,11 +225,11 @@ impl View {
         gauge(encoder, "open_events", help, open)?;
         // Rank requests wait for the same writer as rewards, so that their times tell how many rewards come.
         let help = "Time of a rank request: internal, do not publish";
-        self.times(encoder, "rank", help, |times| &times.rank.histogram)?;
+        self.encode_times(encoder, "rank", help, |times| &times.rank.histogram)?;
         let help = "Time of a reward: internal, do not publish";
-        self.times(encoder, "reward", help, |times| &times.reward.histogram)?;
+        self.encode_times(encoder, "reward", help, |times| &times.reward.histogram)?;
         let help = "Time of an activation: internal, do not publish";
-        self.times(encoder, "activate", help, |times| &times.activate.histogram)
+        self.encode_times(encoder, "activate", help, |times| &times.activate.histogram)
     }
 
     /// The server sees every report, so that nothing here is internal.
@@ -256,7 +260,7 @@ impl View {
         gauge(encoder, "missing_batches", help, missing)
     }
 
-    fn times(
+    fn encode_times(
         &self,
         encoder: &mut DescriptorEncoder,
         name: &str,

@@ -22,14 +22,18 @@ use crate::{
 
 /// A plan over the coordinates of its loop's present generation, where the file continues that with other lists of words; else one that begins with what that
 /// has released.
-pub(super) async fn continuing(store: &dyn Store, plan: Plan, now: Time) -> Result<Plan> {
+pub(super) async fn continuing_generation(
+    store: &dyn Store,
+    plan: Plan,
+    now: Time,
+) -> Result<Plan> {
     let generations = store.generations().await?;
     let present = generations
         .iter()
         .find(|generation| generation.name == plan.name() && generation.ended.is_none());
     let Some(present) = present else { return Ok(plan) };
     let params: LoopParams = serde_json::from_slice(&present.params).map_err(Error::store)?;
-    let continued = plan.continuing(&params, present.params_hash, now);
+    let continued = plan.continuing_generation(&params, present.params_hash, now);
     if continued.params_hash() == present.params_hash {
         let words = appended_words(&continued, &params).join(", ");
         if !words.is_empty() {
@@ -273,8 +277,8 @@ impl<'p> Planned<'p> {
             Some(_) => Some(self.epsilon(&ledgers)?),
             None => None,
         };
-        let continued =
-            stored.map(|stored| self.plan.continuing(&stored.params, stored.params_hash, 0));
+        let continued = stored
+            .map(|stored| self.plan.continuing_generation(&stored.params, stored.params_hash, 0));
         let (mut continues, mut appended) = (false, Vec::new());
         if let (Some(stored), Some(continued)) = (stored, &continued) {
             continues = stored.params_hash == continued.params_hash();

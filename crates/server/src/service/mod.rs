@@ -190,7 +190,8 @@ impl Service {
         let mut loops: BTreeMap<String, Loop> = BTreeMap::new();
         for plan in plans {
             let record = witness.as_ref().map(|witness| &witness.record);
-            let plan = generations::continuing(store.as_ref(), plan, clock.now()).await?;
+            let plan =
+                generations::continuing_generation(store.as_ref(), plan, clock.now()).await?;
             let is_whole = generations::is_whole(store.as_ref(), record, plan.name()).await?;
             let keys = (&tokens, seal_key.as_ref());
             let opened = Loop::open(plan, store.as_ref(), &clock, keys, is_whole).await?;

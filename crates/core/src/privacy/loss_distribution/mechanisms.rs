@@ -158,7 +158,7 @@ fn gaussian(dots: &mut Dots, mu: f64) {
     let (lowest, highest) = (mu * (0.5 * mu - REACH), mu * (0.5 * mu + REACH));
     let outcome = |loss: f64| loss / mu + 0.5 * mu;
     dots.cells(lowest, highest, |from, to| {
-        gaussian_cell(mu, 0.0, from, outcome(from), outcome(to))
+        gaussian_loss_cell(mu, 0.0, from, outcome(from), outcome(to))
     });
     dots.atom(lowest, normal_cdf(-REACH));
     dots.at_infinity(normal_cdf(-REACH));
@@ -168,7 +168,7 @@ fn gaussian(dots: &mut Dots, mu: f64) {
 ///
 /// `grain = 1/(24 sigma^2)` turns the integrals into sums over a lattice of distance `1/sigma` whose
 /// points lie between `start` and `end` at half a distance (Euler and Maclaurin, second order).
-fn gaussian_cell(mu: f64, grain: f64, from: f64, start: f64, end: f64) -> Cell {
+fn gaussian_loss_cell(mu: f64, grain: f64, from: f64, start: f64, end: f64) -> Cell {
     let lattice = |z: f64, density: f64| grain * z * density;
     let (p0, p1) = (normal_density(start - mu), normal_density(end - mu));
     let (p, p_scale) = interval_mass(start - mu, end - mu);
@@ -238,7 +238,7 @@ fn smooth_discrete_gaussian(dots: &mut Dots, shift: f64, sigma: f64) {
     dots.cells(lowest, highest, |from, to| {
         let (start, end) = (border(from), border(to));
         if start < end {
-            gaussian_cell(mu, grain, from, start, end)
+            gaussian_loss_cell(mu, grain, from, start, end)
         } else {
             Cell { p: 0.0, scaled_q: 0.0, slack: 0.0 }
         }

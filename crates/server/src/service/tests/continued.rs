@@ -278,7 +278,8 @@ async fn a_process_with_the_older_file_gives_way() {
 /// Notes in a store that another process has begun with this file.
 async fn note(store: &MemoryStore, text: &str) {
     let plan = ServiceFile::parse(text).unwrap().check().unwrap().remove(0);
-    let plan = crate::service::generations::continuing(store, plan, START).await.unwrap();
+    let plan =
+        crate::service::generations::continuing_generation(store, plan, START).await.unwrap();
     let new = crate::service::mechanism::new_generation(&plan, START).unwrap();
     store.begin_generation(new).await.unwrap();
 }
