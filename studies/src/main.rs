@@ -115,7 +115,8 @@ fn main() -> ExitCode {
         }
         return ExitCode::SUCCESS;
     };
-    match study.reproduce(arguments.extent, &arguments.folder, &|line| eprintln!("{line}")) {
+    let extent = (arguments.extent, None);
+    match study.reproduce(extent, &arguments.folder, &|line| eprintln!("{line}")) {
         Ok(done) => {
             println!("{}: {}\n{}", study.id, study.title, done.text());
             ExitCode::SUCCESS

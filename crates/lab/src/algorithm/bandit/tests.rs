@@ -353,7 +353,7 @@ fn a_proved_width_has_its_theorem() {
          [[algorithm]]\n{private}\nliteral = true\nwidth = 3.0\n"
     );
     let experiment = parse(&lines).unwrap();
-    let [proved, tuned, given] = experiment.algorithms() else { panic!("three") };
+    let [proved, tuned, given] = experiment.algorithms()[..] else { panic!("three") };
     let bounds = [5_000, 20_000].map(|rounds| proved.bounds(rounds).remove(0));
     assert_eq!(bounds[1].theorem, "Theorem 3.4");
     assert!(bounds[1].is_vacuous(), "{bounds:?}");
