@@ -37,12 +37,17 @@ def expected(refusal):
     return re.findall(r"`(\w+)`", listed[1]) if listed else []
 
 
+# Types, as the parser of files names them.
+TYPES = ("a number", "a whole number", "a whole number of 0 or more", "a name in quotation marks, or a table such as { name")
+
+
 def remedy(refusal, name):
-    """Values of this key that a refusal asks for: the text after `give`. None if it speaks of another key."""
-    if found := re.search(r"must be (at least 1 ms and at most \d+ years)", refusal):
+    """Values of this key that a refusal asks for: the text after `expected`. None if it speaks of another key."""
+    if found := re.search(r"(at least 1 ms and at most \d+ years)", refusal):
         return found[1]
-    asked = re.search(rf"\b{name} (?:is|=) [^:]+: (?:[^:]*: )?give ((?:an? |the |at least \d|finite |radians |\d)[^:;=]*)(?:[:;]|$)", refusal.strip())
-    return asked[1] if asked else None
+    asked = re.search(rf"\b{name}: (?:got [^;]+|missing); (?:[^;]*; )?expected ((?:an? |the |at least \d|finite |radians |\d)[^:;=]*)(?:[:;]|$)", refusal.strip())
+    # What a value of another type is refused with is no range.
+    return asked[1] if asked and asked[1] not in TYPES else None
 
 
 def certificate_page():

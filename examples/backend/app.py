@@ -128,7 +128,7 @@ def main():
     given = options.parse_args()
     key = os.environ.get("RETICENT_KEY")
     if not key:
-        options.error("RETICENT_KEY is not set: give the key that `reticent-server key new` printed")
+        options.error("RETICENT_KEY: missing; set it to the key that `reticent-server key new` printed")
     with reticent.Client(given.service, "front", key=key, timeout=1.0) as client, Shop(client, given.port) as shop:
         print(f"http://127.0.0.1:{shop.server_port}/", flush=True)
         if given.visitors is None:

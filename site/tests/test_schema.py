@@ -305,7 +305,7 @@ def test_a_number_of_an_event_is_refused_by_schema_and_program_alike(event, tmp_
             other = event | {key: value}
             found, refused = problem({"event": [other]}), account(other, tmp_path)
             # The program checks how values go together, also with the delta that is asked for.
-            together = "give at least cap" in refused or "cannot bound this" in refused
+            together = "expected at least cap" in refused or "cannot bound it" in refused
             assert bool(found) == bool(refused) or together, f"{key} = {value!r}: {found!r}, {refused!r}"
 
 

@@ -78,7 +78,7 @@ impl EpisodeNoise {
                 (people.map(size).collect(), law.event(GRID))
             }
         };
-        let remedy = "there is no episode of so few people: give more";
+        let remedy = "there is no episode of so few people; expected more";
         reticent::refuse_if(sizes.is_empty(), "rounds", most, remedy)?;
         let person =
             "every round is another person, whose reward comes at once or, as is public, never";

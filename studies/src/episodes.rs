@@ -85,7 +85,7 @@ struct Fit {
 impl Fit {
     fn of(upper: &[f64], moment: &[f64]) -> Result<Self> {
         let factor = Cholesky::of(moment.len(), upper, 1.0).ok_or_else(|| {
-            reticent::Error::invalid("arms", "given", "they are not finite numbers near 1")
+            reticent::Error::invalid("arms", "a value", "they are not finite numbers near 1")
         })?;
         let theta = factor.solve(moment)?;
         Ok(Fit { factor, theta })
@@ -273,7 +273,7 @@ impl<N: Noise> Learner for Episodes<N> {
 
     fn observe(&mut self, _: u64, _: &[f64], reward: f64) -> Result<()> {
         let (low, high) = self.params.rewards;
-        let remedy = "give a finite number";
+        let remedy = "expected a finite number";
         reticent::refuse_if(!reward.is_finite(), "reward", reward, remedy)?;
         let Some(&(arm, Some(size))) = self.queue.front() else { return Ok(()) };
         let share = (reward.clamp(low, high) - low) / (high - low);
@@ -429,6 +429,6 @@ mod tests {
         );
         Learner::choose(&mut learner, &arms, 1).unwrap();
         let error = learner.observe(1, &[], f64::NAN).unwrap_err().to_string();
-        assert!(error.contains("reward is NaN") && learner.sum.people == 0, "{error}");
+        assert!(error.contains("reward: got NaN") && learner.sum.people == 0, "{error}");
     }
 }

@@ -152,7 +152,7 @@ pub(super) fn regularised(release: &Release, largest: f64) -> Result<Cholesky> {
     }
     let remedy = "its eigenvalues are not finite numbers";
     Cholesky::of(DIMENSION, &upper, 0.0)
-        .ok_or_else(|| reticent::Error::invalid("release", "given", remedy).into())
+        .ok_or_else(|| reticent::Error::invalid("release", "a value", remedy).into())
 }
 
 /// The learner of a curator.

@@ -190,7 +190,7 @@ fn hand_on(options: &[(&str, &str)], command: &mut Command) -> Result<(), String
     for (option, variable) in options {
         if let Some(value) = value_of(option) {
             let number: Result<u64, _> = value.parse();
-            number.map_err(|_| format!("{option} {value}: give a whole number"))?;
+            number.map_err(|_| format!("{option}: got {value}; expected a whole number"))?;
             command.env(variable, value);
         }
     }

@@ -43,7 +43,7 @@ pub fn run(named: &[String], dependents: bool) -> Result<(), String> {
         named => named.iter().map(|name| (name.clone(), Tests::default())).collect(),
     };
     if let Some(unknown) = all.keys().find(|name| !folder(name).join("Cargo.toml").exists()) {
-        return Err(format!("{unknown} is no folder with a package: give core, lab, server, ..."));
+        return Err(format!("package: got {unknown}; expected core, lab, server, ..."));
     }
     if all.is_empty() {
         return Err(

@@ -5,6 +5,8 @@ use std::{
     process::ExitCode,
 };
 
+use reticent::error::message;
+
 /// The exit code of a process that Ctrl-C ended: 128 plus the number of SIGINT.
 pub const INTERRUPTED: u8 = 130;
 
@@ -18,7 +20,7 @@ pub enum Error {
     #[error(transparent)]
     Lab(#[from] reticent_lab::Error),
     /// A file could not be read.
-    #[error("cannot read {path}: {reason}; check the path and its permissions")]
+    #[error("{}", message(path.display(), reason, "expected a readable file; check the path and its permissions"))]
     Unreadable {
         /// The path given.
         path: PathBuf,
@@ -26,7 +28,7 @@ pub enum Error {
         reason: String,
     },
     /// A file could not be written.
-    #[error("cannot write {path}: {reason}; check the path and its permissions")]
+    #[error("{}", message(path.display(), reason, "expected a file that can be written; check the path and its permissions"))]
     Unwritable {
         /// The path given.
         path: PathBuf,
@@ -34,7 +36,7 @@ pub enum Error {
         reason: String,
     },
     /// The contents of a file are not valid.
-    #[error("{path} is not usable: {reason}")]
+    #[error("{path}, {reason}")]
     Malformed {
         /// The path given.
         path: PathBuf,
@@ -42,9 +44,7 @@ pub enum Error {
         reason: String,
     },
     /// A command of the service, which is another program.
-    #[error(
-        "{0}: got a command of the service; expected one of this program; do `reticent-server {0} ...` with the same arguments"
-    )]
+    #[error("{}", message(.0, "a command of the service", format_args!("expected one of this program; do `reticent-server {0} ...` with the same arguments")))]
     OfService(&'static str),
     /// Failed trials; the others were completed.
     #[error("some trials failed:\n{0}")]
@@ -56,7 +56,7 @@ pub enum Error {
     #[error("{0}")]
     Interrupted(String),
     /// Standard output cannot be written.
-    #[error("cannot write the result: {0}")]
+    #[error("{}", message("standard output", .0, "expected a place that can be written"))]
     Output(#[from] std::io::Error),
 }
 

@@ -83,11 +83,11 @@ fn an_invalid_log_is_refused_with_file_line_and_remedy() {
     let folder = folder("bad-log");
     let head = "u,action,propensity,reward\n0.1,a,0.5,1\n0.2,b,0.5,0\n0.3,a,0.5,0\n";
     for (line, words) in [
-        ("0.4,a,0,1", "propensity is \"0\""),
-        ("0.4,a,1.2,1", "propensity is \"1.2\""),
-        ("0.4,a,nan,1", "propensity is \"nan\""),
-        ("0.4,a,0.5,", "reward is \"\""),
-        ("0.4,a,0.5", "3 cells for 4 names"),
+        ("0.4,a,0,1", "propensity: got \"0\""),
+        ("0.4,a,1.2,1", "propensity: got \"1.2\""),
+        ("0.4,a,nan,1", "propensity: got \"nan\""),
+        ("0.4,a,0.5,", "reward: got \"\""),
+        ("0.4,a,0.5", "3 cells; expected 4, one for each name"),
     ] {
         let log = write(&folder, "log.csv", &format!("{head}{line}\n"));
         let experiment = format!(
@@ -135,6 +135,6 @@ fn a_saved_learner_is_written_again_if_it_was_lost_and_starts_another() {
     let none = ["certify", &file, "--set", &format!("algorithm.warm_start={file}")];
     let output = reticent(&none);
     assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
-    assert!(text(&output.stderr).contains("give a file that `save` wrote"));
+    assert!(text(&output.stderr).contains("expected a file that `save` wrote"));
     let _ = std::fs::remove_dir_all(folder);
 }

@@ -1,4 +1,10 @@
-//! The one error type of the core: every message names the field, the value and the remedy.
+//! The one error type of the core, and the one form of the messages of all crates: `field: got value; expected ...; do ...`.
+//!
+//! [`message`] writes the form. The remedy has an `expected ...`, an instruction or both, and may begin with the reason. A thing that is not
+//! there reads `field: missing; remedy`, and a place, such as a file and a line, stands before the field with commas: `a.toml, line 3,
+//! rounds: got 0; expected a whole number above 0`.
+
+use std::fmt::Display;
 
 use thiserror::Error;
 
@@ -12,7 +18,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[non_exhaustive]
 pub enum Error {
     /// A parameter or an input has a value that no guarantee can be built on.
-    #[error("{field} is {value}: {remedy}")]
+    #[error("{}", message(field, value, remedy))]
     Invalid {
         /// The parameter or input, as the caller names it.
         field: &'static str,
@@ -22,7 +28,7 @@ pub enum Error {
         remedy: String,
     },
     /// A vector has another length than the one agreed on.
-    #[error("{field} has {found} entries: give exactly {expected}")]
+    #[error("{}", message(field, format_args!("{found} entries"), format_args!("expected {expected}")))]
     Dimension {
         /// The input, as the caller names it.
         field: &'static str,
@@ -32,9 +38,9 @@ pub enum Error {
         found: usize,
     },
     /// A stream was asked to continue past the horizon its noise was calibrated for.
-    #[error(
-        "round {round} is past the horizon of {horizon} rounds: build the stream with a larger horizon, or with an unknown one"
-    )]
+    #[error("{}", message("round", round, format_args!(
+        "expected at most the horizon of {horizon} rounds; build the stream with a larger horizon, or with an unknown one"
+    )))]
     HorizonExceeded {
         /// The round that was asked for, counted from 1.
         round: u64,
@@ -42,7 +48,7 @@ pub enum Error {
         horizon: u64,
     },
     /// The accountant does not know this event or combination, and does not guess.
-    #[error("the accountant cannot bound {event}: {remedy}")]
+    #[error("{}", message("event", event, format_args!("the accountant cannot bound it; {remedy}")))]
     Unsupported {
         /// The event, described.
         event: String,
@@ -50,7 +56,7 @@ pub enum Error {
         remedy: String,
     },
     /// Saved bytes are damaged, truncated, or not ours.
-    #[error("saved state of {size} bytes is not usable ({reason}): {remedy}")]
+    #[error("{}", message("saved state", format_args!("{size} bytes ({reason})"), remedy))]
     CorruptState {
         /// Number of bytes that were given.
         size: usize,
@@ -60,9 +66,9 @@ pub enum Error {
         remedy: String,
     },
     /// A saved state is older than what has already been released from it.
-    #[error(
-        "saved state stands at {saved} {what} but {released} have been made already: restore the newest state, start anew with a new budget, or go on from this one with a charge for the replay, where the learner offers that"
-    )]
+    #[error("{}", message("saved state", format_args!("{saved} {what}"), format_args!(
+        "expected {released}, which have been made already; restore the newest state, start anew with a new budget, or go on from this one with a charge for the replay, where the learner offers that"
+    )))]
     StaleState {
         /// Unit of the count: releases, batches, answers or decisions.
         what: &'static str,
@@ -72,27 +78,43 @@ pub enum Error {
         released: u64,
     },
     /// The operating system gave no entropy.
-    #[error(
-        "no entropy from the operating system ({reason}): without it no noise is drawn; repair the system's random source"
-    )]
+    #[error("{}", message("entropy of the operating system", "missing", format_args!(
+        "without it no noise is drawn ({reason}); repair the system's random source"
+    )))]
     Entropy {
         /// The error message of the operating system.
         reason: String,
     },
 }
 
+/// Text of an error in the one form of all crates: `field: got value; remedy`, and `field: missing; remedy` where the value is `missing`.
+///
+/// ```
+/// use reticent::error::message;
+/// assert_eq!(message("batch", 1, "expected at least 2"), "batch: got 1; expected at least 2");
+/// assert_eq!(message("shuffler", "missing", "add its address"), "shuffler: missing; add its address");
+/// ```
+pub fn message(field: impl Display, value: impl Display, remedy: impl Display) -> String {
+    written(&field, &value, &remedy)
+}
+
+/// The part that is compiled once, and not for every type of field, value and remedy.
+fn written(field: &dyn Display, value: &dyn Display, remedy: &dyn Display) -> String {
+    let value = value.to_string();
+    match value.as_str() {
+        "missing" => format!("{field}: missing; {remedy}"),
+        _ => format!("{field}: got {value}; {remedy}"),
+    }
+}
+
 impl Error {
     /// An [`Error::Invalid`] with its value printed.
-    pub fn invalid(
-        field: &'static str,
-        value: impl std::fmt::Display,
-        remedy: impl Into<String>,
-    ) -> Self {
+    pub fn invalid(field: &'static str, value: impl Display, remedy: impl Into<String>) -> Self {
         Error::shown(field, &value, remedy.into())
     }
 
     /// The part that is compiled once, and not for every type of value.
-    fn shown(field: &'static str, value: &dyn std::fmt::Display, remedy: String) -> Self {
+    fn shown(field: &'static str, value: &dyn Display, remedy: String) -> Self {
         let mut text = value.to_string();
         // `{}` prints a tiny or huge float with up to three hundred zeros, so those are printed in scientific notation.
         if text.len() > 25
@@ -108,18 +130,14 @@ impl Error {
 pub fn refuse_if(
     refused: bool,
     field: &'static str,
-    value: impl std::fmt::Display,
-    remedy: impl std::fmt::Display,
+    value: impl Display,
+    remedy: impl Display,
 ) -> Result<()> {
     if refused { Err(refusal(field, &value, &remedy)) } else { Ok(()) }
 }
 
 #[cold]
-fn refusal(
-    field: &'static str,
-    value: &dyn std::fmt::Display,
-    remedy: &dyn std::fmt::Display,
-) -> Error {
+fn refusal(field: &'static str, value: &dyn Display, remedy: &dyn Display) -> Error {
     Error::shown(field, value, remedy.to_string())
 }
 
@@ -128,7 +146,7 @@ pub fn positive(field: &'static str, value: f64) -> Result<f64> {
     if value.is_finite() && value > 0.0 {
         Ok(value)
     } else {
-        Err(Error::invalid(field, value, "give a finite number above 0"))
+        Err(Error::invalid(field, value, "expected a finite number above 0"))
     }
 }
 
@@ -137,7 +155,7 @@ pub fn not_negative(field: &'static str, value: f64) -> Result<f64> {
     if value.is_finite() && value >= 0.0 {
         Ok(value)
     } else {
-        Err(Error::invalid(field, value, "give a finite number, 0 or above"))
+        Err(Error::invalid(field, value, "expected a finite number, 0 or above"))
     }
 }
 
@@ -146,7 +164,7 @@ pub fn probability(field: &'static str, value: f64) -> Result<f64> {
     if value > 0.0 && value < 1.0 {
         Ok(value)
     } else {
-        Err(Error::invalid(field, value, "give a number strictly between 0 and 1"))
+        Err(Error::invalid(field, value, "expected a number strictly between 0 and 1"))
     }
 }
 
@@ -155,10 +173,10 @@ pub fn probability(field: &'static str, value: f64) -> Result<f64> {
 pub(crate) fn requested_epsilon(value: f64) -> Result<f64> {
     positive("epsilon", value)?;
     if value > 1e6 {
-        let remedy = "give a number up to 1e6, and better one of 10 or less: a larger one does not protect people; for a learner without privacy use one that is not private, such as LinUCB";
+        let remedy = "expected a number up to 1e6, and better one of 10 or less: a larger one does not protect people; for a learner without privacy use one that is not private, such as LinUCB";
         return Err(Error::invalid("epsilon", value, remedy));
     }
-    let remedy = "give a number of 1e-12 or more: less than that leaves nothing to learn from";
+    let remedy = "expected a number of 1e-12 or more: less than that leaves nothing to learn from";
     refuse_if(value < 1e-12, "epsilon", value, remedy)?;
     Ok(value)
 }
@@ -168,12 +186,12 @@ pub(crate) fn requested_epsilon(value: f64) -> Result<f64> {
 /// delta that the publication claims.
 pub(crate) fn requested_delta(value: f64) -> Result<f64> {
     if value > 0.0 && value < 1e-290 {
-        let remedy = "give 1e-290 or more, such as 1e-9: less than that is rounded to nothing";
+        let remedy = "expected 1e-290 or more, such as 1e-9: less than that is rounded to nothing";
         Err(Error::invalid("delta", value, remedy))
     } else if value > 0.0 && value <= 0.1 {
         Ok(value)
     } else {
-        let remedy = "give a number above 0, at most 0.1 and better below 1e-3: a mechanism with this delta may publish that share of people outright";
+        let remedy = "expected a number above 0, at most 0.1 and better below 1e-3: a mechanism with this delta may publish that share of people outright";
         Err(Error::invalid("delta", value, remedy))
     }
 }
@@ -188,7 +206,7 @@ pub fn finite_vector(field: &'static str, vector: &[f64], expected: usize) -> Re
         Some(index) => Err(Error::invalid(
             field,
             format!("{} at index {index}", vector[index]),
-            "give finite numbers only",
+            "expected finite numbers only",
         )),
     }
 }
@@ -216,13 +234,13 @@ mod tests {
         for epsilon in [1e300, 1e30, 2e6, 1e-13, 1e-320, f64::NAN, f64::INFINITY, 0.0] {
             for refusal in refusals(epsilon, 1e-6) {
                 let words = refusal.unwrap_err().to_string();
-                assert!(words.starts_with("epsilon is "), "{words}");
+                assert!(words.starts_with("epsilon: got "), "{words}");
             }
         }
         for delta in [1e-320, 1e-291, 0.5] {
             for refusal in refusals(1.0, delta) {
                 let words = refusal.unwrap_err().to_string();
-                assert!(words.starts_with("delta is "), "{words}");
+                assert!(words.starts_with("delta: got "), "{words}");
             }
         }
         // Noise can be calibrated to the smallest and the largest value accepted.

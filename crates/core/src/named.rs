@@ -74,7 +74,12 @@ macro_rules! bare {
         Ok($value)
     };
     ($error:ident, $name:literal, $example:literal) => {
-        Err($error::custom(concat!($name, " needs parameters: give a table, as ", $example)))
+        Err($error::custom(concat!(
+            "got ",
+            $name,
+            " alone; expected a table with its parameters, as ",
+            $example
+        )))
     };
 }
 

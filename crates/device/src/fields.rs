@@ -32,7 +32,7 @@ impl Fields {
                     }
                 }
                 _ => {
-                    let remedy = format!("give one of {kind}, or update the older program");
+                    let remedy = format!("expected one of {kind}; or update the older program");
                     let value = format!("a message without {name:?}");
                     return Err(Error::invalid(kind.name(), value, remedy));
                 }
@@ -80,7 +80,7 @@ impl Fields {
     pub(crate) fn end(&self) -> Result<()> {
         match self.0.is_empty() {
             true => Ok(()),
-            false => Err(Error::invalid("a field", "unknown", "update the older program")),
+            false => Err(Error::invalid("fields", "an unknown one", "update the older program")),
         }
     }
 
@@ -109,9 +109,11 @@ impl Fields {
     pub(crate) fn nothing<T>(&mut self, field: &'static str) -> Result<Option<T>> {
         match self.take(field)? {
             Value::Missing => Ok(None),
-            _ => {
-                Err(Error::invalid(field, "given", "the noise of devices follows from the levels"))
-            }
+            _ => Err(Error::invalid(
+                field,
+                "a value",
+                "the noise of devices follows from the levels",
+            )),
         }
     }
 
@@ -164,7 +166,7 @@ impl Fields {
 }
 
 pub(crate) fn wrong(field: &'static str) -> Error {
-    Error::invalid(field, "missing or of another form", "update the older program")
+    Error::invalid(field, "nothing or another form", "update the older program")
 }
 
 pub(crate) fn record(field: &'static str, value: Value) -> Result<Fields> {

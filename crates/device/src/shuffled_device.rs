@@ -133,7 +133,7 @@ mod tests {
         let choice = later.choose(&Value::Missing, &[Value::Missing]).unwrap();
         let far = NOW + 100 * 365 * 86_400;
         let refused = later.report(Some(&ledger), far, &choice, 1.0).unwrap_err().to_string();
-        assert!(refused.starts_with("reports left is 0: at most 2"), "{refused}");
+        assert!(refused.starts_with("reports left: got 0; at most 2"), "{refused}");
         // What was stored is read again, and the ledger of another loop is not taken.
         let read = Ledger::load(&ledger.save()).unwrap();
         assert_eq!(later.ledger(Some(&read), far).unwrap().left(), 0);
@@ -164,6 +164,6 @@ mod tests {
             ShuffledDevice::new(&protocol, limits, Seeded(1)).map(drop)
         };
         name("mixed").unwrap();
-        assert!(name("Mixed up").unwrap_err().to_string().starts_with("loop is "));
+        assert!(name("Mixed up").unwrap_err().to_string().starts_with("loop: got "));
     }
 }

@@ -65,7 +65,7 @@ fn at_most_k_reports_leave_in_a_period() -> Result<()> {
     assert_eq!(server.reports(), 2);
     let refused = |device: &mut Device<Seeded>, ledger: &Ledger, now| {
         let error = device.report(ledger, now, &choice, 1.0).unwrap_err().to_string();
-        assert!(error.starts_with("reports left is 0: at most 2"), "{error}");
+        assert!(error.starts_with("reports left: got 0; at most 2"), "{error}");
     };
     refused(&mut device, &ledger, NOW);
     // A clock that is set back refills nothing; one second before the end neither.
@@ -215,24 +215,24 @@ fn protocols_that_would_show_features_are_refused() -> Result<()> {
     ] {
         let report = ReportParams { method: Some(method_of_it), ..params().report };
         let error = ProtocolParams { report, ..params() }.check().unwrap_err().to_string();
-        assert!(error.starts_with(&format!("method is {name}: devices")), "{error}");
+        assert!(error.starts_with(&format!("method: got {name}; devices")), "{error}");
         // The hash in the message is not looked at before.
         let asked = sound.replacen(&method, &format!("\"{name}\""), 1);
         assert_ne!(asked, sound);
         let error = from_json::<ProtocolPlan>(&asked).unwrap_err().to_string();
-        assert!(error.contains(&format!("method is {name}")), "{error}");
+        assert!(error.contains(&format!("method: got {name}")), "{error}");
         assert!(little::protocol(asked.as_bytes()).is_err());
     }
     let report = ReportParams { public_arms: true, ..params().report };
     let error = ProtocolParams { report, ..params() }.check().unwrap_err().to_string();
-    assert!(error.starts_with("public_arms is true: a device's features"), "{error}");
+    assert!(error.starts_with("public_arms: got true; a device's features"), "{error}");
     let asked = sound.replacen("\"public_arms\":false", "\"public_arms\":true", 1);
     assert_ne!(asked, sound);
     for error in [
         from_json::<ProtocolPlan>(&asked).unwrap_err(),
         little::protocol(asked.as_bytes()).unwrap_err(),
     ] {
-        assert!(error.to_string().contains("public_arms is true"), "{error}");
+        assert!(error.to_string().contains("public_arms: got true"), "{error}");
     }
     Ok(())
 }
@@ -245,12 +245,12 @@ fn protocols_and_levels_beyond_the_persons_limits_are_refused() -> Result<()> {
     assert!(of(Limits::of("home"), 1).is_ok());
     let home = || Limits::of("home");
     for (limits, words) in [
-        (Limits::of("shop"), "loop is \"home\": it is not the loop that was asked for"),
-        (Limits { delta: 1e-7, ..home() }, "delta is 0.000001: at most 0.0000001 is accepted"),
-        (Limits { reports: 1, ..home() }, "visits is 2: at most 1 is accepted"),
-        (Limits { period: DAY + 1, ..home() }, "period is 86400: at least 86401 is accepted"),
-        (Limits { epsilon: 3.0, ..home() }, "epsilon is 4: at most 3 is accepted"),
-        (Limits { epsilon: f64::NAN, ..home() }, "epsilon is 4: at most NaN is accepted"),
+        (Limits::of("shop"), "loop: got \"home\"; it is not the loop that was asked for"),
+        (Limits { delta: 1e-7, ..home() }, "delta: got 0.000001; expected at most 0.0000001"),
+        (Limits { reports: 1, ..home() }, "visits: got 2; expected at most 1"),
+        (Limits { period: DAY + 1, ..home() }, "period: got 86400; expected at least 86401"),
+        (Limits { epsilon: 3.0, ..home() }, "epsilon: got 4; expected at most 3"),
+        (Limits { epsilon: f64::NAN, ..home() }, "epsilon: got 4; expected at most NaN"),
     ] {
         let error = of(limits, 1).unwrap_err().to_string();
         assert!(error.starts_with(words), "{error}");
@@ -258,7 +258,7 @@ fn protocols_and_levels_beyond_the_persons_limits_are_refused() -> Result<()> {
     // The levels that are left may be chosen, and no other later on.
     let mut cautious = of(Limits { epsilon: 3.0, ..home() }, 0)?;
     let error = cautious.set_level(1).unwrap_err().to_string();
-    assert!(error.starts_with("epsilon is 4: at most 3"), "{error}");
+    assert!(error.starts_with("epsilon: got 4; expected at most 3"), "{error}");
     assert_eq!(cautious.level(), 0);
     // Without an end there is no shorter period.
     let ever = ProtocolParams { period: Period::Ever, ..params() }.check()?;
@@ -286,7 +286,7 @@ fn neither_a_larger_k_nor_a_shorter_period_gives_more_reports() -> Result<()> {
     let ledger = Ledger::load(&ledger.save())?;
     for moment in [NOW, NOW + DAY, end - 1] {
         let error = other.report(&ledger, moment, &changed, 1.0).unwrap_err().to_string();
-        assert!(error.starts_with("reports left is 0: at most 2"), "{error}");
+        assert!(error.starts_with("reports left: got 0; at most 2"), "{error}");
         // A message of the first protocol's hash that names a larger k is no way around it.
         assert_eq!(ledger.at(&two, moment)?.left(), 0);
     }
@@ -317,7 +317,7 @@ fn another_kind_of_noise_gets_no_reports_in_a_period_with_reports() -> Result<()
         let ledger = Ledger::load(&ledger.save())?;
         assert_eq!(ledger.at(second, NOW)?.left(), 0);
         let error = other.report(&ledger, NOW, &changed, 1.0).unwrap_err().to_string();
-        assert!(error.starts_with("reports left is 0"), "{error}");
+        assert!(error.starts_with("reports left: got 0"), "{error}");
         // Back to the first kind the count goes on, and with the next period everything begins anew.
         assert_eq!(ledger.at(first, NOW)?.left(), 1);
         assert!(other.report(&ledger, ledger.end(), &changed, 1.0).is_ok());
@@ -342,7 +342,7 @@ fn a_period_that_ends_at_once_gives_no_more_reports() -> Result<()> {
     }
     assert_eq!((ledger.left(), ledger.end()), (0, NOW + Limits::PERIOD));
     let error = other.report(&ledger, NOW + 3, &changed, 1.0).unwrap_err().to_string();
-    assert!(error.starts_with("reports left is 0"), "{error}");
+    assert!(error.starts_with("reports left: got 0"), "{error}");
     assert!(other.report(&ledger, NOW + Limits::PERIOD, &changed, 1.0).is_ok());
     Ok(())
 }

@@ -227,7 +227,7 @@ fn bad_input_is_refused() {
     for (context, actions, words) in [
         ("{\"secret", "[]", "context is not JSON at byte 8"),
         ("null", "{}", "actions is no list"),
-        ("null", "[]", "actions is []"),
+        ("null", "[]", "actions: got []"),
         ("null", "[1", "actions is not JSON"),
     ] {
         let error = device.choose(context.as_bytes(), actions.as_bytes()).unwrap_err().to_string();

@@ -52,7 +52,7 @@ impl DurableBandit {
             // The plan has the mechanism that was chosen, as the learner does.
             Some(learner) if learner.params() == plan.params() => learner,
             Some(_) => {
-                let remedy = "the learner in it has other parameters: give those, or another folder; a new learner has a new budget";
+                let remedy = "the learner in it has other parameters; expected those, or another folder; a new learner has a new budget";
                 return Err(Error::unfit("folder", folder, remedy));
             }
             None => {

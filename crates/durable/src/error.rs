@@ -15,9 +15,9 @@ pub enum Error {
     #[error(transparent)]
     Learner(#[from] reticent::Error),
     /// A file could not be read or written. No release has been used that is not on disk.
-    #[error(
-        "{path} cannot be {action} ({source}): repair the cause and call again; no release is used before it is on disk"
-    )]
+    #[error("{}", reticent::error::message(path, source, format_args!(
+        "it cannot be {action}; repair the cause and call again; no release is used before it is on disk"
+    )))]
     File {
         /// The file.
         path: String,

@@ -102,7 +102,7 @@ impl Journal {
         };
         if stream != self.log.stream() {
             let remedy =
-                "the log belongs to another learner: give the log that this one started with";
+                "the log belongs to another learner; expected the log that this one started with";
             return Err(Error::unfit("state", &self.state, remedy));
         }
         let mut learner = match rollback {

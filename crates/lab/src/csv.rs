@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use reticent::hash;
+use reticent::{error::message, hash};
 
 use crate::{Error, Result};
 
@@ -43,7 +43,7 @@ impl Rows {
             hash: hash::EMPTY,
         };
         let Some(number) = rows.advance()? else {
-            return Err(unusable(path, "it is empty".into()));
+            return Err(unusable(path, message("text", "missing", NAMES_FIRST)));
         };
         // Spreadsheets put a byte order mark in front.
         rows.names = names(rows.line.trim_start_matches('\u{feff}'), number, path)?;
@@ -66,8 +66,7 @@ impl Rows {
         let cells = cells(&self.line).ok_or_else(|| unclosed(&self.path, number))?;
         if cells.len() != self.names.len() {
             let (found, expected) = (cells.len(), self.names.len());
-            let reason = format!("line {number} has {found} cells for {expected} names");
-            return Err(unusable(&self.path, reason));
+            return Err(unusable(&self.path, cells_of(number, found, expected)));
         }
         Ok(Some((number, cells)))
     }
@@ -116,11 +115,21 @@ fn cells(line: &str) -> Option<Vec<String>> {
 }
 
 pub(crate) fn unusable(path: &Path, reason: String) -> Error {
-    Error::Experiment { reason: format!("{}: {reason}", path.display()) }
+    Error::Experiment { reason: format!("{}, {reason}", path.display()) }
+}
+
+/// Remedy for a file without lines.
+const NAMES_FIRST: &str = "expected a line with the columns' names, and the data below";
+
+/// Message about a line with another number of cells than there are names.
+fn cells_of(line: usize, found: usize, expected: usize) -> String {
+    let remedy = format!("expected {expected}, one for each name");
+    message(format!("line {line}"), format!("{found} cells"), remedy)
 }
 
 fn unclosed(path: &Path, line: usize) -> Error {
-    unusable(path, format!("line {line} has an unclosed quotation mark"))
+    let place = format!("line {line}");
+    unusable(path, message(place, "an unclosed quotation mark", "close it"))
 }
 
 /// The columns' names, from the first line.
@@ -128,15 +137,15 @@ fn names(first: &str, number: usize, path: &Path) -> Result<Vec<String>> {
     let bad = |reason: String| unusable(path, reason);
     let names = cells(first).ok_or_else(|| unclosed(path, number))?;
     if let ([_], Some(separator)) = (&names[..], first.chars().find(|c| ";\t|".contains(*c))) {
-        return Err(bad(format!(
-            "columns are separated by {separator:?}: separate them by commas"
-        )));
+        let found = format!("columns separated by {separator:?}");
+        return Err(bad(message("separator", found, "expected commas")));
     }
     if names.iter().all(String::is_empty) {
-        return Err(bad(format!("line {number} has no names: put the columns' names there")));
+        let place = format!("line {number}");
+        return Err(bad(message(place, "no names", "put the columns' names there")));
     }
     if names.iter().all(|name| name.is_empty() || name.parse::<f64>().is_ok()) {
-        return Err(bad("its first line holds numbers: put the columns' names there".into()));
+        return Err(bad(message("first line", "numbers", "put the columns' names there")));
     }
     Ok(names)
 }
@@ -146,22 +155,20 @@ fn place_of(names: &[String], name: &str, path: &Path) -> Result<usize> {
     let mut places = (0..names.len()).filter(|&place| names[place] == name);
     let Some(place) = places.next() else {
         let all: Vec<&str> = names.iter().map(String::as_str).filter(|n| !n.is_empty()).collect();
-        let reason = format!("there is no column {name:?}: give one of {}", all.join(", "));
-        return Err(unusable(path, reason));
+        let remedy = format!("expected one of {}", all.join(", "));
+        return Err(unusable(path, message("column", format!("{name:?}"), remedy)));
     };
     if name.is_empty() {
-        let reason = format!(
-            "column {} has no name (an index, where pandas wrote the file): name the columns to use in `features`, and the label in `label`, or write the file with index=False",
-            place + 1
-        );
-        return Err(unusable(path, reason));
+        let column = format!("column {}", place + 1);
+        let remedy = "name the columns to use in `features`, and the label in `label`, or write the file with index=False";
+        let found = "no name (an index, where pandas wrote the file)";
+        return Err(unusable(path, message(column, found, remedy)));
     }
     if let Some(other) = places.next() {
         let (one, other) = (place + 1, other + 1);
-        let reason = format!(
-            "columns {one} and {other} are both named {name:?}: give every column that is used a different name"
-        );
-        return Err(unusable(path, reason));
+        let columns = format!("columns {one} and {other}");
+        let remedy = "give every column that is used a different name";
+        return Err(unusable(path, message(columns, format!("{name:?} twice"), remedy)));
     }
     Ok(place)
 }
@@ -175,7 +182,8 @@ fn header<'a>(
     // Spreadsheets put a byte order mark in front.
     let text = text.trim_start_matches('\u{feff}');
     let mut lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
-    let (number, first) = lines.next().ok_or_else(|| bad("it is empty".into()))?;
+    let (number, first) =
+        lines.next().ok_or_else(|| bad(message("text", "missing", NAMES_FIRST)))?;
     Ok((names(first, number, path)?, lines))
 }
 
@@ -206,19 +214,19 @@ impl Table {
         if let Some(besides) = besides
             && (label == besides || wanted.iter().any(|name| name == besides))
         {
-            let reason = format!(
-                "{besides:?} holds people's levels and cannot be a feature or the label: a level must not depend on the data it protects"
-            );
-            return Err(bad(reason));
+            let remedy = "it holds people's levels and cannot be a feature or the label: a level must not depend on the data it protects";
+            return Err(bad(message("column", format!("{besides:?}"), remedy)));
         }
         if wanted.is_empty() || wanted.contains(&label) {
-            let reason = format!("give at least one feature other than the label {label:?}");
-            return Err(bad(reason));
+            let found = if wanted.is_empty() { "missing" } else { "the label among them" };
+            let remedy = format!("expected at least one feature other than the label {label:?}");
+            return Err(bad(message("features", found, remedy)));
         }
         if let Some(index) =
             (1..wanted.len()).find(|&index| wanted[..index].contains(&wanted[index]))
         {
-            return Err(bad(format!("the feature {:?} is named twice", wanted[index])));
+            let found = format!("{:?} twice", wanted[index]);
+            return Err(bad(message("features", found, "name it once")));
         }
         wanted.push(label);
         Table::parse(text, path, Some(&wanted), false)
@@ -241,7 +249,7 @@ impl Table {
             let cells = cells(line).ok_or_else(|| unclosed(path, number))?;
             if cells.len() != all.len() {
                 let (found, expected) = (cells.len(), all.len());
-                return Err(bad(format!("line {number} has {found} cells for {expected} names")));
+                return Err(bad(cells_of(number, found, expected)));
             }
             let value = |&column: &usize| {
                 let cell = &cells[column];
@@ -250,13 +258,13 @@ impl Table {
                 let usable = |value: &f64| value.is_finite() || infinity && spelt();
                 let number_of = cell.parse::<f64>().ok().filter(usable);
                 number_of.ok_or_else(|| {
-                    let name = &all[column];
+                    let field = format!("line {number}, {}", all[column]);
                     bad(if cell.is_empty() {
-                        format!("line {number}: {name} is missing; fill it in, or leave the line out")
+                        message(field, "missing", "fill it in, or leave the line out")
                     } else {
-                        format!(
-                            "line {number}: {name} is {cell:?}; give finite numbers, or name the columns to use in `features`"
-                        )
+                        let remedy =
+                            "expected finite numbers; or name the columns to use in `features`";
+                        message(field, format!("{cell:?}"), remedy)
                     })
                 })
             };
@@ -297,7 +305,7 @@ mod tests {
             Table::with_label(",a,y\n0,1,2\n", path, Some(&features), None, None).unwrap();
         assert_eq!(labelled.names, ["a", "y"]);
         let error = Table::with_label(",a,y\n0,1,2\n", path, None, None, None).unwrap_err();
-        assert!(error.to_string().contains("column 1 has no name"), "{error}");
+        assert!(error.to_string().contains("column 1: got no name"), "{error}");
     }
 
     #[test]
@@ -307,19 +315,19 @@ mod tests {
             assert!(words.iter().all(|word| error.contains(word)), "{error}");
             assert!(error.contains("people.csv"), "{error}");
         };
-        refuse("", &["empty"]);
-        refuse("a,y\n1,x\n", &["line 2", "y is \"x\"", "features"]);
-        refuse("a,y\n1,2\n\n,3\n", &["line 4", "a is missing"]);
-        refuse("a,y\n1,2\n1\n", &["line 3", "1 cells for 2 names"]);
+        refuse("", &["text: missing"]);
+        refuse("a,y\n1,x\n", &["line 2", "y: got \"x\"", "features"]);
+        refuse("a,y\n1,2\n\n,3\n", &["line 4", "a: missing"]);
+        refuse("a,y\n1,2\n1\n", &["line 3", "1 cells; expected 2, one for each name"]);
         refuse("a,y\n1,NaN\n", &["line 2", "NaN"]);
         refuse("a,y\n1,1e999\n", &["line 2", "1e999"]);
         refuse("a,y\n1,\"2\n", &["line 2", "quotation mark"]);
         refuse("a,a\n1,2\n", &["columns 1 and 2", "different name"]);
-        refuse(",a\n1,2\n", &["column 1 has no name", "pandas", "`features`"]);
-        refuse(",\n1,2\n", &["line 1 has no names"]);
+        refuse(",a\n1,2\n", &["column 1: got no name", "pandas", "`features`"]);
+        refuse(",\n1,2\n", &["line 1: got no names"]);
         refuse(",0,1\n0,1,2\n", &["first line holds numbers"]);
         refuse("1,2\n1,2\n", &["first line holds numbers"]);
         refuse("a;y\n1;2\n", &["commas"]);
-        assert!(parse("a,y\n1,2\n", Some(&["z"])).unwrap_err().contains("give one of a, y"));
+        assert!(parse("a,y\n1,2\n", Some(&["z"])).unwrap_err().contains("expected one of a, y"));
     }
 }

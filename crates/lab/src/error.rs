@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use reticent::error::message;
+
 /// Shorthand for a result of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -19,7 +21,7 @@ pub enum Error {
         reason: String,
     },
     /// An error with its place in the experiment.
-    #[error("{place}{source}")]
+    #[error("{place}, {source}")]
     At {
         /// Line and table, or algorithm and trial.
         place: String,
@@ -27,9 +29,7 @@ pub enum Error {
         source: Box<Error>,
     },
     /// A file could not be read.
-    #[error(
-        "cannot read {path}: {reason}; check the path, which is relative to the file that names it, and that what writes the file has run"
-    )]
+    #[error("{}", message(path.display(), reason, "expected a readable file; check the path, which is relative to the file that names it, and that what writes the file has run"))]
     Unreadable {
         /// The file.
         path: PathBuf,
@@ -37,7 +37,7 @@ pub enum Error {
         reason: String,
     },
     /// A result could not be written.
-    #[error("cannot write {path}: {reason}; choose another folder with --out")]
+    #[error("{}", message(path.display(), reason, "expected a file that can be written; choose another folder with --out"))]
     Unwritable {
         /// The file or folder.
         path: PathBuf,
@@ -62,9 +62,7 @@ pub enum Error {
     #[error("the trial was stopped before its last round")]
     Interrupted,
     /// A figure could not be drawn.
-    #[error(
-        "cannot draw the figure {title:?}: {reason}; this is a fault of reticent, please report it"
-    )]
+    #[error("{}", message(format_args!("figure {title:?}"), reason, "this is a fault of reticent: please report it"))]
     Figure {
         /// The figure.
         title: String,
@@ -98,7 +96,7 @@ impl Error {
         if parts.is_empty() {
             return self;
         }
-        Error::At { place: format!("{}: ", parts.join(", ")), source: Box::new(self) }
+        Error::At { place: parts.join(", "), source: Box::new(self) }
     }
 
     pub(crate) fn unwritable(path: &Path, error: std::io::Error) -> Self {

@@ -1,5 +1,6 @@
 //! Parsing of TOML files with errors that name the line and suggest the nearest known word.
 
+use reticent::error;
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
@@ -90,26 +91,27 @@ pub(crate) fn mention(message: &str) -> Option<String> {
 /// The parser's message about the value of `key`, without the names of Rust types.
 ///
 /// ```text
-/// invalid type: string "ten", expected u64     `rounds` must be a whole number of 0 or more, not "ten"
-/// missing field `rounds`                       `rounds` is missing
-/// unknown variant `tre`, expected `tree`       `mechanism`: unknown value `tre`, expected `tree`: did you mean `tree`?
+/// invalid type: string "ten", expected u64     rounds: got "ten"; expected a whole number of 0 or more
+/// missing field `rounds`                       rounds: missing; add it
+/// unknown field `horison`, expected `horizon`  horison: got an unknown key; expected `horizon`; did you mean `horizon`?
+/// unknown variant `tre`, expected `tree`       mechanism: got `tre`; expected `tree`; did you mean `tree`?
 /// ```
 pub(crate) fn plain_words(key: Option<&str>, message: &str) -> String {
     if let Some(field) = message.strip_prefix("missing field ") {
-        return format!("{field} is missing");
+        return error::message(field.trim_matches('`'), "missing", "add it");
     }
-    if let Some(rest) = message.strip_prefix("unknown variant ") {
-        let said = with_suggestion(&format!("unknown value {rest}"));
-        return key.map_or(said.clone(), |key| format!("`{key}`: {said}"));
+    let subject = key.unwrap_or("value");
+    if let Some((found, known)) = unknown("unknown variant `", message) {
+        return error::message(subject, format!("`{found}`"), with_suggestion(found, known));
     }
-    if message.starts_with("unknown ") {
-        return with_suggestion(message);
+    if let Some((field, known)) = unknown("unknown field `", message) {
+        return error::message(field, "an unknown key", with_suggestion(field, known));
     }
-    let subject = key.map_or("a value".to_string(), |key| format!("`{key}`"));
     let lengths =
         message.strip_prefix("invalid length ").and_then(|rest| rest.split_once(", expected "));
     if let Some((length, wanted)) = lengths {
-        return format!("{subject} must be {}, not of {length}", kind(wanted));
+        let remedy = format!("expected {}", kind(wanted));
+        return error::message(subject, format!("{length} values"), remedy);
     }
     let types = message.strip_prefix("invalid type: ").or(message.strip_prefix("invalid value: "));
     match types.and_then(|rest| rest.rsplit_once(", expected ")) {
@@ -124,14 +126,23 @@ pub(crate) fn plain_words(key: Option<&str>, message: &str) -> String {
             // The parser reads 1e3 as a float.
             let remedy = match found.parse::<f64>() {
                 Ok(value) if whole && value.fract() == 0.0 && (0.0..1e15).contains(&value) => {
-                    format!(": write it as {value}")
+                    format!("; write it as {value}")
                 }
                 _ => String::new(),
             };
-            format!("{subject} must be {wanted}, not {found}{remedy}")
+            error::message(subject, found, format!("expected {wanted}{remedy}"))
         }
-        None => key.map_or(message.to_string(), |key| format!("`{key}`: {message}")),
+        // A message of this program begins with the value, or names another field.
+        None if message.starts_with("got ") => format!("{subject}: {message}"),
+        None if message.contains(": got ") => format!("{subject}, {message}"),
+        None => error::message(subject, "what cannot be read", message),
     }
+}
+
+/// The unknown word of a parser's message, and what is known in its place: `expected one of ...`.
+fn unknown<'a>(begin: &str, message: &'a str) -> Option<(&'a str, &'a str)> {
+    let (word, known) = message.strip_prefix(begin)?.split_once('`')?;
+    Some((word, known.trim_start_matches(", ")))
 }
 
 /// The type that a parser expects, in plain words.
@@ -171,16 +182,12 @@ pub(crate) fn line_of(text: &str, offset: usize) -> usize {
     text.as_bytes()[..offset.min(text.len())].iter().filter(|byte| **byte == b'\n').count() + 1
 }
 
-/// The parser's message about an unknown word, with the known word that was most likely meant.
-pub(crate) fn with_suggestion(message: &str) -> String {
-    // unknown field `a`, expected one of `b`, `c`
-    let mut words = message.split('`').skip(1).step_by(2);
-    match (message.starts_with("unknown "), words.next()) {
-        (true, Some(word)) => match nearest(word, words) {
-            Some(nearest) => format!("{message}: did you mean `{nearest}`?"),
-            None => message.to_string(),
-        },
-        _ => message.to_string(),
+/// The words that are known, as `expected one of ...`, with the one that was most likely meant.
+pub(crate) fn with_suggestion(word: &str, known: &str) -> String {
+    match nearest(word, known.split('`').skip(1).step_by(2)) {
+        Some(nearest) => format!("{known}; did you mean `{nearest}`?"),
+        None if known.is_empty() => "leave it out".to_string(),
+        None => known.to_string(),
     }
 }
 
@@ -293,7 +300,7 @@ pub(crate) fn nothing_is_ignored(keys: &[(&'static str, bool, &str)]) -> Result<
         None => Ok(()),
         Some((field, _, why)) => {
             let remedy = format!("{why}: leave it out");
-            Err(reticent::Error::invalid(field, "given", remedy).into())
+            Err(reticent::Error::invalid(field, "a value", remedy).into())
         }
     }
 }
@@ -329,34 +336,28 @@ mod tests {
     #[test]
     fn no_type_of_this_program_is_named() {
         for (text, words) in [
-            ("count = \"ten\"", "line 1: `count` must be a whole number of 0 or more, not \"ten\""),
-            ("\ncount = -1", "line 2: `count` must be a whole number of 0 or more, not -1"),
+            ("count = \"ten\"", "line 1, count: got \"ten\"; expected a whole number of 0 or more"),
+            ("\ncount = -1", "line 2, count: got -1; expected a whole number of 0 or more"),
             (
                 "count = 1e3",
-                "`count` must be a whole number of 0 or more, not 1000.0: write it as 1000",
+                "count: got 1000.0; expected a whole number of 0 or more; write it as 1000",
             ),
-            ("count = 1.5", "`count` must be a whole number of 0 or more, not 1.5"),
-            ("level = true", "`level` must be a number, not true"),
-            ("level = [1.0]", "`level` must be a number, not a list"),
-            ("names = 3", "`names` must be a list in square brackets, not 3"),
-            ("names = [\"a\", 3]", "`names` must be text in quotation marks, not 3"),
-            (
-                "names = [\"range\"]\nrange = [0, 1, 2]",
-                "line 2: `range` must be a list of fewer values",
-            ),
-            ("range = [0]", "`range` must be a list of 2 values"),
-            ("yes = \"no\"", "`yes` must be true or false, not \"no\""),
-            ("event = [3]", "`event` must be a "),
+            ("count = 1.5", "count: got 1.5; expected a whole number of 0 or more"),
+            ("level = true", "level: got true; expected a number"),
+            ("level = [1.0]", "level: got a list; expected a number"),
+            ("names = 3", "names: got 3; expected a list in square brackets"),
+            ("names = [\"a\", 3]", "names: got 3; expected text in quotation marks"),
+            ("names = [\"range\"]\nrange = [0, 1, 2]", "line 2, range: got "),
+            ("range = [0]", "range: got 1 values; expected a list of 2 values"),
+            ("yes = \"no\"", "yes: got \"no\"; expected true or false"),
+            ("event = [3]", "event: got 3; expected a "),
             (
                 "[[event]]\nkind = \"gaussian\"\nsigma = \"x\"\nsensitivity = 1.0",
-                "line 3: `sigma` must be a number, not \"x\"",
+                "line 3, sigma: got \"x\"; expected a number",
             ),
-            ("[[event]]\nkind = \"gaussian\"\nsigma = 1.0", "`sensitivity` is missing"),
-            (
-                "[[event]]\nkind = \"gausian\"",
-                "unknown value `gausian`, expected `gaussian`: did you mean",
-            ),
-            ("counts = 3", "line 1: unknown field `counts`"),
+            ("[[event]]\nkind = \"gaussian\"\nsigma = 1.0", "sensitivity: missing; add it"),
+            ("[[event]]\nkind = \"gausian\"", "got `gausian`; expected `gaussian`; did you mean"),
+            ("counts = 3", "line 1, counts: got an unknown key; expected one of "),
         ] {
             let error = parse_lines::<Lines>(text).unwrap_err().to_string();
             assert!(error.contains(words), "{text:?}: {error}");

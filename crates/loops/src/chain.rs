@@ -226,7 +226,7 @@ pub fn verify_chain<E: std::fmt::Display>(
         let place = format!("line {}", index + 1);
         match line {
             Ok(line) => Ok((place, line)),
-            Err(error) => Err(Error::invalid(place, "unreadable", error)),
+            Err(error) => Err(Error::invalid(place, "what cannot be read", error)),
         }
     });
     let mut lines =
@@ -234,14 +234,14 @@ pub fn verify_chain<E: std::fmt::Display>(
     let Some(first) = lines.next() else {
         return Err(Error::invalid(
             "chain",
-            "empty",
-            "give the listing of /v1/loops/{loop}/releases",
+            "an empty file",
+            "expected the listing of /v1/loops/{loop}/releases",
         ));
     };
     let first = first?.1;
     let header = header(&first)?;
     let Some((from, mut chain)) = beginning(&header, &first) else {
-        let remedy = "store, generation and the chain before a later release are hexadecimal digits: give the listing as it was sent";
+        let remedy = "store, generation and the chain before a later release are hexadecimal digits; expected the listing as it was sent";
         return Err(Error::invalid("line 1", "no beginning of a chain", remedy));
     };
     let is_head =
@@ -265,7 +265,7 @@ pub fn verify_chain<E: std::fmt::Display>(
             Error::invalid(
                 &place,
                 "not a release",
-                format!("{error}: give number, hash, chain and release"),
+                format!("{error}; expected number, hash, chain and release"),
             )
         })?;
         chain = follow(&line, &chain, &mut found)?;

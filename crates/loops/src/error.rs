@@ -9,7 +9,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A field of a request or of a file cannot be used.
-    #[error("{field} = {value}: {remedy}")]
+    #[error("{}", reticent::error::message(field, value, remedy))]
     Invalid {
         /// Path of the field.
         field: String,
@@ -19,10 +19,12 @@ pub enum Error {
         remedy: String,
     },
     /// There is no such loop or event.
-    #[error("{what} is unknown: {remedy}")]
+    #[error("{}", reticent::error::message(field, value, remedy))]
     Unknown {
         /// The thing that was looked for.
-        what: String,
+        field: String,
+        /// Its name.
+        value: String,
         /// Remedy.
         remedy: String,
     },
@@ -62,8 +64,12 @@ impl Error {
     }
 
     /// Something that does not exist.
-    pub fn unknown(what: impl Display, remedy: impl Display) -> Self {
-        Error::Unknown { what: what.to_string(), remedy: remedy.to_string() }
+    pub fn unknown(field: impl Display, value: impl Display, remedy: impl Display) -> Self {
+        Error::Unknown {
+            field: field.to_string(),
+            value: value.to_string(),
+            remedy: remedy.to_string(),
+        }
     }
 
     /// A failure of the store.

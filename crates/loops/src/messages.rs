@@ -154,11 +154,11 @@ impl RankRequest {
     pub fn check(&self, limits: &Limits) -> Result<()> {
         let count = self.actions.len();
         if count == 0 || count > limits.actions {
-            let remedy = format!("give from 1 to {} actions", limits.actions);
+            let remedy = format!("expected from 1 to {} actions", limits.actions);
             return Err(Error::invalid("actions", format!("{count} actions"), remedy));
         }
         if self.exclude.len() > limits.actions {
-            let remedy = format!("give at most {} ids of `actions`", limits.actions);
+            let remedy = format!("expected at most {} ids of `actions`", limits.actions);
             return Err(Error::invalid("exclude", format!("{} ids", self.exclude.len()), remedy));
         }
         let mut seen = HashSet::with_capacity(count);
@@ -179,7 +179,7 @@ impl RankRequest {
         match &self.person {
             // A person is not repeated in an error, which may be logged.
             Some(person) if person.is_empty() || person.len() > limits.name => {
-                let remedy = format!("give 1 to {} bytes, or leave it out", limits.name);
+                let remedy = format!("expected 1 to {} bytes; or leave it out", limits.name);
                 let bytes = format!("{} bytes", person.len());
                 Err(Error::invalid("person", bytes, remedy))
             }
@@ -192,7 +192,7 @@ impl RewardRequest {
     /// The value in units of 2^-32. Values beyond 2^30 count as that.
     pub fn units(&self) -> Result<i64> {
         if !self.value.is_finite() {
-            return Err(Error::invalid("value", "not a number", "give a finite number"));
+            return Err(Error::invalid("value", "not a number", "expected a finite number"));
         }
         let most = (1_i64 << 30) as f64;
         Ok((self.value.clamp(-most, most) * (1_i64 << 32) as f64).round_ties_even() as i64)
@@ -215,7 +215,7 @@ pub fn check_name(field: &str, name: &str, limits: &Limits) -> Result<()> {
         return Ok(());
     }
     let shown: String = name.chars().take(40).filter(|c| !c.is_control()).collect();
-    let remedy = format!("give 1 to {} bytes without control characters", limits.name);
+    let remedy = format!("expected 1 to {} bytes without control characters", limits.name);
     Err(Error::invalid(field, format!("{shown:?}"), remedy))
 }
 

@@ -81,13 +81,13 @@ impl Arms {
 fn numbers(value: &Bound<'_, PyAny>) -> Answer<Vec<usize>> {
     let read = || value.try_iter()?.map(|block| block?.extract()).collect::<PyResult<_>>();
     read().map_err(|error| {
-        Failure::invalid("blocks", error, "give the block of each arm, counted from 0")
+        Failure::invalid("blocks", error, "expected the block of each arm, counted from 0")
     })
 }
 
 fn matrix<'py>(value: &Bound<'py, PyAny>) -> Answer<Matrix<'py>> {
     value.extract().map_err(|error: PyErr| {
-        Failure::invalid("arms", error, "give an array with one arm a row, or Arms")
+        Failure::invalid("arms", error, "expected an array with one arm a row, or Arms")
     })
 }
 

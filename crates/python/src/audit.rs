@@ -126,7 +126,7 @@ pub(crate) fn audit_policies(
     options.check()?;
     let (people, others) = (steps(&people)?, steps(&others)?);
     let Some(first) = people.first() else {
-        return Err(Failure::invalid("rounds", 0, "give a whole number above 1"));
+        return Err(Failure::invalid("rounds", 0, "expected a whole number above 1"));
     };
     let dimension = first.arms.dimension();
     let norm = |arms: &CoreArms| {

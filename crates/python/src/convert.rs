@@ -42,13 +42,13 @@ pub(crate) fn parameter<T: DeserializeOwned>(
     let text: String = match json.call_method1("dumps", (value,)) {
         Ok(text) => text.extract()?,
         Err(error) => {
-            let remedy = "give strings, numbers, lists and dictionaries";
+            let remedy = "expected strings, numbers, lists and dictionaries";
             return Err(Failure::invalid(field, error, remedy));
         }
     };
     // From a value and not from its text, whose lines and columns no person wrote.
     let value: serde_json::Value = serde_json::from_str(&text)
-        .map_err(|_| Failure::invalid(field, &text, "give finite numbers"))?;
+        .map_err(|_| Failure::invalid(field, &text, "expected finite numbers"))?;
     T::deserialize(value).map_err(|error| {
         let remedy = match error.to_string() {
             // A table where the choice is a bare word.
@@ -113,7 +113,7 @@ pub(crate) fn read_message<M: Message + DeserializeOwned>(value: &Bound<'_, PyAn
     match value.cast::<PyBytes>() {
         Ok(bytes) => Ok(from_json(bytes.as_bytes())?),
         Err(_) => {
-            let remedy = "give the message or its bytes";
+            let remedy = "expected the message or its bytes";
             Err(Failure::invalid(M::KIND.name(), value.get_type(), remedy))
         }
     }

@@ -199,7 +199,7 @@ impl ConvexBandit {
                 return Err(Failure::invalid(
                     "epsilon",
                     "missing",
-                    "give epsilon, or neither it nor delta",
+                    "expected epsilon, or neither it nor delta",
                 ));
             }
             (Some(epsilon), None | Some(0.0), true) => Protection::Local { epsilon },

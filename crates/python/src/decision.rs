@@ -103,7 +103,7 @@ pub(crate) fn ticket(text: &str) -> Answer<Ticket> {
 /// Tickets of many decisions.
 pub(crate) fn tickets(value: &Bound<'_, PyAny>) -> Answer<Vec<Ticket>> {
     let wrong = |error: PyErr| {
-        Failure::invalid("tickets", error, "give the list of tickets that decide_many returned")
+        Failure::invalid("tickets", error, "expected the list of tickets that decide_many returned")
     };
     let one = |value: PyResult<Bound<'_, PyAny>>| -> Answer<Ticket> {
         let text: PyBackedStr = value.and_then(|value| value.extract()).map_err(wrong)?;
@@ -127,13 +127,13 @@ impl<'py> Many<'py> {
             return Ok(Many::Same(crate::arms::owned(arms)?, people));
         }
         let sets: Sets<'py> = arms.extract().map_err(|error: PyErr| {
-            let remedy = "give an array (people, arms, features), or one set and people=n";
+            let remedy = "expected an array (people, arms, features), or one set and people=n";
             Failure::invalid("arms", error, remedy)
         })?;
         // Checked first, so that a bad entry leaves all entries undecided.
         for (index, rows) in sets.as_array().outer_iter().enumerate() {
             if let Some(bad) = rows.iter().find(|x| !x.is_finite()) {
-                let remedy = format!("it is in entry {index}: give finite numbers only");
+                let remedy = format!("it is in entry {index}; expected finite numbers only");
                 return Err(Failure::invalid("arms", bad, remedy));
             }
         }
@@ -185,7 +185,7 @@ pub(crate) fn observe_many(
     }
     // Checked first, so that a bad entry leaves all rewards unobserved.
     if let Some(index) = rewards.iter().position(|reward| !reward.is_finite()) {
-        let remedy = format!("it is in entry {index}: give finite numbers only");
+        let remedy = format!("it is in entry {index}; expected finite numbers only");
         return Err(Failure::invalid("rewards", rewards[index], remedy));
     }
     py.detach(|| {

@@ -82,7 +82,7 @@ impl Count {
             (None, true) => Ok(Count::Memory(None)),
             (given, _) => {
                 let value = if given.is_some() { "given with in_memory" } else { "missing" };
-                let remedy = "give the path of the file that counts this installation's reports; for simulations in_memory=True";
+                let remedy = "expected the path of the file that counts this installation's reports; for simulations in_memory=True";
                 Err(Failure::invalid("ledger", value, remedy))
             }
         }

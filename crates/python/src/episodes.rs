@@ -61,7 +61,7 @@ impl EpisodesBandit {
             "shuffle" => TrustModel::Shuffle,
             "none" => TrustModel::None,
             other => {
-                let remedy = "give \"central\", \"shuffle\" or \"none\"";
+                let remedy = "expected \"central\", \"shuffle\" or \"none\"";
                 return Err(Failure::invalid("trust", format!("{other:?}"), remedy));
             }
         };

@@ -44,7 +44,7 @@ impl Failure {
     pub(crate) fn entry(self, index: usize) -> Self {
         let done = "; entries before it are done, it and those after it are not";
         Python::attach(|py| {
-            let text = format!("entry {index}: {}{done}", self.0.value(py));
+            let text = format!("entry {index}, {}{done}", self.0.value(py));
             Failure(PyErr::from_type(self.0.get_type(py), text))
         })
     }

@@ -249,7 +249,7 @@ fn named(side: &'static str, record: Value, names: &[&str]) -> Answer<Value> {
         _ => Err(Failure::invalid(
             side,
             "no record",
-            "give a dictionary, a list of dictionaries, a pandas row, or an array of values",
+            "expected a dictionary, a list of dictionaries, a pandas row, or an array of values",
         )),
     }
 }

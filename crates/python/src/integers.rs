@@ -9,6 +9,7 @@ use pyo3::{
 };
 
 use crate::error::{Answer, Failure};
+use reticent::error::message;
 
 /// A type that a whole number of Python becomes.
 pub(crate) trait WholeNumber: Sized {
@@ -19,10 +20,10 @@ impl WholeNumber for u64 {
     fn read(field: &'static str, value: &Bound<'_, PyAny>) -> Answer<Self> {
         value.extract().map_err(|error: PyErr| {
             if error.is_instance_of::<PyOverflowError>(value.py()) {
-                let remedy = format!("give a whole number from 0 to {}", u64::MAX);
+                let remedy = format!("expected a whole number from 0 to {}", u64::MAX);
                 Failure::invalid(field, value, remedy)
             } else {
-                let text = format!("{field} is {value}: give a whole number");
+                let text = message(field, value, "expected a whole number");
                 PyTypeError::new_err(text).into()
             }
         })
@@ -33,7 +34,11 @@ impl WholeNumber for usize {
     fn read(field: &'static str, value: &Bound<'_, PyAny>) -> Answer<Self> {
         let number = u64::read(field, value)?;
         usize::try_from(number).map_err(|_| {
-            Failure::invalid(field, number, format!("give a whole number from 0 to {}", usize::MAX))
+            Failure::invalid(
+                field,
+                number,
+                format!("expected a whole number from 0 to {}", usize::MAX),
+            )
         })
     }
 }
@@ -49,7 +54,7 @@ impl<T: WholeNumber> WholeNumber for (T, T) {
     fn read(field: &'static str, value: &Bound<'_, PyAny>) -> Answer<Self> {
         let (first, second): (Bound<'_, PyAny>, Bound<'_, PyAny>) = value
             .extract()
-            .map_err(|_| Failure::invalid(field, value, "give two whole numbers"))?;
+            .map_err(|_| Failure::invalid(field, value, "expected two whole numbers"))?;
         Ok((T::read(field, &first)?, T::read(field, &second)?))
     }
 }

@@ -59,7 +59,9 @@ impl Kept {
                 let _ = journal.settle(learner);
                 Ok(done)
             }
-            Kept::Closed => Err(Failure::invalid("JointBandit", "closed", "open its folder again")),
+            Kept::Closed => {
+                Err(Failure::invalid("JointBandit", "a closed one", "open its folder again"))
+            }
         }
     }
 }
@@ -94,7 +96,7 @@ pub(crate) fn rollback_of(word: &str) -> Answer<Rollback> {
         "refuse" => Ok(Rollback::Refuse),
         "charge" => Ok(Rollback::Charge),
         other => {
-            let remedy = "give \"refuse\" or \"charge\"";
+            let remedy = "expected \"refuse\" or \"charge\"";
             Err(Failure::invalid("rollback", format!("{other:?}"), remedy))
         }
     }
@@ -111,7 +113,7 @@ pub(crate) fn opened(
         None => journal.begin(learner)?,
         Some(found) if found.params() == learner.params() => {}
         Some(_) => {
-            let remedy = "the bandit in it has other parameters: give those, or another folder; a new bandit has a new budget";
+            let remedy = "the bandit in it has other parameters; expected those, or another folder; a new bandit has a new budget";
             return Err(Failure::invalid("folder", folder.display(), remedy));
         }
     }

@@ -67,7 +67,7 @@ pub(crate) fn run<'py>(
         None => None,
         Some((index, of)) if index < of => Some(Shard { index, of }),
         Some((index, of)) => {
-            let remedy = "give (index, of) with index from 0 to below of";
+            let remedy = "expected (index, of) with index from 0 to below of";
             return Err(Failure::invalid("shard", format!("({index}, {of})"), remedy));
         }
     };
@@ -131,8 +131,9 @@ pub(crate) fn to_toml(config: &Bound<'_, PyAny>) -> Answer<String> {
         }
     }
     let value = without_null(parameter("config", config)?);
-    toml::to_string(&value)
-        .map_err(|error| Failure::invalid("config", value, format!("{error}: give a dictionary")))
+    toml::to_string(&value).map_err(|error| {
+        Failure::invalid("config", value, format!("{error}; expected a dictionary"))
+    })
 }
 
 /// Joins folders that ran shards of one experiment.

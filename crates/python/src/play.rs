@@ -112,7 +112,7 @@ impl Table<'_> {
 
 /// An internal error to stop the loop; the caller sees the stored exception instead.
 fn stopped() -> reticent_lab::Error {
-    reticent::Error::invalid("play", "stopped", "see what was raised").into()
+    reticent::Error::invalid("play", "a stopped one", "see what was raised").into()
 }
 
 /// A Python environment.
@@ -135,7 +135,7 @@ impl<'py> PythonRounds<'_, 'py> {
             return Err(reticent::Error::Dimension { field: "means", expected, found }.into());
         }
         if let Some(mean) = means.iter().find(|mean| !mean.is_finite()) {
-            return Err(Failure::invalid("means", mean, "give finite numbers only"));
+            return Err(Failure::invalid("means", mean, "expected finite numbers only"));
         }
         self.best = means.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         (self.arms, self.means) = (rows, means);
@@ -299,13 +299,17 @@ pub(crate) fn play_trial<'py>(
     #[pyo3(from_py_with = integers::seed)] seed: u64,
 ) -> Answer<Curve<'py>> {
     if rounds == 0 {
-        return Err(Failure::invalid("rounds", 0, "give a whole number above 0"));
+        return Err(Failure::invalid("rounds", 0, "expected a whole number above 0"));
     }
     if !(delay.is_finite() && delay >= 0.0) {
-        return Err(Failure::invalid("delay", delay, "give a finite number of rounds, 0 or above"));
+        return Err(Failure::invalid(
+            "delay",
+            delay,
+            "expected a finite number of rounds, 0 or above",
+        ));
     }
     if !(0.0..=1.0).contains(&lost) {
-        return Err(Failure::invalid("lost", lost, "give a share from 0 to 1"));
+        return Err(Failure::invalid("lost", lost, "expected a share from 0 to 1"));
     }
     let way = Way { delay: Delay::Mean(delay), batch: 1, lost };
     let feedback = (delay > 0.0 || lost > 0.0).then(|| Feedback::new(way, seed));

@@ -216,7 +216,11 @@ fn agent(polytope: &Polytope, axis: usize, given: &Bound<'_, PyDict>) -> Answer<
     for key in given.keys() {
         let key: String = key.extract()?;
         if !known.contains(&key.as_str()) {
-            return Err(Failure::invalid("agent", key, format!("give only {}", known.join(", "))));
+            return Err(Failure::invalid(
+                "agent",
+                key,
+                format!("expected only {}", known.join(", ")),
+            ));
         }
     }
     let privacy = match given.get_item("privacy")? {
@@ -318,7 +322,7 @@ impl SafePlan {
     /// One agent's part.
     fn agent(&self, #[pyo3(from_py_with = integers::index)] index: usize) -> Answer<Agent> {
         let Some(plan) = self.0.agents().get(index) else {
-            let remedy = format!("give an agent below {}", self.0.agents().len());
+            let remedy = format!("expected an agent below {}", self.0.agents().len());
             return Err(Failure::invalid("agent", index, remedy));
         };
         Ok(Agent(ForkGuarded::new(plan.start(index, SecureNoise::from_system()?))))
@@ -383,7 +387,7 @@ impl Coordinator {
     ) -> Answer<(Bound<'py, PyArray1<f64>>, f64)> {
         let coordinator = self.0.read();
         let estimate = coordinator.estimate(agent).ok_or_else(|| {
-            let remedy = format!("give an agent below {}", coordinator.agents().len());
+            let remedy = format!("expected an agent below {}", coordinator.agents().len());
             Failure::invalid("agent", agent, remedy)
         })?;
         Ok((estimate.0.to_pyarray(py), estimate.1))

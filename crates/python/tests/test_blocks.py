@@ -64,7 +64,7 @@ def test_blocks_that_are_missing_or_unknown_are_refused():
     bandit = reticent.LinUCB(dimension=2, blocks=2)
     with pytest.raises(ValueError, match="blocks"):
         bandit.decide(numpy.eye(2))
-    with pytest.raises(ValueError, match="block is 2"):
+    with pytest.raises(ValueError, match="block: got 2"):
         bandit.decide(([0, 2], numpy.eye(2)))
     with pytest.raises(ValueError, match="shared"):
         reticent.LinUCB(dimension=2, blocks=2, shared=2)

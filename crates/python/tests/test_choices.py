@@ -38,7 +38,7 @@ def test_every_choice_of_a_file_is_one_in_python(choices):
     make = MAKE[choices["kind"]]
     for value in choices["values"]:
         if needs_features(value):
-            with pytest.raises(reticent.ReticentError, match="give a table of features|give tuned or thompson"):
+            with pytest.raises(reticent.ReticentError, match="expected a table of features|expected tuned or thompson"):
                 make(**choices["beside"], **{choices["key"]: value})
             continue
         if needs_fixed_actions(value):
@@ -58,9 +58,9 @@ def test_an_intercept_is_a_number_or_false():
     # Numbers of numpy are numbers.
     for number in (numpy.float32(0.5), numpy.float64(0.5), 0.5):
         reticent.JointBandit(**bounds, intercept=number)
-    with pytest.raises(reticent.ReticentError, match="intercept is true: .*the last feature that all arms share, as a number, or false"):
+    with pytest.raises(reticent.ReticentError, match="intercept: got true; .*the last feature that all arms share, as a number, or false"):
         reticent.JointBandit(**bounds, intercept=True)
-    with pytest.raises(reticent.ReticentError, match="intercept is 1: give a number other than 0"):
+    with pytest.raises(reticent.ReticentError, match="intercept: got 1; expected a number other than 0"):
         reticent.LinUCB(3, intercept=1)
 
 
@@ -68,16 +68,16 @@ def test_the_batch_of_a_shuffler_suits_the_horizon_by_default():
     suited = reticent.ShufflePlan(4, 1.0, 1e-5, horizon=600, aggregation="sum")
     given = reticent.ShufflePlan(4, 1.0, 1e-5, batch=37, aggregation="sum")
     assert suited.guarantee.conditions == given.guarantee.conditions and any("37" in condition for condition in given.guarantee.conditions)
-    with pytest.raises(reticent.ReticentError, match="batch is not given: .*`horizon`"):
+    with pytest.raises(reticent.ReticentError, match="batch: missing; .*`horizon`"):
         reticent.ShufflePlan(4, 1.0, 1e-5)
-    with pytest.raises(reticent.ReticentError, match="batch is 601: no batch would ever be full"):
+    with pytest.raises(reticent.ReticentError, match="batch: got 601; no batch would ever be full"):
         reticent.ShufflePlan(4, 1.0, 1e-5, batch=601, horizon=600)
 
 
 def test_a_regularizer_without_effect_is_refused():
     reticent.LinUCB(3, rule="certified", regularizer=2.0)
     for rule in ("tuned", "thompson", "fixed", None):
-        with pytest.raises(reticent.ReticentError, match="regularizer is 2: .*leave it out"):
+        with pytest.raises(reticent.ReticentError, match="regularizer: got 2; .*leave it out"):
             reticent.LinUCB(3, rule=rule, regularizer=2.0)
 
 

@@ -37,7 +37,7 @@ def test_a_device_chooses_counts_and_reports_and_nothing_raw_leaves(service, key
         assert bodies == {b'{"reports":[' + report + b"]}"}
         for _ in range(2):
             again.report(again.choose({"age": 31}, TOPICS), 0.0)
-        with pytest.raises(reticent.ReticentError, match="reports left is 0"):
+        with pytest.raises(reticent.ReticentError, match="reports left: got 0"):
             again.report(again.choose({"age": 31}, TOPICS), 0.0)
         assert again.unsent == []
         wait_until(lambda: reports_of(service, keys["direct"], "direct") == 3)
@@ -72,10 +72,10 @@ def test_a_loop_beyond_the_persons_limits_gets_nothing(service, keys, tmp_path):
     with Between(service) as between:
         client = reticent.Client(between.address, "direct", key=keys["direct"], timeout=10)
         for limit, words in [
-            ({"most_epsilon": 3.0}, "epsilon is 4: at most 3"),
-            ({"most_epsilon": 4.0, "level": 1}, "epsilon is 8: at most 4"),
-            ({"most_delta": 1e-7}, "delta is 0.000001: at most 0.0000001"),
-            ({"most_reports": 2}, "visits is 3: at most 2"),
+            ({"most_epsilon": 3.0}, "epsilon: got 4; expected at most 3"),
+            ({"most_epsilon": 4.0, "level": 1}, "epsilon: got 8; expected at most 4"),
+            ({"most_delta": 1e-7}, "delta: got 0.000001; expected at most 0.0000001"),
+            ({"most_reports": 2}, "visits: got 3; expected at most 2"),
         ]:
             with pytest.raises(reticent.ReticentError, match=words):
                 client.device(tmp_path, **limit)
@@ -107,21 +107,21 @@ def test_noise_behind_a_shuffler_is_priced_by_the_devices_own_accountant(service
     assert (person.protocol, person.loop, person.reports_left(), person.ledger) == (sealing["protocol"], loop, visits, None)
     assert len(person.protocol) == 64
     for limits, words in [
-        ({"most_epsilon": 3.5}, "epsilon is .*: at most 3.5"),
-        ({"most_epsilon": float("nan")}, "epsilon is .*: at most NaN"),
-        ({"most_delta": 1e-5}, "epsilon is .*: at most 4 "),
-        ({"most_reports": visits - 1}, f"visits is {visits}: at most {visits - 1}"),
-        ({"says": {"batch": 4}}, "epsilon is .*: at most 4 "),
-        ({"says": {"honest": 1}}, "epsilon is .*: at most 4 "),
+        ({"most_epsilon": 3.5}, "epsilon: got .*; expected at most 3.5"),
+        ({"most_epsilon": float("nan")}, "epsilon: got .*; expected at most NaN"),
+        ({"most_delta": 1e-5}, "epsilon: got .*; expected at most 4 "),
+        ({"most_reports": visits - 1}, f"visits: got {visits}; expected at most {visits - 1}"),
+        ({"says": {"batch": 4}}, "epsilon: got .*; expected at most 4 "),
+        ({"says": {"honest": 1}}, "epsilon: got .*; expected at most 4 "),
         # Everything that was priced is in the hash: the shuffler would refuse these reports.
-        ({"says": {"batch": 80}}, "protocol is"),
-        ({"says": {"generation": "1"}}, "protocol is"),
-        ({"plan_of": {"delta": 2 * plan["delta"]}} if plan["delta"] else {"plan_of": {"levels": {"public": [0.5]}}}, "protocol is"),
-        ({"loop": "other"}, "protocol is"),
-        ({"says": {"batch": None}}, "batch is missing or of another form"),
+        ({"says": {"batch": 80}}, "protocol: got"),
+        ({"says": {"generation": "1"}}, "protocol: got"),
+        ({"plan_of": {"delta": 2 * plan["delta"]}} if plan["delta"] else {"plan_of": {"levels": {"public": [0.5]}}}, "protocol: got"),
+        ({"loop": "other"}, "protocol: got"),
+        ({"says": {"batch": None}}, "batch: got nothing or another form"),
         # A message that shows features, and one whose maker claims something.
         ({"plan_of": {"public_arms": True}}, "features never leave"),
-        ({"plan_of": {"claim": CLAIM}}, "claim is given"),
+        ({"plan_of": {"claim": CLAIM}}, "claim: got a value"),
     ]:
         with pytest.raises(reticent.ReticentError, match=words):
             join(**limits)
@@ -161,7 +161,7 @@ def test_sealed_reports_go_through_the_shuffler(service, keys, tmp_path, shuffle
     loop, visits = shuffler.loop, shuffler.visits
     with Between(shuffler) as between:
         client = reticent.Client(service.address, loop, key=keys[loop], timeout=10, retries=0)
-        with pytest.raises(reticent.ReticentError, match="epsilon is .*: at most 3.5"):
+        with pytest.raises(reticent.ReticentError, match="epsilon: got .*; expected at most 3.5"):
             client.device(tmp_path / "dear", shuffler=shuffler.address, most_epsilon=3.5, most_delta=1e-3)
         assert not (tmp_path / "dear").exists()
         made = []
@@ -174,7 +174,7 @@ def test_sealed_reports_go_through_the_shuffler(service, keys, tmp_path, shuffle
                 wait_until(lambda: device.flush().waiting == 0)
                 made.append(report)
             assert device.unsent == []
-            with pytest.raises(reticent.ReticentError, match="reports left is 0"):
+            with pytest.raises(reticent.ReticentError, match="reports left: got 0"):
                 device.report(device.choose({}, TOPICS), 1.0)
             # After an answer that was lost: it was taken before.
             (unsent,) = (tmp_path / str(number)).glob("*/unsent")
@@ -206,7 +206,7 @@ def test_the_servers_own_address_is_no_shuffler(service, keys, tmp_path):
     client = reticent.Client(service.address, "mixed", key=keys["mixed"])
     with pytest.raises(reticent.ReticentError, match="shuffler is http.*the address of the server"):
         client.device(tmp_path, shuffler=service.address + "/", most_delta=1e-3)
-    with pytest.raises(reticent.ReticentError, match="shuffler is missing"):
+    with pytest.raises(reticent.ReticentError, match="shuffler: missing"):
         client.device(tmp_path)
 
 
@@ -221,7 +221,7 @@ def test_a_sealed_report_is_counted_in_the_file_before_it_is_given_out(service, 
         return person
 
     for unreadable in (None, "", 32 * "zz", BASE_POINT[2:]):
-        with pytest.raises(reticent.ReticentError, match="public_key is"):
+        with pytest.raises(reticent.ReticentError, match="public_key: got"):
             join(unreadable)
     person = join()
     choice = person.choose({}, TOPICS)
@@ -234,7 +234,7 @@ def test_a_sealed_report_is_counted_in_the_file_before_it_is_given_out(service, 
         other.report(reticent.Choice(bytes(choice)), 1.0)
         assert person.reports_left() == other.reports_left() == left
     last = ledger.read_bytes()
-    with pytest.raises(reticent.ReticentError, match="reports left is 0: at most 4"):
+    with pytest.raises(reticent.ReticentError, match="reports left: got 0; at most 4"):
         person.report(choice, 1.0)
     assert ledger.read_bytes() == last
     for damaged in (last[:7], last[:-1], b""):

@@ -74,7 +74,7 @@ def test_the_level_is_the_smallest_epsilon_unless_the_person_chooses_another():
     assert (person.loop, person.levels, person.level, person.reports_per_period) == ("home", [1.0, 4.0, 8.0], 0, 3)
     person.set_level(2)
     assert person.level == 2
-    with pytest.raises(reticent.ReticentError, match="level is 3"):
+    with pytest.raises(reticent.ReticentError, match="level: got 3"):
         person.set_level(3)
     assert person.level == 2
 
@@ -86,7 +86,7 @@ def test_devices_on_one_file_share_one_count_and_a_period_ends(tmp_path):
     kept = path.read_bytes()
     for person in (first, second, device(path)):
         for moment in (NOW, NOW - 90 * DAY):
-            with pytest.raises(reticent.ReticentError, match="reports left is 0: at most 3"):
+            with pytest.raises(reticent.ReticentError, match="reports left: got 0; at most 3"):
                 visit(person, moment)
     assert path.read_bytes() == kept, "a refusal stores nothing"
     visit(second, NOW + 30 * DAY)
@@ -103,7 +103,7 @@ for _ in range(3):
     try:
         test_device.visit(person); made += 1
     except reticent.ReticentError as error:
-        assert "reports left is 0" in str(error), error
+        assert "reports left: got 0" in str(error), error
 print(made)
 """
     processes = [subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) for _ in range(3)]
@@ -115,10 +115,10 @@ def test_what_is_refused_counts_nothing(tmp_path):
     with pytest.raises(reticent.ReticentError, match="protocol"):
         reticent.Person.from_protocol(golden("protocol.json").replace(b'"home"', b'"homes"'), "homes", ledger=path)
     person = reticent.Person.from_protocol(golden("protocol.json"), "home", ledger=path)
-    with pytest.raises(reticent.ReticentError, match="model is missing"):
+    with pytest.raises(reticent.ReticentError, match="model: missing"):
         person.choose(CASE["context"], CASE["actions"])
     person.set_model(golden("model.json"))
-    with pytest.raises(reticent.ReticentError, match="actions is \\[\\]"):
+    with pytest.raises(reticent.ReticentError, match="actions: got \\[\\]"):
         person.choose(CASE["context"], [])
     choice = person.choose(CASE["context"], CASE["actions"])
     with pytest.raises(reticent.ReticentError, match="reward"):
@@ -131,20 +131,20 @@ def test_what_is_refused_counts_nothing(tmp_path):
 
 def test_the_count_is_kept_unless_its_loss_is_asked_for(tmp_path):
     for options in ({}, {"ledger": tmp_path / "home.ledger", "in_memory": True}):
-        with pytest.raises(reticent.ReticentError, match="ledger is .*in_memory=True"):
+        with pytest.raises(reticent.ReticentError, match="ledger: got .*in_memory=True"):
             reticent.Person.from_protocol(golden("protocol.json"), "home", **options)
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"loop": "shop"}, 'loop is "home": it is not the loop that was asked for'),
-        ({"most_delta": 1e-7}, "delta is 0.000001: at most 0.0000001"),
-        ({"most_reports": 2}, "visits is 3: at most 2"),
-        ({"shortest_period": 31 * DAY}, "period is 2592000: at least 2678400"),
-        ({"most_epsilon": 0.5}, "epsilon is 1: at most 0.5"),
-        ({"most_epsilon": 4.0, "level": 2}, "epsilon is 8: at most 4"),
-        ({"most_reports": -1}, "most_reports is -1"),
+        ({"loop": "shop"}, 'loop: got "home"; it is not the loop that was asked for'),
+        ({"most_delta": 1e-7}, "delta: got 0.000001; expected at most 0.0000001"),
+        ({"most_reports": 2}, "visits: got 3; expected at most 2"),
+        ({"shortest_period": 31 * DAY}, "period: got 2592000; expected at least 2678400"),
+        ({"most_epsilon": 0.5}, "epsilon: got 1; expected at most 0.5"),
+        ({"most_epsilon": 4.0, "level": 2}, "epsilon: got 8; expected at most 4"),
+        ({"most_reports": -1}, "most_reports: got -1"),
     ],
 )
 def test_a_protocol_beyond_the_persons_limits_is_refused(options, words):
@@ -157,7 +157,7 @@ def test_a_protocol_beyond_the_persons_limits_is_refused(options, words):
 def test_no_level_beyond_the_persons_limits_is_chosen_later():
     person = device(most_epsilon=4.0)
     person.set_level(1)
-    with pytest.raises(reticent.ReticentError, match="epsilon is 8: at most 4"):
+    with pytest.raises(reticent.ReticentError, match="epsilon: got 8; expected at most 4"):
         person.set_level(2)
     assert person.level == 1
 

@@ -140,7 +140,7 @@ def test_a_disk_that_fails_amid_many_decisions_leaves_none_without_a_holder(tmp_
     obstacle = tmp_path / "state.new"
     obstacle.mkdir()
     # The fourth decision closes the first one; the release cannot be stored, and the fifth decision is refused.
-    with pytest.raises(reticent.ReticentError, match="entry 3: .*cannot be written"):
+    with pytest.raises(reticent.ReticentError, match="entry 3, .*: got .*cannot be written"):
         learner.decide_many(ARMS, people=10)
     assert learner.decisions == 4 and learner.releases == 1
     obstacle.rmdir()

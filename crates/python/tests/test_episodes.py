@@ -45,7 +45,7 @@ def test_refused_input_changes_nothing():
     for reward in (float("nan"), float("inf")):
         with pytest.raises(reticent.ReticentError, match="reward"):
             bandit.observe(number, reward)
-    with pytest.raises(reticent.ReticentError, match="number is 7"):
+    with pytest.raises(reticent.ReticentError, match="number: got 7"):
         bandit.observe(7, 0.5)
     assert bandit.save() == state
     for wrong in (dict(actions=[[2.0]]), dict(actions=[]), dict(epsilon=-1.0), dict(trust="device"), dict(growth=1.0), dict(rewards=(1.0, 0.0))):

@@ -64,9 +64,9 @@ def test_every_form_of_a_record_is_the_same():
     ]
     for context, action in forms:
         assert (features.vector(context, action) == expected).all(), (context, action)
-    with pytest.raises(reticent.ReticentError, match="context has 3 entries: give exactly 2"):
+    with pytest.raises(reticent.ReticentError, match="context: got 3 entries; expected 2"):
         features.vector([1, 2, 3], ACTIONS[0])
-    with pytest.raises(reticent.ReticentError, match="context is no record"):
+    with pytest.raises(reticent.ReticentError, match="context: got no record"):
         features.vector("phone", ACTIONS[0])
     assert (features.vector(None, ACTIONS[0]) == features.vector({}, ACTIONS[0])).all()
 
@@ -110,13 +110,13 @@ def test_copies_have_the_rule_and_not_the_counts():
 
 def test_bad_rules_are_named():
     for changes, message in [
-        ({"context": {"age": {"range": [80, 18]}}, "cross": None}, r"range is \[80, 18\] for context.age"),
+        ({"context": {"age": {"range": [80, 18]}}, "cross": None}, r"range: got \[80, 18\] for context.age"),
         ({"context": {"age": 3}}, '"age" is no feature'),
-        ({"action": {"x": {"categories": []}}, "cross": None}, r"categories is \[\] for action.x"),
-        ({"action": {"x": {"hash": {"buckets": 0}}}, "cross": None}, "buckets is 0 for action.x"),
+        ({"action": {"x": {"categories": []}}, "cross": None}, r"categories: got \[\] for action.x"),
+        ({"action": {"x": {"hash": {"buckets": 0}}}, "cross": None}, "buckets: got 0 for action.x"),
         ({"cross": [("topic", "user.device")]}, '"topic" is no feature of the context'),
-        ({"projection": {"dimension": 14, "seed": 1}}, "projection.dimension is 14"),
-        ({"context": None, "action": None, "cross": None}, "give at least one feature"),
+        ({"projection": {"dimension": 14, "seed": 1}}, "projection.dimension: got 14"),
+        ({"context": None, "action": None, "cross": None}, "expected at least one feature"),
     ]:
         with pytest.raises(reticent.ReticentError, match=message):
             rule(**changes)
@@ -136,16 +136,16 @@ def test_newer_keys_in_every_form():
     assert reticent.Features(**radio, cross=table, weight=weight) == features == copy.deepcopy(features)
     assert reticent.Features.from_json(features.to_json()) == features == pickle.loads(pickle.dumps(features))
     for changes, message in [
-        (dict(weight={"action.genre": -1}), "weight is -1 for action.genre: expected a share"),
-        (dict(weight={"action.genre": 0}), "weight is 0 for every feature: expected a positive share"),
-        (dict(weight={"constant": 1.5}), "weight is 1.5 for constant: expected a share"),
-        (dict(context={"hour": {"cycle": 0}}), "cycle is 0 for context.hour: expected a positive period"),
-        (dict(context={"hour": {"bins": [3, 1]}}), r"bins is \[3.0, 1.0\] for context.hour: expected finite edges"),
-        (dict(action={"genre": {"categories": ["rock", "rock"]}}), 'categories is "rock" twice for action.genre: list every word once'),
+        (dict(weight={"action.genre": -1}), "weight: got -1 for action.genre; expected a share"),
+        (dict(weight={"action.genre": 0}), "weight: got 0 for every feature; expected a positive share"),
+        (dict(weight={"constant": 1.5}), "weight: got 1.5 for constant; expected a share"),
+        (dict(context={"hour": {"cycle": 0}}), "cycle: got 0 for context.hour; expected a positive period"),
+        (dict(context={"hour": {"bins": [3, 1]}}), r"bins: got \[3.0, 1.0\] for context.hour; expected finite edges"),
+        (dict(action={"genre": {"categories": ["rock", "rock"]}}), 'categories: got "rock" twice for action.genre; list every word once'),
         (dict(action={"genre": {"hash": {"buckets": 5000}}}, cross=[("liked", "genre")]), "the widest part, liked\\*genre, has 10000"),
-        (dict(match=[("hour", "genre")]), "cross.match is .*, of a cycle of 24 and 2 categories"),
-        (dict(products={"degree": 9}), "products.degree is 9: expected 2 or 3"),
-        (dict(fourier={"count": 4, "scale": 0.0, "seed": 1}), "fourier.scale is 0: "),
+        (dict(match=[("hour", "genre")]), "cross.match: got .*, of a cycle of 24 and 2 categories"),
+        (dict(products={"degree": 9}), "products.degree: got 9; expected 2 or 3"),
+        (dict(fourier={"count": 4, "scale": 0.0, "seed": 1}), "fourier.scale: got 0; "),
     ]:
         with pytest.raises(reticent.ReticentError, match=message):
             reticent.Features(**{**radio, **changes})
@@ -167,12 +167,12 @@ def test_the_two_level_rule_takes_its_levels_from_the_features():
             bandit.observe(decision.ticket, 1.0 if decision.arm == 2 else -1.0)
     # Without privacy 200 rewards are enough.
     assert [bandit.decide(arms).arm for _ in range(20)].count(2) >= 15
-    with pytest.raises(reticent.ReticentError, match="give a table of features"):
+    with pytest.raises(reticent.ReticentError, match="expected a table of features"):
         reticent.JointBandit(**budget)
-    with pytest.raises(reticent.ReticentError, match="dimension is 18: the levels have 17 coordinates"):
+    with pytest.raises(reticent.ReticentError, match="dimension: got 18; the levels have 17 coordinates"):
         reticent.JointBandit(**{**budget, "dimension": 18}, features=features)
     with pytest.raises(reticent.ReticentError, match="weighting"):
         reticent.Features(**{**table, "weighting": "even"})
-    with pytest.raises(reticent.ReticentError, match="projection is given"):
+    with pytest.raises(reticent.ReticentError, match="projection: got a value"):
         narrow = reticent.Features(**table, projection={"dimension": 9, "seed": 1})
         reticent.JointBandit(**{**budget, "dimension": 9}, features=narrow)

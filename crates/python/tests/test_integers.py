@@ -124,9 +124,9 @@ CALLS = [
 @pytest.mark.parametrize(("field", "call"), CALLS, ids=[f"{at}-{field}" for at, (field, _) in enumerate(CALLS)])
 def test_numbers_out_of_range_name_their_argument(field, call):
     for number in (-1, 2**64):
-        with pytest.raises(reticent.ReticentError, match=rf"^{field} is {number}: give a whole number from 0"):
+        with pytest.raises(reticent.ReticentError, match=rf"^{field}: got {number}; expected a whole number from 0"):
             call(number)
-    with pytest.raises((TypeError, ValueError), match=f"{field} is (half|.*half.*): give"):
+    with pytest.raises((TypeError, ValueError), match=f"{field}: got (half|.*half.*); expected"):
         call("half")
 
 
@@ -140,5 +140,5 @@ def test_every_argument_that_is_a_whole_number_is_in_the_list():
 
 def test_a_window_out_of_range_is_named():
     for number in (-1, 2**64):
-        with pytest.raises(reticent.ReticentError, match=f"^window is {number}: "):
+        with pytest.raises(reticent.ReticentError, match=f"^window: got {number}; "):
             joint(window=number)

@@ -111,7 +111,7 @@ def test_shards_join_to_the_same_bytes(experiment, tmp_path):
         assert done["computed"] == 4
     lab.merge([tmp_path / str(index) for index in range(3)], tmp_path / "joined")
     assert (tmp_path / "joined/results.csv").read_bytes() == (tmp_path / "whole/results.csv").read_bytes()
-    with pytest.raises(ReticentError, match="shard is"):
+    with pytest.raises(ReticentError, match="shard: got"):
         lab.run(experiment, tmp_path / "x", shard=(3, 3))
 
 
@@ -132,16 +132,16 @@ def test_an_experiment_in_any_form(experiment, tmp_path):
     half = lab.run(config, overrides={"algorithm.privacy.epsilon": 0.5})
     assert half.algorithms[0].guarantee["epsilon"] <= 0.5
     for bad, words in [
-        ({**config, "rounds": 0}, "rounds is 0"),
+        ({**config, "rounds": 0}, "rounds: got 0"),
         ({**config, "environment": {"kind": "moon"}}, "unknown environment.kind `moon`"),
         ({**config, "colour": 1}, "colour"),
         (tmp_path / "none.toml", "none.toml"),
         ("name = \n", "line 1"),
-        ({"name": print}, "config is"),
+        ({"name": print}, "config: got"),
     ]:
         with pytest.raises(ReticentError, match=words):
             lab.run(bad)
-    with pytest.raises(ReticentError, match='give "local", "ray" or "dask"'):
+    with pytest.raises(ReticentError, match='expected "local", "ray" or "dask"'):
         lab.run(config, engine="moon")
     with pytest.raises(ReticentError, match="override"):
         lab.run(config, overrides={"": 1})
@@ -279,7 +279,7 @@ def test_rewards_come_late_or_never():
     # A quarter is lost, within 7 deviations; about twenty are outstanding at the end, and the order is not kept.
     assert abs(len(seen) - 2250) < 7 * 24 + 150 and seen != sorted(seen) and 0 < learner.open_decisions < 300
     for bad in ({"delay": -1.0}, {"lost": 1.5}):
-        with pytest.raises(ReticentError, match="give a"):
+        with pytest.raises(ReticentError, match="expected a"):
             lab.play(Means, {"x": reticent.LinUCB(2)}, rounds=10, **bad)
 
 
@@ -298,8 +298,8 @@ def test_exceptions_of_user_objects_are_raised_unchanged():
 
     for environment, policy, kind, words in [
         (Broken, Greedy, ZeroDivisionError, "mine"),
-        (Means, Wild, ReticentError, "arm is 7"),
-        (Vague, Greedy, ReticentError, "means has 1 entries: give exactly 2"),
+        (Means, Wild, ReticentError, "arm: got 7"),
+        (Vague, Greedy, ReticentError, "means: got 1 entries; expected 2"),
         (Means, lambda seed: object(), ReticentError, "choose of policy .x. is missing"),
         (lambda seed: object(), Greedy, AttributeError, "arms"),
     ]:
@@ -323,7 +323,7 @@ def test_native_environments_agree_with_the_runner():
     with pytest.raises(ReticentError, match="open a round"):
         environment.reward(0)
     assert environment.arms().shape == (6, 4) and environment.means().shape == (6,)
-    with pytest.raises(ReticentError, match="arm is 6"):
+    with pytest.raises(ReticentError, match="arm: got 6"):
         environment.reward(6)
 
 
@@ -468,7 +468,7 @@ def test_a_guarantee_for_user_code_is_stated_and_audited():
     assert [missing["algorithm"] for missing in honest.not_audited] == ["LinUCB"]
     broken = lab.audit(environment, {"broken": Broken}, rounds=12, samples=1000)
     assert broken.audits == [] and "not today" in broken.not_audited[0]["reason"]
-    with pytest.raises(reticent.ReticentError, match="rounds is 1"):
+    with pytest.raises(reticent.ReticentError, match="rounds: got 1"):
         lab.audit(environment, {"coin": Coin}, rounds=1)
     with pytest.raises(reticent.ReticentError, match="one object"):
         lab.audit(environment, {"coin": Coin()})

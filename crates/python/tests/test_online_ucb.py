@@ -64,18 +64,18 @@ class TestServers:
 
     def test_bad_input_names_the_field_and_changes_nothing(self, name):
         for keys, words in [
-            (dict(epsilon=0.0), "epsilon is 0"),
-            (dict(delta=1.0), "delta is 1"),
-            (dict(dimension=0), "dimension is 0"),
-            (dict(dimension=-1), "dimension is -1: give a whole number"),
-            (dict(feature_bound=float("nan")), "feature_bound is NaN"),
-            (dict(rewards=(1.0, 0.0)), r"rewards is \(1, 0\)"),
-            (dict(width=-1.0), "width is -1"),
-            (dict(learner="oak"), 'learner is "oak": .*maler'),
-            (dict(mode="oak"), 'mode is "oak": .*paper'),
-            (dict(learner="gradient_descent", gradient_bound=2.0), "gradient_bound is given: it has no effect here"),
-            (dict(step=0.1), "step is given: it has no effect here"),
-            (dict(literal=True, learner="gradient_descent"), "learner is given: it has no effect"),
+            (dict(epsilon=0.0), "epsilon: got 0"),
+            (dict(delta=1.0), "delta: got 1"),
+            (dict(dimension=0), "dimension: got 0"),
+            (dict(dimension=-1), "dimension: got -1; expected a whole number"),
+            (dict(feature_bound=float("nan")), "feature_bound: got NaN"),
+            (dict(rewards=(1.0, 0.0)), r"rewards: got \(1, 0\)"),
+            (dict(width=-1.0), "width: got -1"),
+            (dict(learner="oak"), 'learner: got "oak"; .*maler'),
+            (dict(mode="oak"), 'mode: got "oak"; .*paper'),
+            (dict(learner="gradient_descent", gradient_bound=2.0), "gradient_bound: got a value; it has no effect here"),
+            (dict(step=0.1), "step: got a value; it has no effect here"),
+            (dict(literal=True, learner="gradient_descent"), "learner: got a value; it has no effect"),
         ]:
             with pytest.raises(reticent.ReticentError, match=words) as error:
                 SERVERS[name](**keys)
@@ -85,12 +85,12 @@ class TestServers:
         good = bytes(server.device().report(ARMS[0], 0.5))
         policy = bytes(server.policy())
         for bad, words in [
-            (policy, 'kind is "policy": give a message of kind "feature_reward_report"'),
-            (good.replace(b'"version":1', b'"version":2'), "version is 2"),
+            (policy, 'kind: got "policy"; expected a message of kind "feature_reward_report"'),
+            (good.replace(b'"version":1', b'"version":2'), "version: got 2"),
             (good[:-4], "cannot be decoded"),
-            (b"", "feature_reward_report is 0 bytes"),
-            (b'{"kind":"feature_reward_report","version":1,"values":[0.0,0.0]}', "report has 2 entries|report"),
-            (b'{"kind":"feature_reward_report","version":1,"values":[1e300,0.0,0.0]}', "report is .*: no honest report exceeds"),
+            (b"", "feature_reward_report: got 0 bytes"),
+            (b'{"kind":"feature_reward_report","version":1,"values":[0.0,0.0]}', "report: got 2 entries|report"),
+            (b'{"kind":"feature_reward_report","version":1,"values":[1e300,0.0,0.0]}', "report: got .*; no honest report exceeds"),
             ([0.1, 0.2, 0.3], "give the message or its bytes"),
         ]:
             with pytest.raises(reticent.ReticentError, match=words):
@@ -146,12 +146,12 @@ def test_a_combiner_knows_whose_policy_was_followed():
     server.absorb(1, report)
     assert server.counts == [0, 1]
     before = server.save()
-    with pytest.raises(reticent.ReticentError, match="base is 2: there are 2"):
+    with pytest.raises(reticent.ReticentError, match="base: got 2; there are 2"):
         server.absorb(2, report)
-    with pytest.raises(reticent.ReticentError, match="base is -1: give a whole number"):
+    with pytest.raises(reticent.ReticentError, match="base: got -1; expected a whole number"):
         server.absorb(-1, report)
     assert server.save() == before
-    with pytest.raises(reticent.ReticentError, match="horizon is 1: give 2 or more"):
+    with pytest.raises(reticent.ReticentError, match="horizon: got 1; expected 2 or more"):
         reticent.Combiner(**PUBLIC, horizon=1)
 
 
@@ -173,15 +173,15 @@ def test_online_linucb_has_the_calls_of_linucb():
     assert decision.clipped_arms == 3 and bandit.observe(decision.ticket, 9.0).clipped
     before = bandit.save()
     ticket = bandit.decide(ARMS).ticket
-    with pytest.raises(reticent.ReticentError, match="reward is NaN"):
+    with pytest.raises(reticent.ReticentError, match="reward: got NaN"):
         bandit.observe(ticket, float("nan"))
     assert bandit.dismiss(ticket) and bandit.save() != before     # the number of decisions has grown
     for keys, words in [
-        (dict(failure_probability=0.3), "failure_probability is 0.3: give at most 1/4"),
-        (dict(reward_noise=-1.0), "reward_noise is -1"),
-        (dict(step=0.1), "step is 0.1: it has no effect here"),
-        (dict(learner="oak"), 'learner is "oak"'),
-        (dict(horizon=0), "horizon is 0"),
+        (dict(failure_probability=0.3), "failure_probability: got 0.3; expected at most 1/4"),
+        (dict(reward_noise=-1.0), "reward_noise: got -1"),
+        (dict(step=0.1), "step: got 0.1; it has no effect here"),
+        (dict(learner="oak"), 'learner: got "oak"'),
+        (dict(horizon=0), "horizon: got 0"),
     ]:
         with pytest.raises(reticent.ReticentError, match=words):
             reticent.OnlineLinUCB(**{"dimension": 2, "horizon": 10, **keys})

@@ -87,7 +87,7 @@ class Broken:
 def test_rewards_that_are_not_finite_are_refused_and_clipped_ones_are_counted():
     learner = {"LinUCB": lambda seed: reticent.LinUCB(2)}
     for bad, shown in [(numpy.nan, "nan"), (numpy.inf, "inf"), ("much", "'much'"), (None, "None")]:
-        with pytest.raises(ReticentError, match=f"reward is .*{shown}.*: return a finite number"):
+        with pytest.raises(ReticentError, match=f"reward: got .*{shown}.*; return a finite number"):
             lab.play(Broken(bad), learner, rounds=10)
     with pytest.warns(UserWarning, match="policy 'private' clipped 20 of 20 rewards"):
         lab.play(Broken(7.0), {"private": lambda seed: reticent.JointBandit(2, 1.0, 1e-6, 100)}, rounds=10, trials=2)
@@ -124,10 +124,10 @@ def test_a_policy_that_cannot_be_called_is_refused_by_name():
             with pytest.raises(ReticentError, match=words):
                 called()
     for policy, words in [
-        (but(choose=lambda self, arms, round: None), "choice is None: return the index of an arm"),
-        (but(choose=lambda self, arms, round: -1), "choice is -1"),
-        (but(choose=lambda self, arms, round: 0.5), "choice is 0.5"),
-        (but(decide=lambda self, arms: 0, observe=lambda self, ticket, reward: None), "decision is 0: return a ticket and the index"),
+        (but(choose=lambda self, arms, round: None), "choice: got None; return the index of an arm"),
+        (but(choose=lambda self, arms, round: -1), "choice: got -1"),
+        (but(choose=lambda self, arms, round: 0.5), "choice: got 0.5"),
+        (but(decide=lambda self, arms: 0, observe=lambda self, ticket, reward: None), "decision: got 0; return a ticket and the index"),
     ]:
         with pytest.raises(ReticentError, match=words):
             lab.play(environment, {"x": policy}, rounds=10)

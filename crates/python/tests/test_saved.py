@@ -109,8 +109,8 @@ def test_the_rule_of_features_is_a_message():
     features = reticent.Features.from_json(text)
     assert features.to_json() == text and json.loads(text)["kind"] == "features"
     for foreign, words in [
-        (text.replace('"features"', '"arms"', 1), 'kind is "arms": give a message of kind "features"'),
-        (text.replace('"version":1', '"version":2', 1), "version is 2: this library reads version 1"),
+        (text.replace('"features"', '"arms"', 1), 'kind: got "arms"; expected a message of kind "features"'),
+        (text.replace('"version":1', '"version":2', 1), "version: got 2; this library reads version 1"),
         (text.replace('"kind":"features","version":1,', "", 1), 'in place of "kind"'),
     ]:
         with pytest.raises(reticent.ReticentError, match=words):
@@ -137,5 +137,5 @@ def test_a_released_policy_decides_as_the_bandit_does():
             bandit.observe(ticket, 0.5)
         release = json.loads(bandit.release())
         assert (release["kind"], release["version"]) == ("release", 1)
-    with pytest.raises(reticent.ReticentError, match='kind is "release"'):
+    with pytest.raises(reticent.ReticentError, match='kind: got "release"'):
         reticent.Policy(bandit.release())

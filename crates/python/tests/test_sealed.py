@@ -54,16 +54,16 @@ def test_devices_on_one_file_share_one_count_for_ever(tmp_path, mode):
     assert len(set(made)) == most
     kept = path.read_bytes()
     for moment in (0, 4_000_000_000):
-        with pytest.raises(reticent.ReticentError, match=f"reports left is 0: at most {most}"):
+        with pytest.raises(reticent.ReticentError, match=f"reports left: got 0; at most {most}"):
             persons[-1].report(persons[-1].choose({}, [{"topic": "news"}]), 1.0, now=moment)
     assert path.read_bytes() == kept, "a refusal stores nothing"
 
 
 def test_choices_of_another_protocol_are_refused_and_nothing_is_counted():
     person = device("sealed")
-    with pytest.raises(reticent.ReticentError, match="choice is of protocol"):
+    with pytest.raises(reticent.ReticentError, match="choice: got of protocol"):
         person.report(device("sum").choose({}, [{"topic": "news"}]), 1.0)
-    with pytest.raises(reticent.ReticentError, match="model is"):
+    with pytest.raises(reticent.ReticentError, match="model: got"):
         person.set_model(golden("sum", "model.json"))
     assert person.reports_left() == 1 and person.ledger is None
 

@@ -169,7 +169,11 @@ pub async fn execute(store: &dyn Store, command: Command, now: Time) -> Result<R
                 true => Ok(Reply::Revoked),
                 false => {
                     let shown: String = id.chars().take(40).collect();
-                    Err(Error::unknown(format!("key {shown:?}"), "see `reticent-server key list`"))
+                    Err(Error::unknown(
+                        "key",
+                        format!("{shown:?}"),
+                        "see `reticent-server key list`",
+                    ))
                 }
             }
         }
@@ -253,19 +257,20 @@ pub async fn command(data: &Data, command: Command, now: Time) -> Result<Reply> 
     }
     // Keys may be made before the first start; everything else is about a store that there is.
     if !matches!(command, Command::NewKey { .. }) && !data.is_store() {
-        let remedy = "there is no store in this folder: give that of `reticent-server serve --data`, and --database too if the service has one";
+        let remedy = "there is no store in this folder; expected that of `reticent-server serve --data`, and --database too if the service has one";
         return Err(Error::invalid("data", folder.display(), remedy));
     }
     // A mistyped folder would get a store of its own, with a key that no service knows; beside a database, one that no service runs on is asked.
     if !folder.is_dir() {
-        let remedy = "there is no such folder: give that of `reticent-server serve --data`, or make it before the first start";
+        let remedy = "there is no such folder; expected that of `reticent-server serve --data`; or make it before the first start";
         return Err(Error::invalid("data", folder.display(), remedy));
     }
     if let Some(url) = &data.database {
         // A mistyped address would get tables of its own.
         let makes = matches!(command, Command::NewKey { .. });
         if !makes && PostgresStore::identity(url.as_str()).await?.is_none() {
-            let remedy = "there is no store in it: give that of `reticent-server serve --database`";
+            let remedy =
+                "there is no store in it; expected that of `reticent-server serve --database`";
             return Err(Error::invalid("database", "this address", remedy));
         }
         let store = PostgresStore::open(url.as_str()).await?;

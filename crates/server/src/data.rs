@@ -226,7 +226,7 @@ fn make_folder(folder: &Path) -> Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(folder).map_err(|error| {
-        let remedy = format!("{error}: give a folder that this process can write");
+        let remedy = format!("{error}; expected a folder that this process can write");
         Error::invalid("data", folder.display(), remedy)
     })
 }

@@ -95,7 +95,7 @@ fn check_witness(witness: &Path, data: &Path) -> Result<()> {
     let folder = folder.unwrap_or(Path::new(".")).canonicalize();
     match (folder, data.canonicalize()) {
         (Ok(folder), Ok(data)) if folder.starts_with(&data) => {
-            let remedy = "it would be rolled back together with the data and show nothing: give a file outside that folder, on another filesystem";
+            let remedy = "it would be rolled back together with the data and show nothing; expected a file outside that folder, on another filesystem";
             Err(Error::invalid("witness", witness.display(), remedy))
         }
         _ => Ok(()),
@@ -150,7 +150,7 @@ async fn open_witness(
         WitnessPlace::Apart | WitnessPlace::Unknown => {}
         WitnessPlace::Beside => {
             store.raise_floor(UNWATCHED.into(), now).await?;
-            tracing::warn!(path = %path.display(), "the witness is on the filesystem of the data, and may be restored together with an older copy of it: give a file on another one");
+            tracing::warn!(path = %path.display(), "the witness is on the filesystem of the data, and may be restored together with an older copy of it; expected a file on another one");
         }
     }
     Ok(Some((witness, record)))
@@ -267,7 +267,7 @@ pub async fn bind(listen: SocketAddr) -> Result<TcpListener> {
         socket.listen(1024)
     };
     open().map_err(|error: std::io::Error| {
-        let remedy = format!("{error}: give an address of this machine and a free port");
+        let remedy = format!("{error}; expected an address of this machine and a free port");
         Error::invalid("listen", listen, remedy)
     })
 }

@@ -49,7 +49,7 @@ impl PeopleKeys {
         let earlier: Vec<Secret> = keys.collect();
         if earlier.len() > MOST_EARLIER_KEYS {
             let remedy = format!(
-                "it holds {} keys: give at most {} and leave out earlier ones that are outlived (`reticent-server key rotate-people --drop-outlived`)",
+                "it holds {} keys; expected at most {}; leave out earlier ones that are outlived (`reticent-server key rotate-people --drop-outlived`)",
                 earlier.len() + 1,
                 MOST_EARLIER_KEYS + 1
             );
@@ -89,7 +89,7 @@ impl PeopleKeys {
 const PEOPLE: &str = "key of the people's hashes";
 
 fn unusable(path: &Path, error: &std::io::Error) -> Error {
-    let remedy = format!("{error}: give a file that this process can read and write");
+    let remedy = format!("{error}; expected a file that this process can read and write");
     Error::invalid("file of keys", path.display(), remedy)
 }
 

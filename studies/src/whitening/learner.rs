@@ -128,7 +128,7 @@ impl Mapped {
         let upper = congruent(&self.coordinates.backward, &raised);
         let remedy = "its eigenvalues are not finite numbers";
         let factor = Cholesky::of(d, &upper, 0.0)
-            .ok_or_else(|| reticent::Error::invalid("sums", "given", remedy))?;
+            .ok_or_else(|| reticent::Error::invalid("sums", "a value", remedy))?;
         let theta = factor.solve(&apply(&self.coordinates.backward, vector))?;
         let width = (self.width.bonus * accumulated.sqrt()).hypot(self.width.width);
         self.policy = Policy::from_parts(theta, factor.inverse_factor(), width, 0.0)?;

@@ -198,7 +198,7 @@ impl Learner for Surveyed {
             Some(survey) if self.people.is_multiple_of(survey.params.every) => {
                 let (offered, x) = &self.offered;
                 let remedy =
-                    "a person answers in the round of the arms: give rewards without delay";
+                    "a person answers in the round of the arms; expected rewards without delay";
                 reticent::refuse_if(*offered != round, "round", round, remedy)?;
                 let (answer, progress) = survey.ask(x, &mut self.noise);
                 self.answer = Some(vec![answer as f64]);

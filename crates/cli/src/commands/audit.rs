@@ -99,7 +99,7 @@ fn attack_reports(
         let text = read(file)?;
         let lines = text.lines().enumerate().map(|(number, line)| {
             let report = wire::from_json::<DeviceReport>(line);
-            report.map_err(|error| malformed(file, format!("line {}: {error}", number + 1)))
+            report.map_err(|error| malformed(file, format!("line {}, {error}", number + 1)))
         });
         lines.collect::<Result<Vec<_>, Error>>()
     };

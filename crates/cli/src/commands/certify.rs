@@ -7,6 +7,7 @@ use std::{
 };
 
 use clap::Args;
+use reticent::error::message;
 use reticent_lab::{
     Kinds, Override,
     audit::certify::{Certificates, certify},
@@ -53,9 +54,8 @@ pub fn run(arguments: Arguments, kinds: &Kinds) -> Result<Report, Error> {
     let path = arguments.file.unwrap_or_default();
     let text = read(&path)?;
     if text.trim().is_empty() {
-        let reason =
-            "it is empty: give an experiment's file, or a file of loops with a table [loop.NAME]";
-        return Err(Error::Malformed { path, reason: reason.into() });
+        let remedy = "expected an experiment's file, or a file of loops with a table [loop.NAME]";
+        return Err(Error::Malformed { path, reason: message("text", "missing", remedy) });
     }
     if !is_file_of_loops(&text) {
         let certificates = certify(&experiment(&path, &arguments.set, kinds)?);
@@ -70,7 +70,8 @@ pub fn run(arguments: Arguments, kinds: &Kinds) -> Result<Report, Error> {
         reason: error.to_string(),
     };
     if !arguments.set.is_empty() {
-        let reason = "it is a file of loops: --set changes keys of experiments".into();
+        let remedy = "it changes keys of experiments, and this is a file of loops: leave it out";
+        let reason = message("--set", "a value", remedy);
         return Err(Error::Malformed { path, reason });
     }
     let folder = path.parent().unwrap_or(Path::new(""));
@@ -188,7 +189,7 @@ impl Loops {
 fn parse_head(text: &str) -> Result<HeadName, String> {
     let text = text.trim();
     let name = text.match_indices('.').nth(1).map_or(text, |(end, _)| &text[..end]);
-    let remedy = "give NUMBER.HASH with 32 hexadecimal digits, as a certificate prints it, or what stood in a header Reticent-Head";
+    let remedy = "expected NUMBER.HASH with 32 hexadecimal digits, as a certificate prints it, or what stood in a header Reticent-Head";
     HeadName::parse(name).ok_or_else(|| remedy.into())
 }
 
@@ -226,12 +227,12 @@ fn why_absent(found: &VerifiedChain, number: u64) -> String {
                 "the listing ends with release {last}; one that was made later may contain it, else the head is of another chain"
             )
         } else if *first == 0 {
-            "the listing holds no release; give one from the beginning".to_string()
+            "the listing holds no release; expected one from the beginning".to_string()
         } else if number == 0 {
             "the listing begins in another way: the head is of another store, loop or generation"
                 .to_string()
         } else if number < *first {
-            format!("the listing begins with release {first}; give one from the beginning")
+            format!("the listing begins with release {first}; expected one from the beginning")
         } else {
             format!(
                 "its release {number} is another one, and no rollback was accepted after it: the head or the listing is of another loop or store, or was \

@@ -118,7 +118,7 @@ fn count(text: &str) -> Result<u64, String> {
     let whole = |value: &f64| value.fract() == 0.0 && (0.0..=9e15).contains(value);
     text.parse::<u64>().or_else(|_| {
         let value = text.parse::<f64>().ok().filter(whole).map(|value| value as u64);
-        value.ok_or_else(|| "give a whole number, such as 1000 or 1e9".to_string())
+        value.ok_or_else(|| "expected a whole number, such as 1000 or 1e9".to_string())
     })
 }
 
@@ -168,7 +168,7 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
     };
     if !value.is_finite() {
         return Err(reticent::Error::Unsupported {
-            event: format!("this by a finite {name}"),
+            event: format!("one without a finite {name}"),
             remedy: "give more noise, a larger delta, or fewer releases".into(),
         }
         .into());

@@ -2,6 +2,7 @@
 
 use std::{path::Path, sync::Arc};
 
+use reticent::error::message;
 use reticent_lab::{Experiment, Override};
 use reticent_loops::config::{CentralPlan, Ledger, Plan, ServiceFile};
 use serde_json::json;
@@ -22,10 +23,11 @@ pub(super) fn experiment(
 ) -> Result<Experiment, Error> {
     let malformed = |reason: String| Error::Malformed { path: path.to_path_buf(), reason };
     let Some(log) = log else {
-        return Err(malformed(
-            "it is a file of loops: give the decisions of one as --log, as its export gives them as CSV"
-                .into(),
-        ));
+        return Err(malformed(message(
+            "--log",
+            "missing",
+            "this is a file of loops; expected the decisions of one, as its export gives them as CSV",
+        )));
     };
     let folder = path.parent().unwrap_or(Path::new(""));
     let plans = ServiceFile::parse(&read(path)?).and_then(|file| file.check_in(folder));
@@ -37,11 +39,8 @@ pub(super) fn experiment(
         (None, [only]) => only,
         (name, all) => {
             all.iter().find(|plan| Some(plan.name.as_str()) == name).ok_or_else(|| {
-                malformed(format!(
-                    "--loop {}: name one of {}",
-                    name.unwrap_or("none"),
-                    names.join(", ")
-                ))
+                let remedy = format!("expected one of {}", names.join(", "));
+                malformed(message("--loop", name.unwrap_or("missing"), remedy))
             })?
         }
     };
@@ -60,13 +59,11 @@ fn check_log(log: &Path, text: &str) -> Result<(), Error> {
         return Ok(());
     }
     let found = match first.trim_start().starts_with('{') {
-        true => "these are lines of JSON",
-        false => "its first line is not action,propensity,reward,arm0_0,...",
+        true => "lines of JSON",
+        false => "a first line that is not action,propensity,reward,arm0_0,...",
     };
-    let reason = format!(
-        "{found}: export the decisions as CSV, from /v1/loops/LOOP/events/export?format=csv (with &actions=N where their numbers of actions differ)"
-    );
-    Err(Error::Malformed { path: log.to_path_buf(), reason })
+    let remedy = "export the decisions as CSV, from /v1/loops/LOOP/events/export?format=csv (with &actions=N where their numbers of actions differ)";
+    Err(Error::Malformed { path: log.to_path_buf(), reason: message("text", found, remedy) })
 }
 
 /// The experiment as its file would have it.

@@ -48,8 +48,11 @@ fn a_file_of_loops_is_certified_and_printed_as_a_page() {
         std::fs::write(broken, lines).unwrap();
         refused(&["certify", broken], &["loops.toml", words]);
     }
-    refused(&["certify", file, "--set", "a=1"], &["it is a file of loops"]);
-    refused(&["certify", file, "--page", folder.to_str().unwrap()], &["cannot write"]);
+    refused(&["certify", file, "--set", "a=1"], &["this is a file of loops"]);
+    refused(
+        &["certify", file, "--page", folder.to_str().unwrap()],
+        &["expected a file that can be written"],
+    );
     let experiment = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/joint.toml");
     let page = folder.join("experiment.html");
     assert!(reticent(&["certify", experiment, "--page", page.to_str().unwrap()]).status.success());

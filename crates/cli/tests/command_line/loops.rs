@@ -92,7 +92,7 @@ fn the_schema_has_the_limits_that_are_documented() {
 #[test]
 fn an_empty_file_is_refused() {
     let empty = file("empty.toml", "\n");
-    refused(&["certify", empty.to_str().unwrap()], &["empty.toml", "it is empty"]);
+    refused(&["certify", empty.to_str().unwrap()], &["empty.toml", "text: missing"]);
 }
 
 /// A log that is no CSV may begin with a person's row, which no message repeats.

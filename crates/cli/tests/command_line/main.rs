@@ -4,6 +4,7 @@ use std::process::{Command, Output};
 
 mod certify;
 mod data;
+mod error_form;
 mod loops;
 mod own_kind;
 mod privacy;
@@ -74,8 +75,8 @@ fn the_demo_has_its_certificate_and_its_figures() {
     std::fs::remove_dir_all(&folder).unwrap();
 
     let bad = |set: &str, words: &[&str]| refused(&["demo", "--out", out, "--set", set], words);
-    bad("algorithm.privacy.epsilon=0", &["epsilon is 0"]);
-    bad("algorithm.privacy.delta=1", &["delta is 1"]);
+    bad("algorithm.privacy.epsilon=0", &["epsilon: got 0"]);
+    bad("algorithm.privacy.delta=1", &["delta: got 1"]);
     bad("round=10", &["round", "rounds"]);
     assert!(!folder.exists(), "a refused command leaves nothing behind");
     let output = reticent(&["demo", "--set", "rounds=2000", "--out", "/dev/null/nowhere"]);
@@ -134,21 +135,21 @@ fn an_experiment_runs_from_its_file_and_repeats_itself() {
         );
         assert!(!folder.join("bad").exists(), "a refused experiment leaves nothing behind");
     };
-    refuse("rounds = 20_000", "rounds = 0", &["rounds is 0"]);
-    refuse("rounds = 20_000", "rounds = 5", &["horizon is 5"]);
-    refuse("trials = 4", "trials = 0", &["trials is 0"]);
+    refuse("rounds = 20_000", "rounds = 0", &["rounds: got 0"]);
+    refuse("rounds = 20_000", "rounds = 5", &["horizon: got 5"]);
+    refuse("trials = 4", "trials = 0", &["trials: got 0"]);
     refuse("kind = \"gap\"", "kind = \"chasm\"", &["unknown environment.kind `chasm`", "gap"]);
-    refuse("dimension = 5", "dimension = 1", &["dimension is 1"]);
+    refuse("dimension = 5", "dimension = 1", &["dimension: got 1"]);
     // Sizes beyond memory are refused.
     let huge = "9223372036854775807";
     for field in ["dimension = 5", "arms = 25", "trials = 4"] {
         let name = field.split(' ').next().unwrap();
-        refuse(field, &format!("{name} = {huge}"), &[&format!("{name} is {huge}")]);
+        refuse(field, &format!("{name} = {huge}"), &[&format!("{name}: got {huge}")]);
     }
-    refuse("gap = 0.0", "gap = nan", &["gap is NaN"]);
+    refuse("gap = 0.0", "gap = nan", &["gap: got NaN"]);
     refuse("gap = 0.0", "hole = 0.0", &["hole"]);
-    refuse("epsilon = 1.0", "epsilon = -1.0", &["epsilon is -1"]);
-    refuse("delta = 1e-6", "delta = 1.5", &["delta is 1.5"]);
+    refuse("epsilon = 1.0", "epsilon = -1.0", &["epsilon: got -1"]);
+    refuse("delta = 1e-6", "delta = 1.5", &["delta: got 1.5"]);
     refuse("kind = \"linucb\"", "kind = \"magic\"", &["magic"]);
     refuse("name = \"default\"", "name = \"as published\"", &["as published", "a name of its own"]);
     refuse("gaussian_tree", "blt", &["mechanism", "gaussian_tree"]);
@@ -182,13 +183,13 @@ fn a_plan_is_printed_and_an_infeasible_budget_names_the_smallest() {
     assert!(stdout(&output).contains("VACUOUS") && stderr(&output).contains("vacuous"));
     refused(
         &["plan", &plan("delta = 1e-5", "delta = 1e-5\nbudget = 1.0")],
-        &["budget is 1", "at least"],
+        &["budget: got 1", "at least"],
     );
-    refused(&["plan", &plan("[1.0, 0.25, 0.5] }", "[1.0, -0.25, 0.5] }")], &["reaches is -0.25"]);
-    refused(&["plan", &plan("horizon = 30_000", "horizon = 0")], &["horizon is 0"]);
+    refused(&["plan", &plan("[1.0, 0.25, 0.5] }", "[1.0, -0.25, 0.5] }")], &["reaches: got -0.25"]);
+    refused(&["plan", &plan("horizon = 30_000", "horizon = 0")], &["horizon: got 0"]);
     refused(
         &["plan", &plan("levels = [1.0, 0.25, 0.5]", "levels = [1.0, 0.5]")],
-        &["levels has 2"],
+        &["levels: got 2"],
     );
     let open = "safe_set = { rows = [[1.0, 1.0, 1.0]], bounds = [1.0] }";
     let line = "safe_set = { simplex = [1.0, 0.25, 0.5] }";
@@ -268,7 +269,7 @@ fn a_broken_experiment_is_refused_with_file_line_and_remedy() {
     let name = file.to_str().unwrap();
     for (from, to, words) in [
         ("arms = 20", "arm = 20", ["broken.toml", "line 8", "did you mean `arms`?"]),
-        ("delta = 1e-6", "delta = 0.5e1", ["broken.toml", "line 13", "delta is 5"]),
+        ("delta = 1e-6", "delta = 0.5e1", ["broken.toml", "line 13", "delta: got 5"]),
         ("delta = 1e-6", "delta = 0.5", ["broken.toml", "line 13", "at most 0.1"]),
         ("delta = 1e-6", "delta = -1e-6", ["broken.toml", "line 13", "delta is -"]),
         ("\"linucb\"", "\"linucp\"", ["broken.toml", "line 10", "did you mean `linucb`?"]),
@@ -305,11 +306,14 @@ fn impossible_combinations_are_refused_with_file_line_and_remedy() {
             "kind = \"joint\"\nlevels = [1.0, 2.0]\nprivacy = { epsilon = 1.0, delta = 1e-6 }",
             "line 7",
         ),
-        ("kind = \"local\"\nprivacy = { epsilon = 1.0, delta = 0.5 }", "delta is 0.5"),
-        ("kind = \"shuffle\"\nprivacy = { epsilon = 1.0, delta = 0.5 }", "delta is 0.5"),
-        ("kind = \"joint\"\nprivacy = { epsilon = 1.0, delta = 0.5 }", "delta is 0.5"),
-        ("kind = \"joint\"\nprivacy = { epsilon = -1.0, delta = 1e-6 }", "epsilon is -1"),
-        ("kind = \"linucb\"\nprivacy = { epsilon = 1.0, delta = 1e-6 }", "unknown field"),
+        ("kind = \"local\"\nprivacy = { epsilon = 1.0, delta = 0.5 }", "delta: got 0.5"),
+        ("kind = \"shuffle\"\nprivacy = { epsilon = 1.0, delta = 0.5 }", "delta: got 0.5"),
+        ("kind = \"joint\"\nprivacy = { epsilon = 1.0, delta = 0.5 }", "delta: got 0.5"),
+        ("kind = \"joint\"\nprivacy = { epsilon = -1.0, delta = 1e-6 }", "epsilon: got -1"),
+        (
+            "kind = \"linucb\"\nprivacy = { epsilon = 1.0, delta = 1e-6 }",
+            "privacy: got an unknown key",
+        ),
     ] {
         std::fs::write(&file, format!("{head}{lines}\n")).unwrap();
         for command in ["run", "certify"] {
@@ -338,7 +342,7 @@ fn every_example_is_valid() {
             _ => reticent(&["certify", name]),
         };
         let said = stderr(&output);
-        let needs_data = said.contains("cannot read ") && said.contains("/../results/");
+        let needs_data = said.contains("expected a readable file") && said.contains("/../results/");
         assert!(output.status.success() || needs_data, "{name}: {}", stderr(&output));
     }
     assert!(seen > 20, "{seen}");
@@ -368,7 +372,7 @@ fn a_model_is_learnt_from_a_file_and_a_bad_file_is_named_by_line() {
     std::fs::write(path("bare.toml"), lines.split("[ranges]").next().unwrap()).unwrap();
     refused(&["learn", &path("bare.toml")], &["public range of age"]);
     std::fs::write(path("people.csv"), format!("age,epsilon,y\n{rows}old,1,1\n")).unwrap();
-    refused(&["learn", &path("learn.toml")], &["line 402", "age is \"old\"", "people.csv"]);
+    refused(&["learn", &path("learn.toml")], &["line 402", "age: got \"old\"", "people.csv"]);
     std::fs::remove_dir_all(folder).unwrap();
 }
 

@@ -65,7 +65,7 @@ fn run_certify_and_audit_see_the_kinds_of_a_program() {
         ("ridge = 2.0", "rigde = 2.0", "did you mean `ridge`?"),
         ("\"day_greedy\"", "\"day_gredy\"", "did you mean `day_greedy`?"),
         ("\"shop\"", "\"shopp\"", "did you mean `shop`?"),
-        ("gain = 0.5", "gain = \"much\"", "`gain` must be a number"),
+        ("gain = 0.5", "gain = \"much\"", "gain: got \"much\"; expected a number"),
     ] {
         std::fs::write(folder.join("bad.toml"), text.replace(from, to)).unwrap();
         let refused = own(&["certify", "bad.toml"]);

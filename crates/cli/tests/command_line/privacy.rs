@@ -81,7 +81,7 @@ fn bad_numbers_are_refused_by_name_value_and_remedy() {
     for epsilon in ["-1", "0"] {
         refused(
             &["privacy", "sigma", "--epsilon", epsilon, "--delta", "1e-5"],
-            &[&format!("epsilon is {epsilon}"), "above 0"],
+            &[&format!("epsilon: got {epsilon}"), "above 0"],
         );
     }
     refused(
@@ -90,21 +90,21 @@ fn bad_numbers_are_refused_by_name_value_and_remedy() {
     );
     refused(
         &["privacy", "sigma", "--epsilon", "NaN", "--delta", "1e-5"],
-        &["epsilon is NaN", "finite"],
+        &["epsilon: got NaN", "finite"],
     );
     refused(
         &["privacy", "sigma", "--epsilon", "1", "--delta", "0"],
-        &["delta is 0", "between 0 and 1"],
+        &["delta: got 0", "between 0 and 1"],
     );
     refused(
         &["privacy", "sigma", "--epsilon", "1", "--delta", "1e-5", "--sensitivity", "inf"],
-        &["sensitivity is inf"],
+        &["sensitivity: got inf"],
     );
     refused(
         &["privacy", "sigma", "--epsilon", "1", "--delta", "1e-5", "--compose", "0"],
-        &["compose is 0"],
+        &["compose: got 0"],
     );
-    refused(&["privacy", "delta", "--sigma", "0", "--epsilon", "1"], &["sigma is 0", "above 0"]);
+    refused(&["privacy", "delta", "--sigma", "0", "--epsilon", "1"], &["sigma: got 0", "above 0"]);
     refused(&["privacy", "shuffle", "--epsilon-local", "1", "--n", "0", "--delta", "1e-5"], &["0"]);
     refused(&["privacy", "sigma"], &["--epsilon"]);
     refused(&["fly"], &["fly"]);
@@ -139,7 +139,7 @@ fn event_files_are_priced_or_refused() {
     );
     let negative =
         write("negative.toml", "[[event]]\nkind = \"laplace\"\nsensitivity = 1.0\nscale = -2.0\n");
-    refused(&["privacy", "account", &negative, "--delta", "1e-6"], &["scale is -2"]);
+    refused(&["privacy", "account", &negative, "--delta", "1e-6"], &["scale: got -2"]);
     let truncated = write("truncated.toml", "[[event]]\nkind = \"lapl");
     refused(&["privacy", "account", &truncated, "--delta", "1e-6"], &["truncated.toml"]);
     std::fs::remove_dir_all(&folder).unwrap();

@@ -113,11 +113,11 @@ impl Arms {
     /// All arms zero, to be filled with [`Arms::set`].
     pub fn zeros(dimension: usize, count: usize) -> Result<Self> {
         for (field, value) in [("dimension", dimension), ("count", count)] {
-            refuse_if(value == 0, field, value, "give a whole number above 0")?;
+            refuse_if(value == 0, field, value, "expected a whole number above 0")?;
         }
         const MOST: usize = 1 << 30;
         let refused = dimension.checked_mul(count).is_none_or(|entries| entries > MOST);
-        let remedy = format_args!("{dimension} features each: give at most {MOST} in all");
+        let remedy = format_args!("{dimension} features each; expected at most {MOST} in all");
         refuse_if(refused, "count", count, remedy)?;
         let features = vec![Lanes([0.0; TILE]); count.div_ceil(TILE) * dimension];
         Ok(Arms { dimension, count, features, squares: vec![0.0; count], blocks: None })

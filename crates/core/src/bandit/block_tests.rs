@@ -458,11 +458,11 @@ fn blocks_that_are_missing_unknown_or_not_supported_are_refused_by_name() {
     let mut learner = LinUcbParams::new(bounds(PURE)).check().unwrap();
     let x = [0.1; 4];
     refused(learner.observe(&x, 0.5).map(drop), "block missing observe_in_block");
-    refused(learner.observe_in_block(4, &x, 0.5).map(drop), "block is 4");
+    refused(learner.observe_in_block(4, &x, 0.5).map(drop), "block: got 4");
     let plain = Arms::from_rows(4, &[x, x]).unwrap();
     refused(learner.choose(&plain, 0).map(drop), "blocks missing");
     let beyond = Arms::in_blocks(4, &[(0, x), (4, x)]).unwrap();
-    refused(learner.choose(&beyond, 0).map(drop), "block is 4");
+    refused(learner.choose(&beyond, 0).map(drop), "block: got 4");
     assert_eq!(learner.rounds(), 0);
     let joint = |structure, rule| JointParams {
         rule,

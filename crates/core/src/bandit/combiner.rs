@@ -80,7 +80,7 @@ impl CombinerParams {
         positive("base_constant", self.base_constant)?;
         positive("deviation_constant", self.deviation_constant)?;
         not_negative("power", self.power)?;
-        refuse_if(self.base.horizon < 2, "horizon", self.base.horizon, "give 2 or more")?;
+        refuse_if(self.base.horizon < 2, "horizon", self.base.horizon, "expected 2 or more")?;
         let anytime = AnytimeParams { base: self.base.clone(), power: self.power }.check()?;
         let mut bases = vec![Base::new(Server::Anytime(Box::new(anytime)))];
         for guess in self.guesses() {

@@ -70,12 +70,12 @@ impl Ensemble {
     /// An ensemble of `members` draws, which is a power of two so that one is picked uniformly by the bits of a word.
     pub(super) fn new(members: u32, minimum_probability: f64) -> Result<Self> {
         if !members.is_power_of_two() || members > MOST_MEMBERS {
-            let remedy = format!("give a power of two from 1 to {MOST_MEMBERS}");
+            let remedy = format!("expected a power of two from 1 to {MOST_MEMBERS}");
             return Err(Error::invalid("members", members, remedy));
         }
         not_negative("minimum_probability", minimum_probability)?;
         if minimum_probability > 1.0 {
-            let remedy = "give at most 1 over the number of arms";
+            let remedy = "expected at most 1 over the number of arms";
             return Err(Error::invalid("minimum_probability", minimum_probability, remedy));
         }
         Ok(Ensemble { seed: 0, members, minimum_probability, drawn: Arc::default() })
@@ -121,7 +121,7 @@ impl Ensemble {
 
     /// An error if this many arms, a number that is public, cannot all have the floor.
     pub(super) fn check_arms(&self, arms: usize) -> Result<()> {
-        let remedy = format_args!("there are {arms} arms: give at most {}", 1.0 / arms as f64);
+        let remedy = format_args!("there are {arms} arms; expected at most {}", 1.0 / arms as f64);
         let refused = self.minimum_probability * arms as f64 > 1.0;
         refuse_if(refused, "minimum_probability", self.minimum_probability, remedy)
     }

@@ -70,7 +70,7 @@ pub struct Decision {
 impl wire::Checked for Decision {
     fn check_message(&self) -> Result<()> {
         let refused = !(self.probability > 0.0 && self.probability <= 1.0);
-        refuse_if(refused, "probability", self.probability, "give a number above 0, at most 1")
+        refuse_if(refused, "probability", self.probability, "expected a number above 0, at most 1")
     }
 }
 

@@ -123,7 +123,7 @@ impl LinUcbParams {
             matches!(self.rule, Rule::TwoLevel { .. }) && self.schedule == Schedule::EveryRound;
         let remedy = "two_level solves anew for each policy: give schedule = capped_geometric";
         refuse_if(each, "schedule", self.schedule, remedy)?;
-        let remedy = "give a whole number of rewards above 0";
+        let remedy = "expected a whole number of rewards above 0";
         refuse_if(self.restart_every == Some(0), "restart_every", 0, remedy)?;
         let (norm, reward) = (self.bounds.feature_bound, self.bounds.half_range());
         let ridge = rule.ridge();
@@ -281,7 +281,7 @@ impl LinUcb {
         finite_vector("moment", moment, layout.vector())?;
         if rounds > self.until_learning() {
             let most = self.until_learning();
-            let remedy = format!("the policy changes after {most} rounds; give at most {most}");
+            let remedy = format!("the policy changes after {most} rounds; expected at most {most}");
             return Err(Error::invalid("rounds", rounds, remedy));
         }
         self.begin_life();

@@ -88,7 +88,7 @@ impl OnlineConfidence {
         not_negative("ridge", self.ridge)?;
         probability("alpha", self.alpha)?;
         let refused = self.parameter_bound > self.radius;
-        let remedy = format_args!("give at most radius = {}", self.radius);
+        let remedy = format_args!("expected at most radius = {}", self.radius);
         refuse_if(refused, "parameter_bound", self.parameter_bound, remedy)?;
         Ok(())
     }

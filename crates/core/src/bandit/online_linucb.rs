@@ -87,8 +87,8 @@ impl OnlineLinUcbParams {
         not_negative("reward_noise", self.reward_noise)?;
         let failure = self.failure_probability;
         probability("failure_probability", failure)?;
-        refuse_if(failure > 0.25, "failure_probability", failure, "give at most 1/4")?;
-        refuse_if(self.horizon == 0, "horizon", 0, "give a whole number above 0")?;
+        refuse_if(failure > 0.25, "failure_probability", failure, "expected at most 1/4")?;
+        refuse_if(self.horizon == 0, "horizon", 0, "expected a whole number above 0")?;
         if let Some(width) = self.width {
             not_negative("width", width)?;
         }

@@ -166,7 +166,7 @@ impl OnlineUcbParams {
         refuse_if(randomizer.largest_entry() > LARGEST, "feature_bound", feature_bound, remedy)?;
         positive("radius", self.radius)?;
         not_negative("ridge", self.ridge)?;
-        refuse_if(self.horizon == 0, "horizon", 0, "give a whole number above 0")?;
+        refuse_if(self.horizon == 0, "horizon", 0, "expected a whole number above 0")?;
         let learner = match self.learner {
             LearnerParams::Maler { gradient_bound, exp_concave } => {
                 let maler = MalerParams::new(dimension, self.radius, gradient_bound, self.horizon);

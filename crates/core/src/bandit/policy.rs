@@ -122,7 +122,7 @@ impl Policy {
         width: f64,
         drift: f64,
     ) -> Result<Self> {
-        refuse_if(dimension == 0, "theta", "empty", "give at least one entry")?;
+        refuse_if(dimension == 0, "theta", "an empty list", "expected at least one entry")?;
         structure.check(dimension)?;
         finite_vector("theta", &theta, structure.blocks.saturating_mul(dimension))?;
         let entries = structure.blocks.saturating_mul(triangle(dimension));

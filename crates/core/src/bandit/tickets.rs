@@ -60,7 +60,7 @@ impl std::str::FromStr for Ticket {
             }
             _ => {
                 let shown: String = text.chars().take(40).collect();
-                let remedy = "give the 32 hexadecimal digits that a decision came with";
+                let remedy = "expected the 32 hexadecimal digits that a decision came with";
                 Err(Error::invalid("ticket", format!("{shown:?}"), remedy))
             }
         }

@@ -157,7 +157,7 @@ impl PrivateBanditParams {
         let shape = set.shape();
         let (n, r) = (shape.hull().dimension(), shape.inradius());
         positive("dimension of the set", n as f64)?;
-        let remedy = "give a whole number above 0";
+        let remedy = "expected a whole number above 0";
         refuse_if(self.contributions_per_person == 0, "contributions_per_person", 0, remedy)?;
         positive("horizon", self.horizon as f64)?;
         positive("lipschitz", self.lipschitz)?;
@@ -209,7 +209,7 @@ impl PrivateBanditParams {
             Protection::None | Protection::Local { .. } if given || self.claim.is_some() => {
                 let remedy = "it is about a curator's noise, and there is none: leave it out";
                 let field = if given { "calibration" } else { "claim" };
-                return Err(Error::invalid(field, "given", remedy));
+                return Err(Error::invalid(field, "a value", remedy));
             }
             Protection::None | Protection::Local { .. } => false,
             Protection::Central { epsilon, delta, mechanism } => {
@@ -249,7 +249,7 @@ impl PrivateBanditParams {
         if self.antithetic && self.batch.is_none() {
             batch = batch.next_multiple_of(2);
         }
-        let remedy = format_args!("give 1 to the horizon, {}", self.horizon);
+        let remedy = format_args!("expected 1 to the horizon, {}", self.horizon);
         refuse_if(batch == 0 || batch > self.horizon, "batch", batch, remedy)?;
         let remedy = "pairs of opposite directions need an even number";
         refuse_if(self.antithetic && batch % 2 == 1, "batch", batch, remedy)?;
@@ -273,7 +273,7 @@ impl PrivateBanditParams {
             }
             (Some(smoothing), Territory::Inside) if smoothing > inradius => {
                 let remedy = format!(
-                    "points would lie outside: give at most the inradius {inradius}, or say that losses are defined around the set"
+                    "points would lie outside; expected at most the inradius {inradius}; or say that losses are defined around the set"
                 );
                 Err(Error::invalid("smoothing", smoothing, remedy))
             }
@@ -456,7 +456,7 @@ impl<O: LinearOracle> PrivateBanditPlan<O> {
 }
 
 pub(super) fn nothing_to_promise() -> Error {
-    Error::invalid("protection", "none", "without privacy there is nothing to guarantee")
+    Error::invalid("protection", "missing", "without privacy there is nothing to guarantee")
 }
 
 #[cfg(test)]

@@ -184,10 +184,10 @@ fn worst_epoch<O: LinearOracle + Clone>(
 ) -> Result<Event> {
     let refused = params.batch.is_some() || params.smoothing.is_some() || params.step.is_some();
     let remedy = "epochs of different lengths need different ones: leave them out";
-    refuse_if(refused, "batch, smoothing or step", "given", remedy)?;
+    refuse_if(refused, "batch, smoothing or step", "a value", remedy)?;
     if params.contributions_per_person > params.horizon {
         // Each epoch is calibrated for k losses of one person, or for all it has: shorter ones could be filled one by one.
-        let remedy = format!("give at most the first horizon = {}", params.horizon);
+        let remedy = format!("expected at most the first horizon = {}", params.horizon);
         let k = params.contributions_per_person;
         return Err(Error::invalid("contributions_per_person", k, remedy));
     }
@@ -217,8 +217,9 @@ fn worst_epoch<O: LinearOracle + Clone>(
 
 fn lengthened(params: &PrivateBanditParams, epoch: u32) -> Result<PrivateBanditParams> {
     let horizon = params.horizon.checked_shl(epoch).filter(|h| h >> epoch == params.horizon);
-    let horizon = horizon
-        .ok_or_else(|| Error::invalid("horizon", params.horizon, "give a shorter first epoch"))?;
+    let horizon = horizon.ok_or_else(|| {
+        Error::invalid("horizon", params.horizon, "expected a shorter first epoch")
+    })?;
     Ok(PrivateBanditParams { horizon, ..params.clone() })
 }
 

@@ -41,7 +41,7 @@ impl TryFrom<(usize, Vec<Vec<f64>>)> for Hull {
                 let expected = if i == j { 1.0 } else { 0.0 };
                 if (dot(one, two) - expected).abs() > 1e-9 {
                     let value = format!("{j} and {i}");
-                    return Err(Error::invalid("normals", value, "give orthonormal ones"));
+                    return Err(Error::invalid("normals", value, "expected orthonormal ones"));
                 }
             }
         }
@@ -146,7 +146,11 @@ impl Hull {
 
     pub(super) fn check(&self) -> Result<()> {
         if self.ambient == 0 || self.normals.len() > self.ambient {
-            return Err(Error::invalid("dimension", self.ambient, "give a whole number above 0"));
+            return Err(Error::invalid(
+                "dimension",
+                self.ambient,
+                "expected a whole number above 0",
+            ));
         }
         self.normals.iter().try_for_each(|normal| finite_vector("normal", normal, self.ambient))
     }

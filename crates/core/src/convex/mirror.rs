@@ -65,7 +65,7 @@ impl MirrorMap {
         most_calls: u64,
     ) -> Result<Self> {
         positive("tolerance", tolerance)?;
-        refuse_if(most_calls == 0, "most_calls", 0, "give a whole number above 0")?;
+        refuse_if(most_calls == 0, "most_calls", 0, "expected a whole number above 0")?;
         let centre = set.shape().centre();
         let mut trial = centre.to_vec();
         let projects = set.oracle().project(&mut trial);

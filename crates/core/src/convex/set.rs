@@ -191,7 +191,7 @@ impl<O: LinearOracle> DecisionSet<O> {
             let first = first.get_or_insert_with(|| vertex.clone());
             let distance = distance(first, &vertex);
             let refused = distance > shape.diameter * (1.0 + 1e-9);
-            let remedy = format_args!("two vertices are {distance} apart: give at least that");
+            let remedy = format_args!("two vertices are {distance} apart; expected at least that");
             refuse_if(refused, "diameter", shape.diameter, remedy)?;
         }
         Ok(DecisionSet { oracle, shape })
@@ -199,7 +199,7 @@ impl<O: LinearOracle> DecisionSet<O> {
 
     /// A set about which nothing is known but its oracle: see the head of this file.
     pub fn measure(dimension: usize, oracle: O) -> Result<Self> {
-        refuse_if(dimension == 0, "dimension", dimension, "give a whole number above 0")?;
+        refuse_if(dimension == 0, "dimension", dimension, "expected a whole number above 0")?;
         let shape = measure(dimension, &oracle)?;
         Ok(DecisionSet { oracle, shape })
     }

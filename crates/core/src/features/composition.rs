@@ -26,7 +26,7 @@ impl FeaturesPlan {
             Err(Error::invalid(field, value, format!("{remedy}{act}, or give rule = thompson")))
         };
         if self.params.projection.is_some() {
-            return refuse("projection", "given", "leave it out");
+            return refuse("projection", "a value", "leave it out");
         }
         let Some(constant) = self.constant else {
             return refuse("constant", "false or of weight 0", "give it a weight");
@@ -52,8 +52,8 @@ impl FeaturesPlan {
                         features.push(Cells { matched, ..Cells::indicator(1) });
                         features.len() as u32 - 1
                     }
-                    Factor::Products => return refuse("products", "given", "leave them out"),
-                    Factor::Fourier => return refuse("fourier", "given", "leave them out"),
+                    Factor::Products => return refuse("products", "a value", "leave them out"),
+                    Factor::Fourier => return refuse("fourier", "a value", "leave them out"),
                 });
             }
             parts.push(LevelPart { of, weight: part.weight });
@@ -173,11 +173,17 @@ mod tests {
             params(rule).check().unwrap().levels().unwrap_err().to_string()
         };
         for (error, start) in [
-            (changed("projection", json!({ "dimension": 9, "seed": 1 })), "projection is given"),
-            (changed("constant", json!(false)), "constant is false"),
-            (changed("weight", json!({ "constant": 0 })), "constant is false"),
-            (changed("products", json!({ "degree": 2 })), "products is given"),
-            (changed("fourier", json!({ "count": 2, "scale": 1, "seed": 1 })), "fourier is given"),
+            (
+                changed("projection", json!({ "dimension": 9, "seed": 1 })),
+                "projection: got a value",
+            ),
+            (changed("constant", json!(false)), "constant: got false"),
+            (changed("weight", json!({ "constant": 0 })), "constant: got false"),
+            (changed("products", json!({ "degree": 2 })), "products: got a value"),
+            (
+                changed("fourier", json!({ "count": 2, "scale": 1, "seed": 1 })),
+                "fourier: got a value",
+            ),
         ] {
             assert!(error.starts_with(start) && error.contains("thompson"), "{error}");
         }

@@ -59,7 +59,7 @@ impl FeaturesPlan {
         }
         if self.params.projection.is_some() && grown != self.params {
             let remedy = "expected no new words where a projection mixes all coordinates; this change begins a new generation";
-            return Err(Error::invalid("projection", "given", remedy));
+            return Err(Error::invalid("projection", "a value", remedy));
         }
         let mut plan = grown.check()?;
         for (part, began) in plan.parts.iter_mut().zip(&self.parts) {

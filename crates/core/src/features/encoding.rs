@@ -118,7 +118,7 @@ impl Encoding {
                 if !(low.is_finite() && high.is_finite() && half >= f64::MIN_POSITIVE) {
                     let value = format!("[{low}, {high}] for {name}");
                     let remedy =
-                        "give the lowest finite number of the feature first, then the highest";
+                        "expected the lowest finite number of the feature first, then the highest";
                     return Err(Error::invalid("range", value, remedy));
                 }
             }
@@ -143,7 +143,7 @@ impl Encoding {
             }
             Encoding::Hash { buckets } => {
                 if !(1..=MOST_BUCKETS).contains(buckets) {
-                    let remedy = format!("give a whole number from 1 to {MOST_BUCKETS}");
+                    let remedy = format!("expected a whole number from 1 to {MOST_BUCKETS}");
                     return Err(Error::invalid("buckets", format!("{buckets} for {name}"), remedy));
                 }
             }
@@ -433,24 +433,24 @@ mod tests {
         let words =
             |words: &[&str]| Encoding::Categories(words.iter().map(|w| w.to_string()).collect());
         for (encoding, start) in [
-            (Encoding::Range(80.0, 18.0), "range is [80, 18] for age: "),
-            (Encoding::Range(1.0, 1.0), "range is [1, 1] for age: "),
-            (Encoding::Range(f64::NAN, 1.0), "range is [NaN, 1] for age: "),
-            (Encoding::Range(0.0, f64::INFINITY), "range is [0, inf] for age: "),
+            (Encoding::Range(80.0, 18.0), "range: got [80, 18] for age; "),
+            (Encoding::Range(1.0, 1.0), "range: got [1, 1] for age; "),
+            (Encoding::Range(f64::NAN, 1.0), "range: got [NaN, 1] for age; "),
+            (Encoding::Range(0.0, f64::INFINITY), "range: got [0, inf] for age; "),
             (Encoding::Range(0.0, 5e-324), "range is [0, 0.0000"),
-            (words(&[]), "categories is [] for age: "),
-            (words(&["a", "b", "a"]), "categories is \"a\" twice for age: "),
-            (words(&["a", ""]), "categories is \"\" for age: "),
-            (Encoding::Hash { buckets: 0 }, "buckets is 0 for age: "),
-            (Encoding::Hash { buckets: MOST_BUCKETS + 1 }, "buckets is 65537 for age: "),
-            (Encoding::Cycle(0.0), "cycle is 0 for age: expected a positive period"),
-            (Encoding::Cycle(-24.0), "cycle is -24 for age: "),
-            (Encoding::Cycle(f64::NAN), "cycle is NaN for age: "),
-            (Encoding::Cycle(f64::INFINITY), "cycle is inf for age: "),
-            (Encoding::Bins(vec![]), "bins is [] for age: expected finite edges"),
-            (Encoding::Bins(vec![1.0, 3.0, 2.0]), "bins is [1.0, 3.0, 2.0] for age: "),
-            (Encoding::Bins(vec![1.0, 1.0]), "bins is [1.0, 1.0] for age: "),
-            (Encoding::Bins(vec![0.0, f64::NAN]), "bins is [0.0, NaN] for age: "),
+            (words(&[]), "categories: got [] for age; "),
+            (words(&["a", "b", "a"]), "categories: got \"a\" twice for age; "),
+            (words(&["a", ""]), "categories: got \"\" for age; "),
+            (Encoding::Hash { buckets: 0 }, "buckets: got 0 for age; "),
+            (Encoding::Hash { buckets: MOST_BUCKETS + 1 }, "buckets: got 65537 for age; "),
+            (Encoding::Cycle(0.0), "cycle: got 0 for age; expected a positive period"),
+            (Encoding::Cycle(-24.0), "cycle: got -24 for age; "),
+            (Encoding::Cycle(f64::NAN), "cycle: got NaN for age; "),
+            (Encoding::Cycle(f64::INFINITY), "cycle: got inf for age; "),
+            (Encoding::Bins(vec![]), "bins: got [] for age; expected finite edges"),
+            (Encoding::Bins(vec![1.0, 3.0, 2.0]), "bins: got [1.0, 3.0, 2.0] for age; "),
+            (Encoding::Bins(vec![1.0, 1.0]), "bins: got [1.0, 1.0] for age; "),
+            (Encoding::Bins(vec![0.0, f64::NAN]), "bins: got [0.0, NaN] for age; "),
         ] {
             let text = encoding.check("age").unwrap_err().to_string();
             assert!(text.starts_with(start), "{text}");

@@ -57,7 +57,7 @@ impl Fourier {
             return Err(Error::invalid("fourier.scale", self.scale, remedy));
         }
         if self.seed > LAST_SEED {
-            let remedy = format!("give a whole number from 0 to {LAST_SEED}");
+            let remedy = format!("expected a whole number from 0 to {LAST_SEED}");
             return Err(Error::invalid("fourier.seed", self.seed, remedy));
         }
         if numbers == 0 {

@@ -25,7 +25,7 @@ pub fn records_from_json(field: &'static str, text: &[u8]) -> Result<Vec<Value>>
     let list = reader.list(|reader| reader.value(0));
     let list = list.and_then(|list| reader.end().map(|()| list));
     list.ok_or_else(|| match reader.at {
-        0 => Error::invalid(field, "no list", "give a list of records"),
+        0 => Error::invalid(field, "no list", "expected a list of records"),
         _ => reader.refusal(field),
     })
 }
@@ -48,7 +48,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn refusal(&self, field: &'static str) -> Error {
-        Error::invalid(field, format!("not JSON at byte {}", self.at), "give JSON")
+        Error::invalid(field, format!("not JSON at byte {}", self.at), "expected JSON")
     }
 
     fn end(&mut self) -> Option<()> {

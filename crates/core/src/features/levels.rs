@@ -132,14 +132,19 @@ impl Levels {
     /// Refuses levels that were read and could not have been made.
     pub fn check(&self) -> Result<()> {
         let most = MOST_DIMENSION as u64;
-        let remedy = format_args!("give at most {}: two for each coordinate", 2 * most);
+        let remedy = format_args!("expected at most {}: two for each coordinate", 2 * most);
         refuse_if(self.features.len() as u64 > 2 * most, "features", self.features.len(), remedy)?;
         for cells in &self.features {
             let refused = !(1..=most).contains(&u64::from(cells.coordinates));
-            refuse_if(refused, "coordinates", cells.coordinates, format_args!("give 1 to {most}"))?;
+            refuse_if(
+                refused,
+                "coordinates",
+                cells.coordinates,
+                format_args!("expected 1 to {most}"),
+            )?;
             self.check_match(cells)?;
         }
-        let remedy = format_args!("give 1 to {most}");
+        let remedy = format_args!("expected 1 to {most}");
         refuse_if(!(1..=most).contains(&u64::from(self.groups)), "groups", self.groups, remedy)?;
         let mut dimension = 0_u64;
         for part in &self.parts {
@@ -154,15 +159,19 @@ impl Levels {
                 [] | [_] => {}
                 [left, right] if left != right => {}
                 [a, b, c] if a != b && b != c && a != c => {}
-                _ => return refuse("give no feature, one, or two or three different ones".into()),
+                _ => {
+                    return refuse(
+                        "expected no feature, one, or two or three different ones".into(),
+                    );
+                }
             }
             dimension = dimension.saturating_add(self.size(part));
         }
         let constants = self.parts.iter().filter(|part| part.of.is_empty()).count();
         let last = self.parts.last().is_some_and(|part| part.of.is_empty() && part.weight > 0.0);
-        let remedy = "give one constant of a weight above 0, as the last part";
+        let remedy = "expected one constant of a weight above 0, as the last part";
         refuse_if(constants != 1 || !last, "constant", constants, remedy)?;
-        let remedy = format_args!("give at most {most} coordinates in all");
+        let remedy = format_args!("expected at most {most} coordinates in all");
         refuse_if(dimension > most, "dimension", dimension, remedy)
     }
 
@@ -175,7 +184,7 @@ impl Levels {
         };
         let equal = left != right && of(left).is_some() && of(left) == of(right);
         let refused = !equal || !cells.indicator || cells.coordinates != 1;
-        let remedy = "give the places of two features of indicators with as many cells; the match is an indicator of one coordinate";
+        let remedy = "expected the places of two features of indicators with as many cells; the match is an indicator of one coordinate";
         refuse_if(refused, "matched", format_args!("({left}, {right})"), remedy)
     }
 
@@ -296,7 +305,7 @@ pub(super) mod tests {
             assert!(matched(pair).unwrap_err().to_string().starts_with("matched is ("));
         }
         let none = levels().with_groups(0).unwrap_err().to_string();
-        assert!(none.starts_with("groups is 0"), "{none}");
+        assert!(none.starts_with("groups: got 0"), "{none}");
     }
 
     #[test]

@@ -107,7 +107,7 @@ impl FeaturesParams {
         let context = checked("context", &self.context)?;
         let action = checked("action", &self.action)?;
         if context.is_empty() && action.is_empty() {
-            let remedy = "give at least one feature, such as age = { range = [18, 80] }";
+            let remedy = "expected at least one feature, such as age = { range = [18, 80] }";
             return Err(Error::invalid("context", "{}", remedy));
         }
         let numbers = Numbers::new(&context, &action);
@@ -121,7 +121,7 @@ impl FeaturesParams {
             });
         if full > WIDEST as u64 {
             let remedy = format!(
-                "give at most {WIDEST} coordinates: fewer buckets, categories or crosses{widest}"
+                "expected at most {WIDEST} coordinates: fewer buckets, categories or crosses{widest}"
             );
             return Err(Error::invalid("dimension", full, remedy));
         }
@@ -134,7 +134,7 @@ impl FeaturesParams {
         let dimension = self.projection.map_or(full, |projection| projection.dimension);
         if dimension > MOST_DIMENSION {
             let remedy = format!(
-                "a vector has at most {MOST_DIMENSION} coordinates: give fewer buckets, categories or crosses, or a projection{widest}"
+                "a vector has at most {MOST_DIMENSION} coordinates; expected fewer buckets, categories or crosses, or a projection{widest}"
             );
             return Err(Error::invalid("dimension", dimension, remedy));
         }
@@ -281,12 +281,12 @@ impl Projection {
         let least = 1 + usize::from(constant);
         if !(least..full).contains(&self.dimension) {
             let remedy = format!(
-                "the vector has {full} coordinates without a projection: give a whole number of {least} or more below that, or leave the projection out"
+                "the vector has {full} coordinates without a projection; expected a whole number of {least} or more below that; or leave the projection out"
             );
             return Err(Error::invalid("projection.dimension", self.dimension, remedy));
         }
         if self.seed > LAST_SEED {
-            let remedy = format!("give a whole number from 0 to {LAST_SEED}");
+            let remedy = format!("expected a whole number from 0 to {LAST_SEED}");
             return Err(Error::invalid("projection.seed", self.seed, remedy));
         }
         Ok(())
@@ -297,12 +297,12 @@ fn checked(side: &'static str, features: &Map<Encoding>) -> Result<Vec<(String, 
     let one = |(name, encoding): (&String, &Encoding)| {
         let names = name.split('.').count();
         if name.split('.').any(str::is_empty) {
-            let remedy = "give names joined by single dots, such as user.age";
+            let remedy = "expected names joined by single dots, such as user.age";
             return Err(Error::invalid(side, format!("{name:?}"), remedy));
         }
         if names > MOST_NAMES {
             let remedy = format!(
-                "a path has at most {MOST_NAMES} names, this one {names}: give records that are less nested"
+                "a path has at most {MOST_NAMES} names, this one {names}; expected records that are less nested"
             );
             return Err(Error::invalid(side, format!("{name:?}"), remedy));
         }

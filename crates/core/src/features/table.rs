@@ -1,6 +1,7 @@
 //! Tables of features as a file writes them: names, nested names, and the weight of a feature beside its encoding.
 
 use super::{Encoding, MOST_NAMES, Map, Value, encoding::digits};
+use crate::error::message;
 
 /// Features by their paths, from a table that may be nested. Weights that stand in it are added to `weights`, as `side.path`.
 pub fn encodings(
@@ -9,7 +10,7 @@ pub fn encodings(
     weights: &mut Map<f64>,
 ) -> Result<Map<Encoding>, String> {
     let Value::Record(entries) = table else {
-        return Err("give a table of features by name".to_string());
+        return Err("expected a table of features by name".to_string());
     };
     let mut features = Map::new();
     for (name, value) in entries {
@@ -26,7 +27,7 @@ fn collect(
     path: String,
     value: Value,
 ) -> Result<(), String> {
-    let twice = |path: &str| Err(format!("{path:?} is given twice: give it once"));
+    let twice = |path: &str| Err(message(format_args!("{path:?}"), "two values", "give it once"));
     if let Some((encoding, weight)) = encoding(&value) {
         if let Some(weight) = weight
             && weights.insert(format!("{side}.{path}"), weight).is_some()
@@ -38,8 +39,8 @@ fn collect(
             Some(_) => twice(&path),
         };
     }
-    if let Some(fault) = fault(&value) {
-        return Err(format!("{path:?}: {fault}"));
+    if let Some((found, remedy)) = fault(&value) {
+        return Err(message(format_args!("{path:?}"), found, remedy));
     }
     match value {
         Value::Record(entries) if !entries.is_empty() && path.matches('.').count() < MOST_NAMES => {
@@ -49,10 +50,13 @@ fn collect(
             Ok(())
         }
         Value::Record(entries) if !entries.is_empty() => {
-            Err(format!("{path:?} is nested too deeply: a path has at most {MOST_NAMES} names"))
+            let remedy = format_args!("expected a path of at most {MOST_NAMES} names");
+            Err(message(format_args!("{path:?}"), "names that are nested too deeply", remedy))
         }
-        _ => Err(format!(
-            "{path:?} is no feature: give {{ range = [low, high] }}, {{ categories = [\"a\", \"b\"] }}, {{ hash = {{ buckets = 32 }} }}, {{ cycle = 24 }} or {{ bins = [18, 30, 65] }}"
+        _ => Err(message(
+            format_args!("{path:?}"),
+            "no feature",
+            "expected { range = [low, high] }, { categories = [\"a\", \"b\"] }, { hash = { buckets = 32 } }, { cycle = 24 } or { bins = [18, 30, 65] }",
         )),
     }
 }
@@ -98,8 +102,8 @@ fn kind(key: &str, value: &Value) -> Option<Encoding> {
     }
 }
 
-/// Fault of a table that is a feature by its keys and not by their values.
-fn fault(value: &Value) -> Option<&'static str> {
+/// Fault and remedy of a table that is a feature by its keys and not by their values.
+fn fault(value: &Value) -> Option<(&'static str, &'static str)> {
     let Value::Record(entries) = value else { return None };
     let leaf = |key: &str| {
         entries.get(key).filter(|value| match value {
@@ -108,23 +112,26 @@ fn fault(value: &Value) -> Option<&'static str> {
         })
     };
     if leaf("cycle").is_some_and(|period| number(period).is_none()) {
-        return Some(
-            "got a cycle without a period; expected a positive number; give the number after which the feature begins again, such as { cycle = 24 }",
-        );
+        return Some((
+            "a cycle without a period",
+            "expected a positive number; give the number after which the feature begins again, such as { cycle = 24 }",
+        ));
     }
     let edges = |value: &Value| match value {
         Value::List(edges) => edges.iter().all(|edge| number(edge).is_some()),
         _ => false,
     };
     if leaf("bins").is_some_and(|value| !edges(value)) {
-        return Some(
-            "got bins that are no numbers; expected increasing edges; give a list such as { bins = [18, 30, 65] }",
-        );
+        return Some((
+            "bins that are no numbers",
+            "expected increasing edges; give a list such as { bins = [18, 30, 65] }",
+        ));
     }
     if leaf("weight").is_some_and(|weight| number(weight).is_none()) {
-        return Some(
-            "got a weight that is no number; expected a share of the squared norm from 0 to 1; give one, such as weight = 0.2",
-        );
+        return Some((
+            "a weight that is no number",
+            "expected a share of the squared norm from 0 to 1; give one, such as weight = 0.2",
+        ));
     }
     None
 }

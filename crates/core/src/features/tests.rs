@@ -326,5 +326,5 @@ fn groups_have_fixed_shares_however_many_parts_they_are() {
     assert!(roots.iter().find(|(name, _)| name == "constant").unwrap().1 < 0.1);
     let context = json!({ "context": { "a": { "range": [0, 1] } }, "weighting": "groups" });
     let error = serde_json::from_value::<FeaturesParams>(context).unwrap().check().unwrap_err();
-    assert!(error.to_string().starts_with("weight is 0 for every feature"), "{error}");
+    assert!(error.to_string().starts_with("weight: got 0 for every feature"), "{error}");
 }

@@ -61,7 +61,7 @@ impl Polytope {
     /// Refuses an empty set and an unbounded one.
     pub fn new<R: AsRef<[f64]>>(rows: &[R], bounds: &[f64]) -> Result<Self> {
         let dimension = rows.first().map_or(0, |row| row.as_ref().len());
-        refuse_if(dimension == 0, "rows", rows.len(), "give one row of A per constraint")?;
+        refuse_if(dimension == 0, "rows", rows.len(), "expected one row of A per constraint")?;
         finite_vector("bounds", bounds, rows.len())?;
         for row in rows {
             finite_vector("row", row.as_ref(), dimension)?;
@@ -134,7 +134,7 @@ impl Polytope {
     /// The smallest and the largest y_m, for `axis` m: the range of a response that is safe in the mean.
     pub fn range(&self, axis: usize) -> Result<(f64, f64)> {
         if axis >= self.dimension() {
-            let remedy = format!("give an axis below {}", self.dimension());
+            let remedy = format!("expected an axis below {}", self.dimension());
             return Err(Error::invalid("axis", axis, remedy));
         }
         let mut unit = vec![0.0; self.dimension()];
@@ -190,7 +190,7 @@ impl Polytope {
         if forbidding.is_empty() {
             return Ok(());
         }
-        let remedy = "the response 0 must be allowed, because nothing else is known to be safe before the first observation; give bounds of 0 or above";
+        let remedy = "the response 0 must be allowed, because nothing else is known to be safe before the first observation; expected bounds of 0 or above";
         Err(Error::invalid("bounds", format!("negative in rows {forbidding:?}"), remedy))
     }
 

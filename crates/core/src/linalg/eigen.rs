@@ -29,7 +29,7 @@ pub struct SymmetricEigen {
 impl SymmetricEigen {
     /// Decomposes the matrix with this upper triangle, row by row.
     pub fn of(dimension: usize, upper_triangle: &[f64]) -> Result<Self> {
-        refuse_if(dimension == 0, "dimension", dimension, "give a whole number above 0")?;
+        refuse_if(dimension == 0, "dimension", dimension, "expected a whole number above 0")?;
         finite_vector("upper_triangle", upper_triangle, triangle(dimension))?;
         // Scaled to 1, so that squares neither overflow nor underflow.
         let scale = upper_triangle.iter().fold(0.0, |m: f64, x| m.max(x.abs())).max(1e-300);

@@ -32,7 +32,7 @@ pub use structure::Structure;
 /// Refuses matrices without rows, and with too many rows for memory.
 pub(crate) fn check_dimension(dimension: usize) -> crate::Result<()> {
     const MOST: usize = 8192;
-    let remedy = format_args!("give 1 to {MOST}: a matrix of that many rows is kept");
+    let remedy = format_args!("expected 1 to {MOST}: a matrix of that many rows is kept");
     crate::refuse_if(!(1..=MOST).contains(&dimension), "dimension", dimension, remedy)
 }
 

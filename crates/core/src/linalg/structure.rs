@@ -120,7 +120,7 @@ impl Structure {
     /// Refuses structures that divide nothing.
     pub(crate) fn check(&self, dimension: usize) -> Result<()> {
         if self.blocks == 0 {
-            return Err(Error::invalid("blocks", 0, "give 1 or more"));
+            return Err(Error::invalid("blocks", 0, "expected 1 or more"));
         }
         if self.blocks == 1 && self.shared > 0 {
             let remedy = "with one block all parameters are shared: leave it out";
@@ -306,7 +306,7 @@ mod tests {
             let error = Structure { blocks, shared }.check(n).unwrap_err().to_string();
             assert!(error.contains(field), "{error}");
         }
-        assert!(Structure::blocks(3).expect(3).unwrap_err().to_string().contains("block is 3"));
+        assert!(Structure::blocks(3).expect(3).unwrap_err().to_string().contains("block: got 3"));
         assert!(Structure::blocks(3).expect_dense("this").is_err());
     }
 }

@@ -33,7 +33,7 @@ pub struct Bernoulli {
 impl Bernoulli {
     /// A coin with this probability of heads, 0 and 1 included.
     pub fn new(probability: f64) -> Result<Self> {
-        let remedy = "give a number from 0 to 1";
+        let remedy = "expected a number from 0 to 1";
         refuse_if(!(0.0..=1.0).contains(&probability), "probability", probability, remedy)?;
         Ok(Bernoulli { probability })
     }

@@ -121,7 +121,8 @@ impl DiscreteGaussian {
 
     /// The law with parameter `sigma`, from 1 to [`DiscreteGaussian::LARGEST_SIGMA`].
     pub fn new(sigma: u64) -> Result<Self> {
-        let remedy = "give a whole number of grid units from 1 to 2^48, by choosing another grid";
+        let remedy =
+            "expected a whole number of grid units from 1 to 2^48, by choosing another grid";
         refuse_if(!(1..=DiscreteGaussian::LARGEST_SIGMA).contains(&sigma), "sigma", sigma, remedy)?;
         let block_length = sigma.div_ceil(2);
         Ok(DiscreteGaussian {

@@ -39,7 +39,7 @@ impl DiscreteLaplace {
     /// The law of scale `numerator / denominator`, each from 1 to [`DiscreteLaplace::LARGEST`].
     pub fn new(numerator: u64, denominator: u64) -> Result<Self> {
         for (field, value) in [("numerator", numerator), ("denominator", denominator)] {
-            let remedy = "give a whole number from 1 to 2^48, by choosing another grid";
+            let remedy = "expected a whole number from 1 to 2^48, by choosing another grid";
             refuse_if(!(1..=DiscreteLaplace::LARGEST).contains(&value), field, value, remedy)?;
         }
         Ok(DiscreteLaplace {

@@ -32,7 +32,7 @@ pub struct KNorm {
 impl KNorm {
     /// Noise for vectors of `dimension` entries and Euclidean norm at most `bound`.
     pub fn new(dimension: usize, epsilon: f64, bound: f64) -> Result<Self> {
-        refuse_if(dimension == 0, "dimension", dimension, "give 1 or above")?;
+        refuse_if(dimension == 0, "dimension", dimension, "expected 1 or above")?;
         positive("epsilon", epsilon)?;
         positive("bound", bound)?;
         Ok(KNorm { dimension, epsilon, bound, grid: Grid::for_noise_scale(2.0 * bound / epsilon)? })

@@ -73,7 +73,7 @@ impl SphericalCap {
     /// The cap of points whose inner product with the centre is at least `threshold`, strictly between -1
     /// and 1, in 2 dimensions or more (at most [`SphericalCap::LARGEST_DIMENSION`]).
     pub fn new(dimension: usize, threshold: f64) -> Result<Self> {
-        let remedy = "give a number strictly between -1 and 1";
+        let remedy = "expected a number strictly between -1 and 1";
         refuse_if(!(threshold > -1.0 && threshold < 1.0), "threshold", threshold, remedy)?;
         SphericalCap::of_height(dimension, 1.0 - threshold)
     }
@@ -81,13 +81,12 @@ impl SphericalCap {
     /// The cap of this height: `1 - threshold`, in (0, 2).
     pub(crate) fn of_height(dimension: usize, height: f64) -> Result<Self> {
         if dimension < 2 {
-            let remedy =
-                "give 2 or above; a sphere in 1 dimension is two points, use randomised response";
+            let remedy = "expected 2 or above; a sphere in 1 dimension is two points, use randomised response";
             return Err(Error::invalid("dimension", dimension, remedy));
         }
         // The continued fraction of the probability is known to converge only up to this dimension.
         if dimension > SphericalCap::LARGEST_DIMENSION {
-            return Err(Error::invalid("dimension", dimension, "give at most 1000000"));
+            return Err(Error::invalid("dimension", dimension, "expected at most 1000000"));
         }
         Ok(SphericalCap { dimension, height })
     }

@@ -26,7 +26,7 @@ impl Staircase {
         positive("epsilon", epsilon)?;
         positive("sensitivity", sensitivity)?;
         if epsilon > 30.0 {
-            let remedy = "give at most 30; a larger epsilon adds almost no noise";
+            let remedy = "expected at most 30; a larger epsilon adds almost no noise";
             return Err(Error::invalid("epsilon", epsilon, remedy));
         }
         let mut mechanism = Staircase { epsilon, sensitivity, grid: Grid::for_noise_scale(1.0)? };
@@ -46,7 +46,7 @@ impl Staircase {
 
     /// `value` plus noise.
     pub fn randomize<N: Noise + ?Sized>(&self, value: f64, noise: &mut N) -> Result<f64> {
-        refuse_if(!value.is_finite(), "value", value, "give a finite number")?;
+        refuse_if(!value.is_finite(), "value", value, "expected a finite number")?;
         Ok(self.grid.round(value + self.sensitivity * self.sample(noise)))
     }
 

@@ -27,10 +27,11 @@ pub struct Wishart {
 impl Wishart {
     /// The law of `dimension` x `dimension` matrices with `degrees > dimension - 1` degrees of freedom.
     pub fn new(dimension: usize, degrees: f64, scale: f64) -> Result<Self> {
-        refuse_if(dimension == 0, "dimension", dimension, "give 1 or above")?;
+        refuse_if(dimension == 0, "dimension", dimension, "expected 1 or above")?;
         positive("scale", scale)?;
         if !(degrees.is_finite() && degrees > dimension as f64 - 1.0) {
-            let remedy = format!("give a finite number above dimension - 1 = {}", dimension - 1);
+            let remedy =
+                format!("expected a finite number above dimension - 1 = {}", dimension - 1);
             return Err(Error::invalid("degrees", degrees, remedy));
         }
         let grid = Grid::for_noise_scale(scale * scale * degrees.sqrt())?;

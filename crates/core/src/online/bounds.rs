@@ -54,7 +54,7 @@ pub fn conjugate(potential: &Potential, competitor: f64, squares: f64) -> Result
     let mut high = potential.gradient_bound();
     while slope(high) < target {
         high *= 2.0;
-        let remedy = "give a smaller competitor: no sum of gradients leads to this one";
+        let remedy = "expected a smaller competitor: no sum of gradients leads to this one";
         refuse_if(high > 1e150 * potential.gradient_bound(), "competitor", competitor, remedy)?;
     }
     let mut low = 0.0;

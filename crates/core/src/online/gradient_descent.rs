@@ -65,11 +65,11 @@ impl GradientDescentParams {
     /// A learner at zero; the error names the parameter to change.
     pub fn check(&self) -> Result<GradientDescent> {
         const MOST: usize = 1 << 28;
-        let remedy = format_args!("give 1 to {MOST}");
+        let remedy = format_args!("expected 1 to {MOST}");
         refuse_if(!(1..=MOST).contains(&self.dimension), "dimension", self.dimension, remedy)?;
         let sizes = [("radius", self.radius), ("step", self.step.factor())];
         for (field, value) in sizes {
-            let remedy = format_args!("give at most {LARGEST:e}");
+            let remedy = format_args!("expected at most {LARGEST:e}");
             refuse_if(positive(field, value)? > LARGEST, field, value, remedy)?;
         }
         let prediction = vec![0.0; self.dimension];
@@ -206,9 +206,9 @@ mod tests {
         assert_eq!(resumed, descent);
         let good = *descent.params();
         for (params, field) in [
-            (GradientDescentParams { dimension: 0, ..good }, "dimension is 0"),
-            (GradientDescentParams { radius: -1.0, ..good }, "radius is -1"),
-            (GradientDescentParams { step: Step::Constant(f64::NAN), ..good }, "step is NaN"),
+            (GradientDescentParams { dimension: 0, ..good }, "dimension: got 0"),
+            (GradientDescentParams { radius: -1.0, ..good }, "radius: got -1"),
+            (GradientDescentParams { step: Step::Constant(f64::NAN), ..good }, "step: got NaN"),
         ] {
             assert!(params.check().unwrap_err().to_string().starts_with(field));
         }

@@ -155,7 +155,7 @@ impl OnlineParams {
     /// Refuses parameters outside their ranges.
     pub fn check(&self) -> Result<OnlinePlan> {
         const LARGEST: usize = 1 << 28;
-        let remedy = format_args!("give 1 to {LARGEST}");
+        let remedy = format_args!("expected 1 to {LARGEST}");
         refuse_if(!(1..=LARGEST).contains(&self.dimension), "dimension", self.dimension, remedy)?;
         let potential = |prior: Prior| Potential::new(prior, self.gradient_bound);
         match self.method {
@@ -167,7 +167,7 @@ impl OnlineParams {
             Method::KnownNoise { deviation, step } => {
                 potential(Prior::Uniform)?;
                 not_negative("deviation", deviation)?;
-                let remedy = "give at most 1e50 times gradient_bound";
+                let remedy = "expected at most 1e50 times gradient_bound";
                 refuse_if(deviation > 1e50 * self.gradient_bound, "deviation", deviation, remedy)?;
                 positive("step", step)?;
             }
@@ -176,7 +176,7 @@ impl OnlineParams {
                 positive("radius", radius)?;
                 positive("step", step)?;
                 let refused = radius * step > LARGEST_PREDICTION;
-                refuse_if(refused, "radius", radius, "give at most 1e200")?;
+                refuse_if(refused, "radius", radius, "expected at most 1e200")?;
             }
         }
         Ok(OnlinePlan { params: *self })
@@ -287,7 +287,7 @@ impl TryFrom<RawLearner> for OnlineLearner {
             }
             _ => false,
         };
-        refuse_if(!sound, "saved learner", "inconsistent", "restore another copy")?;
+        refuse_if(!sound, "saved learner", "inconsistent parts", "restore another copy")?;
         Ok(OnlineLearner { params, machine, rounds, broken })
     }
 }
@@ -313,7 +313,7 @@ impl OnlineLearner {
 
     /// One coordinate of the iterate, without computing the others.
     pub fn weight(&self, index: usize) -> Result<f64> {
-        let remedy = format_args!("give an index below dimension = {}", self.params.dimension);
+        let remedy = format_args!("expected an index below dimension = {}", self.params.dimension);
         refuse_if(index >= self.params.dimension, "index", index, remedy)?;
         Ok(self.weight_at(index))
     }
@@ -389,7 +389,7 @@ impl OnlineLearner {
             Some((index, value)) => Err(Error::invalid(
                 "gradient",
                 format!("{value:e} at index {index}"),
-                format!("give at most {LARGEST_RATIO:e} times gradient_bound = {bound}"),
+                format!("expected at most {LARGEST_RATIO:e} times gradient_bound = {bound}"),
             )),
         }
     }

@@ -72,7 +72,7 @@ impl Loss {
     fn check(&self, score: f64, label: f64) -> Result<()> {
         finite_vector("score", &[score], 1)?;
         finite_vector("label", &[label], 1)?;
-        let remedy = "give -1 or 1 for a loss of classes";
+        let remedy = "expected -1 or 1 for a loss of classes";
         refuse_if(self.classifies() && label.abs() != 1.0, "label", label, remedy)?;
         Ok(())
     }

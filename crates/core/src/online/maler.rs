@@ -91,15 +91,15 @@ impl MalerParams {
     /// A learner at zero; the error names the parameter to change.
     pub fn check(&self) -> Result<Maler> {
         const MOST: usize = 1 << 12;
-        let remedy = format_args!("give 1 to {MOST}");
+        let remedy = format_args!("expected 1 to {MOST}");
         refuse_if(!(1..=MOST).contains(&self.dimension), "dimension", self.dimension, remedy)?;
         for (field, value) in [("radius", self.radius), ("gradient_bound", self.gradient_bound)] {
             let size = positive(field, value)?;
             // Squares of rates and their inverses stay far from the ends of a double.
-            let remedy = "choose units: give 1e-30 to 1e30";
+            let remedy = "choose units; expected 1e-30 to 1e30";
             refuse_if(!(1e-30..=1e30).contains(&size), field, value, remedy)?;
         }
-        refuse_if(self.horizon == 0, "horizon", 0, "give a whole number above 0")?;
+        refuse_if(self.horizon == 0, "horizon", 0, "expected a whole number above 0")?;
         let grid = self.grid();
         let families = [self.strongly_convex, self.exp_concave];
         let tile = |grid: &[(f64, f64)]| Tile::new(self.dimension, self.radius, grid, families);
@@ -284,7 +284,7 @@ impl Maler {
             for i in 0..if self.params.exp_concave { d } else { 0 } {
                 let diagonal = &tile.matrices[triangle(i) + i];
                 let least = diagonal.iter().copied().fold(f64::INFINITY, f64::min);
-                refuse_if(least <= 0.0, "saved matrices", least, "give a positive diagonal")?;
+                refuse_if(least <= 0.0, "saved matrices", least, "expected a positive diagonal")?;
             }
         }
         self.scratch = fresh.scratch;

@@ -68,7 +68,7 @@ fn check_gradient(gradient: &[f64], dimension: usize) -> Result<()> {
     match gradient.iter().find(|entry| entry.abs() > LARGEST) {
         None => Ok(()),
         Some(entry) => {
-            let remedy = format!("give at most {LARGEST:e} in size, by rescaling the loss");
+            let remedy = format!("expected at most {LARGEST:e} in size, by rescaling the loss");
             Err(crate::Error::invalid("gradient", entry, remedy))
         }
     }

@@ -124,7 +124,7 @@ impl Potential {
             Prior::Conjugate { .. } => {
                 positive("precision", precision)?;
                 let relative = precision.sqrt() / gradient_bound;
-                let remedy = "give between 1e-100 and 1e100 times gradient_bound^2";
+                let remedy = "expected between 1e-100 and 1e100 times gradient_bound^2";
                 refuse_if(!(1e-50..=1e50).contains(&relative), "precision", precision, remedy)?;
                 // Z = sqrt(pi/b) erf(C sqrt b)
                 0.5 * libm::log(std::f64::consts::PI / precision)

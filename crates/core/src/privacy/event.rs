@@ -206,7 +206,7 @@ impl Event {
     fn check_within(&self, nesting: u32) -> Result<()> {
         refuse_if(nesting == 0, "event", "nested too deep", "flatten the composition")?;
         let at_least = |field, value: u64, least: u64| {
-            let remedy = format_args!("give a whole number, {least} or above");
+            let remedy = format_args!("expected a whole number, {least} or above");
             refuse_if(value < least, field, value, remedy)
         };
         match *self {
@@ -227,7 +227,11 @@ impl Event {
                 positive("coordinates", coordinates)?;
                 if sigma > 1e100 || coordinates > 1e100 {
                     let value = format!("{sigma}, {coordinates}");
-                    return Err(Error::invalid("sigma, coordinates", value, "give at most 1e100"));
+                    return Err(Error::invalid(
+                        "sigma, coordinates",
+                        value,
+                        "expected at most 1e100",
+                    ));
                 }
                 Ok(())
             }
@@ -247,12 +251,13 @@ impl Event {
                 if inside >= cap {
                     Ok(())
                 } else {
-                    Err(Error::invalid("inside", inside, format!("give at least cap = {cap}")))
+                    Err(Error::invalid("inside", inside, format!("expected at least cap = {cap}")))
                 }
             }
             Event::KNorm { dimension, epsilon } => {
                 if !(1..=MOST_K_NORM_DIMENSION).contains(&dimension) {
-                    let remedy = format!("give 1 to {MOST_K_NORM_DIMENSION}, or a `pure` event");
+                    let remedy =
+                        format!("expected 1 to {MOST_K_NORM_DIMENSION}, or a `pure` event");
                     return Err(Error::invalid("dimension", dimension, remedy));
                 }
                 not_negative("epsilon", epsilon).map(drop)
@@ -264,7 +269,7 @@ impl Event {
             Event::Pure { epsilon } => not_negative("epsilon", epsilon).map(drop),
             Event::Approximate { epsilon, delta } => {
                 not_negative("epsilon", epsilon)?;
-                let remedy = "give a number from 0 to below 1";
+                let remedy = "expected a number from 0 to below 1";
                 refuse_if(!(0.0..1.0).contains(&delta), "delta", delta, remedy)
             }
             Event::Shuffled { epsilon, people, .. } => {

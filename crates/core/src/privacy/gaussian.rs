@@ -74,7 +74,7 @@ pub fn epsilon(delta: f64, mu: f64) -> Result<f64> {
 /// ```
 pub fn mu(epsilon: f64, delta: f64) -> Result<f64> {
     not_negative("epsilon", epsilon)?;
-    refuse_if(epsilon > 1e300, "epsilon", epsilon, "give at most 1e300")?;
+    refuse_if(epsilon > 1e300, "epsilon", epsilon, "expected at most 1e300")?;
     probability("delta", delta)?;
     // delta <= exp(-a^2/2) and delta <= mu/sqrt(2 pi) bound mu from below, and closely;
     // at a = -40 delta is 1 to the last bit.
@@ -123,7 +123,7 @@ pub fn classic_sigma(epsilon: f64, delta: f64, sensitivity: f64, mode: Mode) -> 
 }
 
 fn check_times(times: u64) -> Result<u64> {
-    refuse_if(times == 0, "compose", times, "give a whole number, 1 or above")?;
+    refuse_if(times == 0, "compose", times, "expected a whole number, 1 or above")?;
     Ok(times)
 }
 

@@ -99,7 +99,7 @@ pub(crate) fn largest_mu(epsilon: f64, delta: f64, coordinates: f64, sigma: f64)
     let mu = gaussian::mu(requested_epsilon(epsilon)?, requested_delta(delta)?)?;
     let tau = TAIL_SHARE * delta;
     let slack = GridNoise { coordinates, sigma, mu }.slack(tau);
-    let remedy = format_args!("the grid alone costs {:e}: give more than that", slack.shift);
+    let remedy = format_args!("the grid alone costs {:e}; expected more than that", slack.shift);
     refuse_if(slack.shift >= epsilon, "epsilon", epsilon, remedy)?;
     gaussian::mu(epsilon - slack.shift, (delta - tau) * libm::exp(-slack.factor))
 }

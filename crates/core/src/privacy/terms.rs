@@ -94,7 +94,7 @@ impl Claim {
         probability("claimed delta", self.delta)?;
         // It is printed in certificates, and may come from another party's message.
         let refused = self.source.len() > 200 || self.source.chars().any(char::is_control);
-        let remedy = "give one line of at most 200 bytes";
+        let remedy = "expected one line of at most 200 bytes";
         refuse_if(refused, "source of the claim", self.source.len(), remedy)?;
         Ok(())
     }

@@ -81,7 +81,7 @@ pub(crate) struct CapRandomizer {
 impl CapRandomizer {
     /// The best split of unit vectors in `dimension >= 2` dimensions, for `epsilon` from 1e-6 to 256.
     pub(crate) fn new(dimension: usize, epsilon: f64, caps: Caps) -> Result<Self> {
-        let remedy = "give a number from 1e-6 to 256";
+        let remedy = "expected a number from 1e-6 to 256";
         refuse_if(!(1e-6..=LARGEST_EPSILON).contains(&epsilon), "epsilon", epsilon, remedy)?;
         let fair = 1.0 / libm::expm1(epsilon);
         let too_high = |cap: &SphericalCap| caps.is_too_high(cap, fair);

@@ -67,7 +67,7 @@ impl FeatureRewardParams {
         let bounds = self.bounds;
         bounds.check()?;
         bounds.structure.expect_dense("a report of (x, y)")?;
-        let remedy = format_args!("give 1 to {MOST}");
+        let remedy = format_args!("expected 1 to {MOST}");
         refuse_if(bounds.dimension > MOST, "dimension", bounds.dimension, remedy)?;
         let (low, high) = bounds.rewards;
         let half = 0.5 * (high - low);
@@ -297,19 +297,19 @@ mod tests {
         let good = FeatureRewardParams::new(Bounds::unit(3), 1.0, 1e-6);
         let with = |bounds: Bounds| FeatureRewardParams { bounds, ..good.clone() };
         for (params, field) in [
-            (with(Bounds::unit(0)), "dimension is 0"),
-            (with(Bounds::unit(1025)), "dimension is 1025"),
-            (with(Bounds { feature_bound: -1.0, ..good.bounds }), "feature_bound is -1"),
+            (with(Bounds::unit(0)), "dimension: got 0"),
+            (with(Bounds::unit(1025)), "dimension: got 1025"),
+            (with(Bounds { feature_bound: -1.0, ..good.bounds }), "feature_bound: got -1"),
             (with(Bounds { rewards: (-1.0, -1.0), ..good.bounds }), "rewards is (-1, -1)"),
-            (with(Bounds { rewards: (f64::NAN, 1.0), ..good.bounds }), "rewards is NaN"),
+            (with(Bounds { rewards: (f64::NAN, 1.0), ..good.bounds }), "rewards: got NaN"),
             (with(Bounds { rewards: (0.0, 1e7), ..good.bounds }), "rewards is (0, 10000000)"),
-            (FeatureRewardParams { epsilon: 0.0, ..good.clone() }, "epsilon is 0"),
-            (FeatureRewardParams { epsilon: -1.0, ..given(1.0, 0.1) }, "epsilon is -1"),
-            (given(-1.0, 0.1), "sigma is -0.5"),
-            (given(1.0, 0.0), "delta is 0"),
-            (FeatureRewardParams { claim: None, ..given(1.0, 0.5) }, "delta is 0.5"),
-            (FeatureRewardParams { calibration: None, ..given(1.0, 0.5) }, "delta is 0.5"),
-            (FeatureRewardParams { delta: 1.0, ..good.clone() }, "delta is 1"),
+            (FeatureRewardParams { epsilon: 0.0, ..good.clone() }, "epsilon: got 0"),
+            (FeatureRewardParams { epsilon: -1.0, ..given(1.0, 0.1) }, "epsilon: got -1"),
+            (given(-1.0, 0.1), "sigma: got -0.5"),
+            (given(1.0, 0.0), "delta: got 0"),
+            (FeatureRewardParams { claim: None, ..given(1.0, 0.5) }, "delta: got 0.5"),
+            (FeatureRewardParams { calibration: None, ..given(1.0, 0.5) }, "delta: got 0.5"),
+            (FeatureRewardParams { delta: 1.0, ..good.clone() }, "delta: got 1"),
         ] {
             let message = params.check().unwrap_err().to_string();
             assert!(message.starts_with(field), "{message}");

@@ -52,12 +52,12 @@ impl<'a> Gradient<'a> {
         for &(index, value) in entries {
             let refused = index >= dimension || index < least;
             let remedy =
-                format_args!("give ascending indices below {dimension}, each at most once");
+                format_args!("expected ascending indices below {dimension}, each at most once");
             refuse_if(refused, field, format_args!("index {index}"), remedy)?;
             least = index + 1;
             if !value.is_finite() {
                 let value = format!("{value} at index {index}");
-                return Err(Error::invalid(field, value, "give finite numbers only"));
+                return Err(Error::invalid(field, value, "expected finite numbers only"));
             }
         }
         Ok(())

@@ -23,7 +23,7 @@ pub(super) struct GridLaplace {
 impl GridLaplace {
     /// Numbers clipped to `bound` in absolute value, at this level.
     pub(super) fn new(level: f64, bound: f64) -> Result<Self> {
-        let remedy = "give 0 for nothing sent, 1e-6 to 1e6, or infinity for no noise";
+        let remedy = "expected 0 for nothing sent, 1e-6 to 1e6, or infinity for no noise";
         refuse_if(!LEVELS.contains(&level), "level", level, remedy)?;
         let remedy = "choose units in which it lies between 1e-100 and 1e100";
         refuse_if(!(1e-100..=1e100).contains(&bound), "bound", bound, remedy)?;

@@ -105,7 +105,7 @@ impl Bounds {
         self.structure.check(self.dimension)?;
         let kept = Layout::new(self.dimension, self.structure).matrix();
         if kept > MOST_ENTRIES {
-            let remedy = format!("{kept} numbers would be kept: give fewer or smaller blocks");
+            let remedy = format!("{kept} numbers would be kept; expected fewer or smaller blocks");
             return Err(Error::invalid("blocks", self.structure.blocks, remedy));
         }
         positive("feature_bound", self.feature_bound)?;
@@ -113,7 +113,7 @@ impl Bounds {
         finite_vector("rewards", &[low, high], 2)?;
         let half = 0.5 * (high - low);
         let refused = half.is_nan() || half <= 0.0 || half.is_infinite();
-        let remedy = "give the lowest reward first, below the highest";
+        let remedy = "expected the lowest reward first, below the highest";
         refuse_if(refused, "rewards", format_args!("({low}, {high})"), remedy)?;
         for (field, value) in [("feature_bound", self.feature_bound), ("rewards", half)] {
             let remedy = "choose units between 1e-100 and 1e100";
@@ -128,7 +128,8 @@ impl Bounds {
             )),
             Some(c) if c != 0.0 && c.abs() < self.feature_bound => Ok(()),
             Some(c) => {
-                let remedy = format!("give a number other than 0, below {}", self.feature_bound);
+                let remedy =
+                    format!("expected a number other than 0, below {}", self.feature_bound);
                 Err(Error::invalid("intercept", c, remedy))
             }
         }

@@ -33,7 +33,7 @@ impl KNormRandomizer {
     /// For gradients clipped to Euclidean norm `bound`.
     pub fn new(dimension: usize, epsilon: f64, bound: f64) -> Result<Self> {
         // Far above, the noise is too narrow for doubles to hide in.
-        let remedy = "give a number from 1e-6 to 1e3";
+        let remedy = "expected a number from 1e-6 to 1e3";
         refuse_if(!(1e-6..=1e3).contains(&epsilon), "epsilon", epsilon, remedy)?;
         Ok(KNormRandomizer { dimension, bound, law: KNorm::new(dimension, epsilon, bound)? })
     }

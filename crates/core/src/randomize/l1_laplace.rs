@@ -34,8 +34,8 @@ pub struct L1Laplace {
 impl L1Laplace {
     /// For gradients clipped to l1 norm `bound`.
     pub fn new(dimension: usize, epsilon: f64, bound: f64) -> Result<Self> {
-        refuse_if(dimension == 0, "dimension", dimension, "give 1 or above")?;
-        let remedy = "give a number from 1e-6 to 1e3";
+        refuse_if(dimension == 0, "dimension", dimension, "expected 1 or above")?;
+        let remedy = "expected a number from 1e-6 to 1e3";
         refuse_if(!(1e-6..=1e3).contains(&epsilon), "epsilon", epsilon, remedy)?;
         positive("bound", bound)?;
         let remedy = "choose units in which it lies between 1e-100 and 1e100";

@@ -53,7 +53,7 @@ impl LocalLaplace {
 
     /// Levels of the attributes that are named, indices ascending; the others send nothing.
     pub fn sparse(dimension: usize, levels: &[(usize, f64)], bound: f64) -> Result<Self> {
-        refuse_if(dimension == 0, "dimension", dimension, "give 1 or above")?;
+        refuse_if(dimension == 0, "dimension", dimension, "expected 1 or above")?;
         positive("bound", bound)?;
         let mut laws = Vec::new();
         let mut known: std::collections::BTreeMap<u64, usize> = Default::default();
@@ -61,7 +61,7 @@ impl LocalLaplace {
         let mut least = 0;
         for &(index, level) in levels {
             let refused = index >= dimension || index < least;
-            let remedy = format_args!("give ascending indices below {dimension}");
+            let remedy = format_args!("expected ascending indices below {dimension}");
             refuse_if(refused, "levels", format_args!("index {index}"), remedy)?;
             least = index + 1;
             if level == 0.0 {
@@ -84,7 +84,7 @@ impl LocalLaplace {
     /// Event of an attribute's part of the report for that entry of the gradient; not for the feature behind it, which
     /// moves the other entries as well.
     pub fn attribute_event(&self, attribute: usize) -> Result<Event> {
-        let remedy = format_args!("give an index below {}", self.dimension);
+        let remedy = format_args!("expected an index below {}", self.dimension);
         refuse_if(attribute >= self.dimension, "attribute", attribute, remedy)?;
         match self.sent.iter().find(|&&(index, _)| index == attribute) {
             None => Ok(Event::Nothing),

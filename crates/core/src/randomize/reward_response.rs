@@ -25,7 +25,7 @@ pub struct RewardResponse {
 impl RewardResponse {
     /// Randomised response at `epsilon`, from 1e-6 to 256.
     pub fn new(epsilon: f64) -> Result<Self> {
-        let remedy = "give a number from 1e-6 to 256";
+        let remedy = "expected a number from 1e-6 to 256";
         refuse_if(!(1e-6..=256.0).contains(&epsilon), "epsilon", epsilon, remedy)?;
         Ok(RewardResponse { lie: Bernoulli::new(1.0 / (1.0 + libm::exp(epsilon)))? })
     }

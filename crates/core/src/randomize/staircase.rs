@@ -24,7 +24,7 @@ pub struct StaircaseRandomizer {
 impl StaircaseRandomizer {
     /// One level for each attribute, up to 30; 0 sends nothing.
     pub fn new(levels: &[f64], bound: f64) -> Result<Self> {
-        refuse_if(levels.is_empty(), "levels", "empty", "give one for each attribute")?;
+        refuse_if(levels.is_empty(), "levels", "an empty list", "expected one for each attribute")?;
         positive("bound", bound)?;
         let sent = levels.iter().enumerate().filter(|&(_, &level)| level != 0.0);
         let sent = sent

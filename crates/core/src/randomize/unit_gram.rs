@@ -56,7 +56,12 @@ impl UnitGram {
 
     fn of(domain: Domain, epsilon: f64, matrix_weight: f64) -> Result<Self> {
         let dimension = domain.dimension();
-        refuse_if(!(1..=1 << 10).contains(&dimension), "dimension", dimension, "give 1 to 1024")?;
+        refuse_if(
+            !(1..=1 << 10).contains(&dimension),
+            "dimension",
+            dimension,
+            "expected 1 to 1024",
+        )?;
         domain.check()?;
         crate::error::probability("matrix_weight", matrix_weight)?;
         let unit = PrivUnit::new(domain.coordinates(), epsilon)?;

@@ -87,7 +87,7 @@ pub struct ValueGaussian {
 impl ValueGaussian {
     /// Numbers clipped to `[low, high]`, with (epsilon, delta) for this many reports of one person together.
     pub fn new(low: f64, high: f64, epsilon: f64, delta: f64, reports: u64) -> Result<Self> {
-        refuse_if(reports == 0, "reports", 0, "give a whole number above 0")?;
+        refuse_if(reports == 0, "reports", 0, "expected a whole number above 0")?;
         let reports = reports as f64;
         let mu = grid::largest_mu(epsilon, delta, reports, libm::exp2(NOISE_BITS - 1.0))?;
         ValueGaussian::with_deviation(low, high, (high - low) * reports.sqrt() / mu * MARGIN)

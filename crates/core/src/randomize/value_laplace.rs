@@ -32,7 +32,7 @@ impl ValueLaplace {
     pub fn new(low: f64, high: f64, epsilon: f64) -> Result<Self> {
         positive("epsilon", epsilon)?;
         positive("range of values", high - low)?;
-        refuse_if(!LEVELS.contains(&epsilon), "epsilon", epsilon, "give 1e-6 to 1e6")?;
+        refuse_if(!LEVELS.contains(&epsilon), "epsilon", epsilon, "expected 1e-6 to 1e6")?;
         Ok(ValueLaplace { low, high, law: GridLaplace::new(epsilon, 0.5 * (high - low))? })
     }
 

@@ -145,7 +145,7 @@ impl Blt {
 
 /// Rates for the all-ones matrix over `steps >= 1` steps.
 fn designed(steps: u64, buffers: usize) -> Result<Rates> {
-    refuse_if(buffers == 0, "buffers", buffers, "give 1 or more; 8 serves all horizons")?;
+    refuse_if(buffers == 0, "buffers", buffers, "expected 1 or more; 8 serves all horizons")?;
     // With 16 buffers the square root is already matched to the accuracy of rates in double precision.
     let buffers = buffers.min(MOST_BUFFERS);
     // More buffers than octaves of the horizon do not improve the fit.

@@ -186,7 +186,7 @@ impl GridNoise {
     ) -> Result<Self> {
         let first = GridNoise::new(clipper, distance / mu)?;
         let left = mu - first.rounding_cost(factor);
-        let remedy = "the stream is so long that most of this mu would be spent on rounding: give a larger mu";
+        let remedy = "the stream is so long that most of this mu would be spent on rounding; expected a larger mu";
         refuse_if(left <= 0.5 * mu, "mu", mu, remedy)?;
         GridNoise::new(clipper, distance / left * MARGIN)
     }

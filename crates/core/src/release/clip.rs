@@ -196,7 +196,7 @@ impl Clipper {
     pub(crate) fn clip_features(&self, features: &[f64]) -> Result<Vec<i32>> {
         let Some((feature_bound, _)) = self.domain.bounds() else {
             let remedy = "this domain has no reward: call `clip`";
-            return Err(Error::invalid("features", "given", remedy));
+            return Err(Error::invalid("features", "a value", remedy));
         };
         finite_vector("features", features, self.domain.dimension())?;
         // Fewer than 31 bits: see FEATURE_BITS.

@@ -177,7 +177,7 @@ impl Domain {
             return self.dense().check();
         }
         let refused = !(1..=LARGEST).contains(&self.dimension());
-        let remedy = format_args!("give 1 to {LARGEST}");
+        let remedy = format_args!("expected 1 to {LARGEST}");
         refuse_if(refused, "dimension", self.dimension(), remedy)?;
         match *self {
             Domain::Vector { bound, .. } | Domain::Symmetric { bound, .. } => {
@@ -189,13 +189,13 @@ impl Domain {
                 structure.check(dimension)?;
                 let kept = self.coordinates();
                 let remedy =
-                    format_args!("{kept} numbers would be kept: give fewer or smaller blocks");
+                    format_args!("{kept} numbers would be kept; expected fewer or smaller blocks");
                 let refused = kept > triangle(LARGEST) + LARGEST;
                 refuse_if(refused, "blocks", structure.blocks, remedy)?;
                 positive("feature_bound", feature_bound)?;
                 positive("reward_bound", reward_bound)?;
                 positive("split", split)?;
-                let remedy = "give a number from 1e-6 to 1e6";
+                let remedy = "expected a number from 1e-6 to 1e6";
                 refuse_if(!(1e-6..=1e6).contains(&split), "split", split, remedy)?;
             }
         }

@@ -75,7 +75,11 @@ impl Engine {
     /// Deviations of the sums at any `step`, or the steps there are.
     pub(super) fn checked_deviations(&self, step: u64) -> Result<Vec<f64>> {
         if !(1..=self.capacity()).contains(&step) {
-            return Err(Error::invalid("index", step, format!("give 1 to {}", self.capacity())));
+            return Err(Error::invalid(
+                "index",
+                step,
+                format!("expected 1 to {}", self.capacity()),
+            ));
         }
         self.deviations(step)
     }

@@ -126,7 +126,7 @@ impl Mechanism {
     }
 
     pub(super) fn build(&self, steps: u64) -> Result<Factor> {
-        refuse_if(steps == 0, "steps", steps, "give a whole number above 0")?;
+        refuse_if(steps == 0, "steps", steps, "expected a whole number above 0")?;
         refuse_if(steps > self.longest(), "steps", steps, self.beyond())?;
         Ok(match *self {
             Mechanism::Tree { levels } => Factor::Tree(Tree::new(steps, levels)?),
@@ -138,7 +138,7 @@ impl Mechanism {
             Mechanism::Blt { buffers } => Factor::Blt(Blt::new(steps, buffers)?),
             Mechanism::Reports => {
                 let remedy =
-                    "reports are made by a joint bandit and have no factorisation: give blt";
+                    "reports are made by a joint bandit and have no factorisation; expected blt";
                 return Err(Error::invalid("mechanism", self, remedy));
             }
         })
@@ -160,7 +160,7 @@ impl Mechanism {
         let instead = match self {
             Mechanism::Toeplitz => "use BLT, which needs constant memory",
             Mechanism::Blt { .. } => "release less often",
-            _ => "give a smaller number",
+            _ => "expected a smaller number",
         };
         format!("this mechanism takes {} releases at most: {instead}", self.longest())
     }

@@ -62,12 +62,12 @@ impl HalfLife {
         let steps = forget / gap as f64;
         if steps < 1.0 {
             let remedy = format!(
-                "more than half would be forgotten from one release to the next: give at least the gap between them, {gap}, or shorter gaps"
+                "more than half would be forgotten from one release to the next; expected at least the gap between them, {gap}, or shorter gaps"
             );
             return Err(Error::invalid("forget", forget, remedy));
         }
         if steps > STEPS as f64 {
-            let remedy = "a stream lasts 2^32 releases, so it would not forget: give a shorter half-life, or none";
+            let remedy = "a stream lasts 2^32 releases, so it would not forget; expected a shorter half-life, or none";
             return Err(Error::invalid("forget", forget, remedy));
         }
         Ok(HalfLife { steps, first: schedule.first(), gap })

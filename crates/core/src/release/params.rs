@@ -114,7 +114,7 @@ impl PrivateSumParams {
     pub fn check(&self) -> Result<PrivateSumPlan> {
         self.domain.check()?;
         self.schedule.check()?;
-        let remedy = "give a whole number above 0";
+        let remedy = "expected a whole number above 0";
         refuse_if(self.contributions_per_person == 0, "contributions_per_person", 0, remedy)?;
         let plan = match (self.forget, self.horizon) {
             (Some(forget), _) => self.check_forgetting(forget)?,
@@ -127,13 +127,14 @@ impl PrivateSumParams {
     fn check_forgetting(&self, forget: f64) -> Result<Plan> {
         let half_life = HalfLife::new(forget, &self.schedule)?;
         let Mechanism::Blt { buffers } = self.mechanism else {
-            let remedy = "sums that forget are made by BLT: give that, or leave `forget` out";
+            let remedy = "sums that forget are made by BLT; expected that; or leave `forget` out";
             return Err(Error::invalid("mechanism", self.mechanism, remedy));
         };
         let last = half_life.last_round();
         let horizon = self.horizon.unwrap_or(last);
         if horizon > last {
-            let remedy = format!("2^32 releases end with round {last}: give at most that, or none");
+            let remedy =
+                format!("2^32 releases end with round {last}; expected at most that, or none");
             return Err(Error::invalid("horizon", horizon, remedy));
         }
         self.steps(horizon)?;
@@ -148,7 +149,7 @@ impl PrivateSumParams {
             return Ok(steps);
         }
         let first = self.schedule.first();
-        let remedy = format!("the first release is after round {first}: give at least that");
+        let remedy = format!("the first release is after round {first}; expected at least that");
         Err(Error::invalid("horizon", horizon, remedy))
     }
 
@@ -260,7 +261,7 @@ impl PrivateSumParams {
     /// Delta_1: how far one person moves all nodes of a tree together, in l1.
     fn absolute_distance(&self, factor: &dyn Factorization) -> Result<f64> {
         let Domain::Vector { dimension, bound } = self.domain else {
-            let remedy = "Laplace noise is for vectors: give a budget with a delta";
+            let remedy = "Laplace noise is for vectors; expected a budget with a delta";
             return Err(Error::invalid("calibration", "pure", remedy));
         };
         let tree = matches!(
@@ -279,12 +280,13 @@ impl PrivateSumParams {
     }
 
     fn check_unknown(&self) -> Result<Plan> {
-        let remedy = "a release by the clock needs a horizon: give the largest number of ticks, or a half-life by `forget`";
+        let remedy = "a release by the clock needs a horizon; expected the largest number of ticks, or a half-life by `forget`";
         refuse_if(self.schedule == Schedule::Clock, "horizon", "unknown", remedy)?;
         let coordinates = self.domain.coordinates() as f64;
         let draws = coordinates * UNKNOWN_DRAWS as f64;
         let Amount::Mu(mu) = self.calibration.resolve(draws)? else {
-            let remedy = "epochs of an unknown horizon differ in their noise: give a budget or mu";
+            let remedy =
+                "epochs of an unknown horizon differ in their noise; expected a budget or mu";
             return Err(Error::invalid("calibration", self.calibration, remedy));
         };
         if let Mechanism::Tree { levels: Some(levels) }

@@ -171,9 +171,9 @@ impl Schedule {
         let Gaps { first, least, rate, most } = self.gaps();
         not_negative("rate", rate)?;
         for (field, value) in [("first", first), ("least", least)] {
-            refuse_if(value == 0, field, value, "give a whole number of rounds above 0")?;
+            refuse_if(value == 0, field, value, "expected a whole number of rounds above 0")?;
         }
-        refuse_if(most < least, "most", most, format_args!("give at least `least` = {least}"))?;
+        refuse_if(most < least, "most", most, format_args!("expected at least `least` = {least}"))?;
         Ok(())
     }
 

@@ -53,14 +53,14 @@ impl SingleRelease {
             Amount::Mu(mu) => sensitivity / mu * MARGIN,
             Amount::Sigma(sigma) => sigma,
             Amount::Pure(_) | Amount::Scale(_) => {
-                let remedy = "this report has Gaussian noise: give a budget, mu or sigma";
+                let remedy = "this report has Gaussian noise; expected a budget, mu or sigma";
                 return Err(Error::invalid("calibration", "Laplace noise", remedy));
             }
         };
         let clipper = Clipper::for_reports(domain, sigma)?;
         let noise = GridNoise::with_ratios(&clipper, ratios, sigma)?;
         let refused = noise.smallest() < LEAST_UNITS;
-        let remedy = "this noise is too small against the data for a common grid: give a smaller epsilon or mu, or a larger sigma";
+        let remedy = "this noise is too small against the data for a common grid; expected a smaller epsilon or mu, or a larger sigma";
         refuse_if(refused, "calibration", format_args!("sigma = {sigma:e}"), remedy)?;
         let mu = noise.single_mu(sensitivity);
         Ok(SingleRelease { clipper, noise, mu })

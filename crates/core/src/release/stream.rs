@@ -188,7 +188,7 @@ impl<N: Noise> PrivateSum<N> {
         if round > state.next {
             let most = state.next - state.round;
             let remedy =
-                format!("the next release comes after {most}: give at most that many at once");
+                format!("the next release comes after {most}; expected at most that many at once");
             return Err(Error::invalid("contributions", count, remedy));
         }
         if !due {

@@ -42,7 +42,7 @@ impl Tree {
             Some(levels) => Err(Error::invalid(
                 "levels",
                 levels,
-                format!("{steps} steps complete {least} levels: give {least} to 64, or none"),
+                format!("{steps} steps complete {least} levels; expected {least} to 64, or none"),
             )),
         }
     }

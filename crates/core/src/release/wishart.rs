@@ -60,7 +60,7 @@ pub(super) fn level_budget(epsilon: f64, delta: f64, contributions: u64) -> Resu
     if lost < 1.0 {
         return Ok((group, lost));
     }
-    let remedy = "with this many contributions Wishart noise gives no guarantee: give fewer, or ask for a smaller delta";
+    let remedy = "with this many contributions Wishart noise gives no guarantee; expected fewer; or ask for a smaller delta";
     Err(Error::invalid("contributions_per_person", contributions, remedy))
 }
 
@@ -322,7 +322,7 @@ mod tests {
         assert!((three.1 - (two.1 + two.0.exp() * delta)).abs() < 1e-18);
         assert!(budget(2).1 + budget(3).1 <= budget(5).1);
         let refused = level_budget(epsilon, delta, 1000).unwrap_err().to_string();
-        assert!(refused.contains("contributions_per_person is 1000"), "{refused}");
+        assert!(refused.contains("contributions_per_person: got 1000"), "{refused}");
     }
 
     #[test]

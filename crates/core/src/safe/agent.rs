@@ -107,7 +107,7 @@ impl AgentParams {
         finite_vector("lower, upper", &[self.lower, self.upper], 2)?;
         let largest = self.lower.abs().max(self.upper.abs()).max(self.response_noise);
         within_reason("lower, upper, response_noise", largest)?;
-        let remedy = format_args!("give a number below upper = {}", self.upper);
+        let remedy = format_args!("expected a number below upper = {}", self.upper);
         refuse_if(self.lower >= self.upper, "lower", self.lower, remedy)?;
         Ok(AgentPlan { params: self.clone(), randomizer: self.randomizer()? })
     }

@@ -258,7 +258,7 @@ impl<N: Noise> Coordinator<N> {
         let value = value.value();
         finite_vector("report", &[value], 1)?;
         if agent >= self.agents.len() {
-            let remedy = format!("give an agent below {}", self.agents.len());
+            let remedy = format!("expected an agent below {}", self.agents.len());
             return Err(Error::invalid("agent", agent, remedy));
         }
         let remedy = "this agent's randomiser sends no such number: refuse its sender";
@@ -432,7 +432,7 @@ impl<N: Noise + Serialize + DeserializeOwned> Coordinator<N> {
         wire::expect_newest("decisions", state.next, decisions_made)?;
         let plan = state.params.check()?;
         let damaged =
-            || Error::invalid("saved coordinator", "inconsistent", "restore another copy");
+            || Error::invalid("saved coordinator", "inconsistent parts", "restore another copy");
         if state.estimates.len() != plan.agents.len() {
             return Err(damaged());
         }

@@ -35,7 +35,7 @@ impl Polytope {
     pub fn sharpness(&self, shrinkage: f64) -> Result<f64> {
         not_negative("shrinkage", shrinkage)?;
         let largest = self.maximum_shrinkage()?;
-        let remedy = format_args!("nothing is left of the set: give at most {largest}");
+        let remedy = format_args!("nothing is left of the set; expected at most {largest}");
         refuse_if(shrinkage > largest * (1.0 + 1e-12), "shrinkage", shrinkage, remedy)?;
         let shrink = |(row, bound): (&Vec<f64>, &f64)| bound - shrinkage * one_norm(row);
         let bounds = self.rows().iter().zip(self.bounds()).map(shrink).collect();

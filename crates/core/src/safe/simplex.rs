@@ -50,7 +50,7 @@ impl Simplex {
     /// # Ok::<(), reticent::Error>(())
     /// ```
     pub fn new(reaches: &[f64]) -> Result<Self> {
-        refuse_if(reaches.is_empty(), "reaches", "empty", "give one c_m per agent")?;
+        refuse_if(reaches.is_empty(), "reaches", "an empty list", "expected one c_m per agent")?;
         for &reach in reaches {
             positive("reaches", reach)?;
         }
@@ -109,7 +109,7 @@ impl Simplex {
         not_negative("shrinkage", shrinkage)?;
         let (q, largest) = self.scaled(widths)?;
         if shrinkage * 2.0 * q > 1.0 + 1e-12 {
-            let remedy = format!("nothing is left of the simplex: give at most {}", 0.5 / q);
+            let remedy = format!("nothing is left of the simplex; expected at most {}", 0.5 / q);
             return Err(Error::invalid("shrinkage", shrinkage, remedy));
         }
         let others = (self.dimension() - 1) as f64;

@@ -53,7 +53,7 @@ impl Visitor<'_> for Count {
 
     fn visit_i64<E: Error>(self, count: i64) -> Result<u64, E> {
         let count = u64::try_from(count)
-            .map_err(|_| E::custom(format!("{count} is below 0: give a whole number from 0 on")))?;
+            .map_err(|_| E::custom(format!("got {count}; expected a whole number from 0 on")))?;
         self.visit_u64(count)
     }
 

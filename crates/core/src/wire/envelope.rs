@@ -92,7 +92,7 @@ fn payload<'a>(kind: &str, bytes: &'a [u8]) -> Result<&'a [u8]> {
     if bytes.len() < header || &bytes[..8] != MAGIC {
         return Err(refuse(
             "it does not begin with RETICENT".into(),
-            "give bytes that `save` returned",
+            "expected bytes that `save` returned",
         ));
     }
     let version = u16::from_le_bytes([bytes[8], bytes[9]]);

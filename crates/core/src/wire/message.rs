@@ -133,7 +133,7 @@ fn header<'de, A: MapAccess<'de>>(
             None => format!("a message without {expected:?}"),
         };
         let remedy = format!(
-            r#"it begins with {{"kind":"{name}","version":{version}: give a message of this kind, or update the older program"#
+            r#"expected a message that begins with {{"kind":"{name}","version":{version}; or update the older program"#
         );
         Ok(Err(Error::Invalid { field: name, value, remedy }))
     };
@@ -143,7 +143,7 @@ fn header<'de, A: MapAccess<'de>>(
     }
     let found: String = map.next_value()?;
     if found != name {
-        let remedy = format!("give a message of kind {name:?}");
+        let remedy = format!("expected a message of kind {name:?}");
         return Ok(Err(Error::invalid("kind", format!("{:?}", short(&found)), remedy)));
     }
     let key: Option<String> = map.next_key()?;
@@ -182,10 +182,10 @@ mod tests {
         assert_eq!(from_json::<Arms>(format!(" {} ", text.replace(',', " ,\n"))).unwrap(), arms);
         // What stands behind a foreign beginning may be anything.
         let error = refused(r#"{"kind":"policy","version":1,"colour":}"#);
-        assert_eq!(error, r#"kind is "policy": give a message of kind "arms""#);
+        assert_eq!(error, r#"kind: got "policy"; expected a message of kind "arms""#);
         let error = refused(r#"{"kind":"arms","version":2,"colour":}"#);
         assert!(
-            error.starts_with("version is 2: ") && error.contains("reads version 1"),
+            error.starts_with("version: got 2; ") && error.contains("reads version 1"),
             "{error}"
         );
         for (start, words) in [

@@ -39,7 +39,7 @@ export class Choice {
 
   static parse(text) {
     const [, index, saved] = /^(\d+)\.([A-Za-z0-9+/=]+)$/.exec(text) ?? [];
-    if (saved === undefined) throw new ReticentError("choice is not readable: give the text of a choice");
+    if (saved === undefined) throw new ReticentError("choice: got what cannot be read; expected the text of a choice");
     return new Choice(Number(index), fromBase64(saved));
   }
 
@@ -109,7 +109,7 @@ export class BaseDevice {
 
   /** A choice among the actions. Records are plain objects; what the loop's rule does not list is not looked at, and no record is refused. */
   choose(context, actions) {
-    if (!Array.isArray(actions)) throw new ReticentError("actions is no list: give a list of actions");
+    if (!Array.isArray(actions)) throw new ReticentError("actions: got no list; expected a list of actions");
     const list = Array.from(actions, recordText).join(",");
     const parts = [recordText(context), `[${list}]`].map(toBytes);
     const { code, bytes } = this[call]("choose", [], parts);
@@ -122,9 +122,9 @@ export class BaseDevice {
    * and stay in `unsent` until they are `settled`. Beyond the period's count it is refused, and nothing is stored.
    */
   async report(reward, choice = this.#chosen) {
-    if (choice === undefined) throw new ReticentError("choice is missing: choose first; a choice is reported once");
+    if (choice === undefined) throw new ReticentError("choice: missing; choose first; a choice is reported once");
     if (typeof reward === "bigint") reward = Number(reward);
-    if (!Number.isFinite(reward)) throw new ReticentError("reward is not a number: give a finite number");
+    if (!Number.isFinite(reward)) throw new ReticentError("reward: got no finite number; expected a finite number");
     const last = choice === this.#chosen;
     if (last) this.#chosen = undefined;
     try {
@@ -183,7 +183,7 @@ export class BaseDevice {
 
   /** Calls the module, in whose present instance the device is opened again if there is a new one. */
   [call](name, before, parts, after) {
-    if (this.#closed) throw new ReticentError("person is closed: make a new one from the protocol");
+    if (this.#closed) throw new ReticentError("person: got a closed one; make a new one from the protocol");
     if (this.#generation !== this.#engine.generation) this.#start();
     return this.#engine.call(name, [this.#number, ...before], parts, after);
   }
@@ -210,9 +210,9 @@ export class BaseDevice {
 /** The limits of a person who gave these. */
 export function checkLimits(given = {}) {
   for (const [name, limit] of Object.entries(given)) {
-    if (!(name in LIMITS)) throw new ReticentError(`limits has ${name}: give ${Object.keys(LIMITS).join(", ")}`);
+    if (!(name in LIMITS)) throw new ReticentError(`limits: got ${name}; expected ${Object.keys(LIMITS).join(", ")}`);
     if (limit !== undefined && !(typeof limit === "number" && limit >= 0)) {
-      throw new ReticentError(`limits.${name} is ${String(limit)}: give a number from 0 on`);
+      throw new ReticentError(`limits.${name}: got ${String(limit)}; expected a number from 0 on`);
     }
   }
   const limits = { ...LIMITS };
@@ -222,7 +222,7 @@ export function checkLimits(given = {}) {
 
 /** The name of a loop that was asked for. */
 export function checkLoop(loop) {
-  if (typeof loop !== "string") throw new ReticentError("loop is missing: give the name of the loop that was asked for");
+  if (typeof loop !== "string") throw new ReticentError("loop: missing; add the name of the loop that was asked for");
   return loop;
 }
 
@@ -244,7 +244,7 @@ function parse(text) {
   const readable = typeof state?.ledger === "string" && Array.isArray(state.unsent) && Number.isSafeInteger(state.dropped);
   if (state?.version !== VERSION || !readable) {
     throw new ReticentError(
-      "the stored count is not readable: it was written by another version of this package or damaged, and nothing is reported without it",
+      "stored count: got what cannot be read; it was written by another version of this package or damaged, and nothing is reported without it",
     );
   }
   return { ledger: fromBase64(state.ledger), unsent: state.unsent, dropped: state.dropped };

@@ -52,7 +52,7 @@ export class Client {
    */
   async rank(actions, { context, person, exclude, defer, eventId = crypto.randomUUID() } = {}) {
     if (!Array.isArray(actions) || actions.length === 0 || !actions.every((action) => typeof action?.id === "string")) {
-      throw new ReticentError("actions cannot be used: give at least one, each as { id: TEXT, features: {...} }");
+      throw new ReticentError("actions: got what cannot be used; expected at least one, each as { id: TEXT, features: {...} }");
     }
     const body = { event_id: eventId, person, context, actions, exclude, defer };
     try {
@@ -111,7 +111,7 @@ export class Client {
     const whole = (one) => new URL(one, globalThis.location?.href).href;
     if (whole(mixed) === whole(this.#base)) {
       throw new ReticentError(
-        `shuffler is ${address}, the address of the server: reports would reach it with their sender; give the address of \`reticent-server shuffle\``,
+        `shuffler: got ${address}, the address of the server; reports would reach it with their sender; expected the address of \`reticent-server shuffle\``,
       );
     }
     return (method, path, body, more) => {
@@ -144,7 +144,7 @@ function base(address, loop, insecure) {
   const { protocol, hostname } = parsed(address);
   if (protocol === "http:" && !insecure && !LOOPBACK.test(hostname)) {
     throw new ReticentError(
-      `address is http://${hostname}: what people do would cross the network in the clear; give https://, or \`insecure: true\` inside a network that you trust`,
+      `address: got http://${hostname}; what people do would cross the network in the clear; expected https://, or \`insecure: true\` inside a network that you trust`,
     );
   }
   return `${String(address).replace(/\/+$/, "")}/v1/loops/${encodeURIComponent(loop)}`;
@@ -154,7 +154,7 @@ function parsed(address) {
   try {
     return new URL(address, globalThis.location?.href);
   } catch {
-    throw new ReticentError(`address is ${JSON.stringify(String(address))}: give https://HOST, or http://HOST:PORT on this machine`);
+    throw new ReticentError(`address: got ${JSON.stringify(String(address))}; expected https://HOST, or http://HOST:PORT on this machine`);
   }
 }
 
@@ -162,7 +162,7 @@ function parsed(address) {
 async function direct(server, options) {
   const { bytes, address } = await server("GET", "/protocol");
   if (parse(bytes, address).kind === "report_plan") {
-    throw new ReticentError("shuffler is missing: reports of this loop go through one; give its address");
+    throw new ReticentError("shuffler: missing; reports of this loop go through one; add its address");
   }
   return [await Person.fromProtocol(bytes, options), (reports) => toServer(server, reports)];
 }

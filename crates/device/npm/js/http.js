@@ -12,7 +12,7 @@ export class ServiceError extends ReticentError {
   constructor(status, problem) {
     const { detail, remedy } = problem ?? {};
     // Details about a field end with the remedy.
-    const words = remedy && !detail?.includes(remedy) ? `${detail}: ${remedy}` : detail;
+    const words = remedy && !detail?.includes(remedy) ? `${detail}; ${remedy}` : detail;
     super(detail ? words : `the service answers with ${status}`);
     this.name = "ServiceError";
     this.status = status;

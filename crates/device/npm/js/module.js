@@ -25,7 +25,7 @@ export function load(wasm) {
 function requireCrypto() {
   if (typeof globalThis.crypto?.getRandomValues !== "function") {
     throw new ReticentError(
-      "crypto is missing: noise needs crypto.getRandomValues; run in a browser, a worker or Node 20 or later",
+      "crypto: missing; noise needs crypto.getRandomValues; run in a browser, a worker or Node 20 or later",
     );
   }
 }
@@ -67,7 +67,7 @@ class Engine {
       const { exports } = this;
       const length = parts.reduce((sum, part) => sum + part.length, 0);
       const start = exports.input(length);
-      if (start === 0) throw new ReticentError(`${name} is given ${length} bytes: give less than 256 MiB`);
+      if (start === 0) throw new ReticentError(`${name}: got ${length} bytes; expected less than 256 MiB`);
       const room = new Uint8Array(exports.memory.buffer, start, length);
       let at = 0;
       for (const part of parts) {
@@ -81,7 +81,7 @@ class Engine {
       if (error instanceof ReticentError) throw error;
       // An instance that was left in the middle of a call cannot be used any more.
       this.#start();
-      throw new ReticentError(`${name} failed inside the module, which was started again; nothing was counted: try again`, { cause: error });
+      throw new ReticentError(`${name}: got a failure inside the module, which was started again; nothing was counted: try again`, { cause: error });
     }
     if (code < 0) throw new ReticentError(new TextDecoder().decode(bytes));
     return { code, bytes };
@@ -102,7 +102,7 @@ async function compile(wasm) {
   }
   const response = await fetch(ADDRESS);
   if (!response.ok) {
-    throw new ReticentError(`${ADDRESS} is answered with ${response.status}: serve it beside the scripts`);
+    throw new ReticentError(`${ADDRESS}: got the answer ${response.status}; serve it beside the scripts`);
   }
   // Not every server knows the type that streaming compilation asks for.
   return WebAssembly.compile(await response.arrayBuffer());

@@ -56,7 +56,7 @@ export function fileStorage(folder) {
     await synchronise(folder);
     const now = await newest(name);
     if (now.number - number >= NAMED) {
-      throw new ReticentError(`${folder} is changed by others all the time: give every installation a folder of its own`);
+      throw new ReticentError(`folder: got ${folder}, which others change all the time; give every installation a folder of its own`);
     }
     if (!now.updates.includes(update)) {
       await remove(name, number);

@@ -82,6 +82,6 @@ function readLevels(bytes) {
 function checkLevel(level, levels) {
   // The module would read a larger number modulo 2^32.
   if (!Number.isInteger(level) || level < 0 || level >= levels.length) {
-    throw new ReticentError(`level is ${level}: give the index of one of ${levels.length} levels`);
+    throw new ReticentError(`level: got ${level}; expected the index of one of ${levels.length} levels`);
   }
 }

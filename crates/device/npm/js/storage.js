@@ -21,7 +21,7 @@ async function askToKeep() {
 /** The browser's database, which all pages and workers of an origin share. With the first count it asks the browser to keep it, unless `persist` is false. */
 export function indexedDbStorage(name = "reticent", { persist = true } = {}) {
   if (typeof globalThis.indexedDB === "undefined") {
-    throw new ReticentError("indexedDB is missing: give another storage, in Node fileStorage(folder) of reticent/node");
+    throw new ReticentError("indexedDB: missing; give another storage, in Node fileStorage(folder) of reticent/node");
   }
   let opened, asked;
   const database = () => {
@@ -42,7 +42,7 @@ export function indexedDbStorage(name = "reticent", { persist = true } = {}) {
       };
       request.onerror = () => {
         opened = undefined;
-        reject(new ReticentError(`the browser's database cannot be opened: ${request.error?.message}`, { cause: request.error }));
+        reject(new ReticentError(`indexedDB: got ${request.error?.message}; the browser's database cannot be opened: allow this page to store data`, { cause: request.error }));
       };
     });
     return opened;

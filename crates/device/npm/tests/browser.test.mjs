@@ -104,7 +104,7 @@ test("two tabs and a worker that report at once share one count", options, async
   const ids = results.flatMap(({ ids }) => ids);
   assert.equal(ids.length, 3);
   assert.equal(new Set(ids).size, 3);
-  for (const { refused } of results) assert.match(refused, /reports left is 0/);
+  for (const { refused } of results) assert.match(refused, /reports left: got 0/);
   // A page that is closed and opened again finds the count and the reports that were never sent.
   await Promise.all([one.close(), two.close()]);
   const again = await tab(context);

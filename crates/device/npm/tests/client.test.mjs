@@ -81,8 +81,8 @@ test("what is refused for good is not repeated", async () => {
   assert.equal(requests.length, 1);
   // A remedy that the detail ends with is said once.
   const said = (detail, remedy) => new ServiceError(422, { detail, remedy }).message;
-  assert.equal(said("person: give a string", "give a string"), "person: give a string");
-  assert.equal(said("the event has closed", "send it earlier"), "the event has closed: send it earlier");
+  assert.equal(said("person: got 3; expected a string", "expected a string"), "person: got 3; expected a string");
+  assert.equal(said("the event has closed", "send it earlier"), "the event has closed; send it earlier");
   assert.equal(new ServiceError(500).message, "the service answers with 500");
 });
 
@@ -119,7 +119,7 @@ test("a refusal is no fallback: it rejects with what the service says, and later
   const { address, requests } = await service(ranked);
   const client = new Client(address, "home");
   for (const bad of [undefined, [], {}, ["a"], [{ id: 1 }], [null]]) {
-    await assert.rejects(client.rank(bad), /^ReticentError: actions cannot be used/);
+    await assert.rejects(client.rank(bad), /^ReticentError: actions: got what cannot be used/);
   }
   assert.equal(requests.length, 0);
 });
@@ -229,8 +229,8 @@ test("a report that is refused for good is dropped and stays counted; without a 
 
 test("a service that answers with the protocol of another loop gets no report", async () => {
   const { address } = await deviceService();
-  await assert.rejects(new Client(address, "shop").device(options()), /loop is "home": it is not the loop that was asked for/);
-  await assert.rejects(new Client(address, "home").device({ ...options(), limits: { epsilon: 0.1 } }), /epsilon is 1: at most 0.1/);
+  await assert.rejects(new Client(address, "shop").device(options()), /loop: got "home"; it is not the loop that was asked for/);
+  await assert.rejects(new Client(address, "home").device({ ...options(), limits: { epsilon: 0.1 } }), /epsilon: got 1; expected at most 0.1/);
 });
 
 /** A storage with this many copies of the golden report that wait, each under an id of its own and followed by this much space. */
@@ -292,7 +292,7 @@ test("requests carry no cookies and no address of the page", async () => {
 
 test("what people do does not cross a network in the clear, unless it is said to be trusted", async () => {
   for (const address of ["http://example.com", "http://10.0.0.1:8080", new URL("http://127.0.0.1.example.com")]) {
-    assert.throws(() => new Client(address, "home"), /address is http:.*in the clear; give https/);
+    assert.throws(() => new Client(address, "home"), /address: got http:.*in the clear; expected https/);
     assert.ok(new Client(address, "home", { insecure: true }));
   }
   for (const address of ["https://example.com", "http://127.0.0.1:8080", "http://[::1]", "http://localhost:3000/"]) assert.ok(new Client(address, "home"));

@@ -52,11 +52,11 @@ test("beyond k reports nothing leaves, and a new period begins when the old one 
     assert.equal((await device.status()).left, left);
   }
   const stored = await storage.read('["","home"]');
-  await assert.rejects(visitOnce(device), /^ReticentError: reports left is 0: at most 3/);
+  await assert.rejects(visitOnce(device), /^ReticentError: reports left: got 0; at most 3/);
   // Another device on the same storage, and a clock that is set back.
-  await assert.rejects(visitOnce(await person({ storage, level: 2 })), /reports left is 0/);
+  await assert.rejects(visitOnce(await person({ storage, level: 2 })), /reports left: got 0/);
   now -= 90 * DAY;
-  await assert.rejects(visitOnce(device), /reports left is 0/);
+  await assert.rejects(visitOnce(device), /reports left: got 0/);
   assert.equal(await storage.read('["","home"]'), stored, "a refusal stores nothing");
   now = (await device.status()).ends.getTime();
   await visitOnce(device);
@@ -101,11 +101,11 @@ test("a report is counted and stored before it is given out, and kept until it i
 
 test("a choice is reported once, also on another page", async () => {
   const device = await person();
-  await assert.rejects(device.report(1), /choice is missing/);
+  await assert.rejects(device.report(1), /choice: missing/);
   const choice = device.choose(golden.context, golden.actions);
-  await assert.rejects(device.report(Number.NaN), /reward is not a number/);
+  await assert.rejects(device.report(Number.NaN), /reward: got no finite number/);
   await device.report(1);
-  await assert.rejects(device.report(1), /choice is missing/);
+  await assert.rejects(device.report(1), /choice: missing/);
   const there = await person();
   await there.report(1, Choice.parse(String(choice)));
   assert.throws(() => Choice.parse("nonsense"), ReticentError);
@@ -120,30 +120,30 @@ test("levels are chosen by the person, the strictest first", async () => {
   assert.equal(await level(), 0);
   device.setLevel(2);
   assert.equal(await level(), 2);
-  for (const bad of [3, -1, 1.5, "1", 2 ** 32, 2 ** 32 + 1, Number.NaN]) assert.throws(() => device.setLevel(bad), /level is/);
+  for (const bad of [3, -1, 1.5, "1", 2 ** 32, 2 ** 32 + 1, Number.NaN]) assert.throws(() => device.setLevel(bad), /level: got/);
   assert.equal(device.level, 2);
 });
 
 test("a protocol beyond the person's limits is refused, whatever it calls itself", async () => {
   const refused = (options) => Person.fromProtocol(golden.protocol, { loop: "home", storage: memoryStorage(), ...options });
   for (const [options, words] of [
-    [{ loop: undefined }, /loop is missing/],
-    [{ loop: "shop" }, /loop is "home": it is not the loop that was asked for/],
-    [{ limits: { delta: 1e-7 } }, /delta is 0.000001: at most 0.0000001/],
-    [{ limits: { reports: 2 } }, /visits is 3: at most 2/],
-    [{ limits: { period: 31 * 86_400 } }, /period is 2592000: at least 2678400/],
-    [{ limits: { epsilon: 0.5 } }, /epsilon is 1: at most 0.5/],
-    [{ limits: { epsilon: 4 }, level: 2 }, /epsilon is 8: at most 4/],
-    [{ limits: { epsilon: Number.NaN } }, /limits.epsilon is NaN/],
-    [{ limits: { period: "1" } }, /limits.period is 1: give a number/],
-    [{ limits: { epsilons: 1 } }, /limits has epsilons/],
-    [{ level: 2 ** 32 }, /level is 4294967296/],
+    [{ loop: undefined }, /loop: missing/],
+    [{ loop: "shop" }, /loop: got "home"; it is not the loop that was asked for/],
+    [{ limits: { delta: 1e-7 } }, /delta: got 0.000001; expected at most 0.0000001/],
+    [{ limits: { reports: 2 } }, /visits: got 3; expected at most 2/],
+    [{ limits: { period: 31 * 86_400 } }, /period: got 2592000; expected at least 2678400/],
+    [{ limits: { epsilon: 0.5 } }, /epsilon: got 1; expected at most 0.5/],
+    [{ limits: { epsilon: 4 }, level: 2 }, /epsilon: got 8; expected at most 4/],
+    [{ limits: { epsilon: Number.NaN } }, /limits.epsilon: got NaN/],
+    [{ limits: { period: "1" } }, /limits.period: got 1; expected a number/],
+    [{ limits: { epsilons: 1 } }, /limits: got epsilons/],
+    [{ level: 2 ** 32 }, /level: got 4294967296/],
   ]) {
     await assert.rejects(refused(options), words);
   }
   const device = await refused({ limits: { epsilon: 4 } });
   device.setLevel(1);
-  assert.throws(() => device.setLevel(2), /epsilon is 8: at most 4/);
+  assert.throws(() => device.setLevel(2), /epsilon: got 8; expected at most 4/);
   assert.equal(device.level, 1);
   // The count is kept under the name that was asked for, at the service that was asked.
   const storage = memoryStorage();
@@ -181,7 +181,7 @@ test("no value of a person's record makes a choice fail", async () => {
   assert.equal(of("\udc00b"), of("\ufffdb"));
   assert.equal(saved({ device: "\ud83d" }), plain);
   assert.notEqual(of("\ud83d\ude00"), plain);
-  for (const wrong of [undefined, {}, "x"]) assert.throws(() => device.choose({}, wrong), /actions is no list/);
+  for (const wrong of [undefined, {}, "x"]) assert.throws(() => device.choose({}, wrong), /actions: got no list/);
 });
 
 test("records are read as Rust and Python read them", async () => {
@@ -236,7 +236,7 @@ test("a module that failed in the middle of a call is started again, with its de
   Object.defineProperty(globalThis, "crypto", { value: { getRandomValues() { throw new Error("none"); } }, configurable: true, writable: true });
   try {
     device.choose(golden.context, golden.actions);
-    await assert.rejects(device.report(1), /report failed inside the module/);
+    await assert.rejects(device.report(1), /report: got a failure inside the module/);
   } finally {
     delete globalThis.plantedTrap;
     Object.defineProperty(globalThis, "crypto", { value: real, configurable: true, writable: true });
@@ -253,23 +253,23 @@ test("a module that failed in the middle of a call is started again, with its de
 test("foreign, damaged and missing messages are refused by name", async () => {
   const storage = memoryStorage();
   const refused = (protocol) => Person.fromProtocol(protocol, { loop: "home", storage });
-  await assert.rejects(refused("{}"), /protocol is a message without "kind"/);
+  await assert.rejects(refused("{}"), /protocol: got a message without "kind"/);
   const changed = new TextDecoder().decode(golden.protocol).replace('"home"', '"shop"');
-  await assert.rejects(refused(changed), /hash is/);
-  await assert.rejects(Person.fromProtocol(golden.protocol, { loop: "home" }), /indexedDB is missing/);
+  await assert.rejects(refused(changed), /hash: got/);
+  await assert.rejects(Person.fromProtocol(golden.protocol, { loop: "home" }), /indexedDB: missing/);
   const device = await Person.fromProtocol(golden.protocol, { loop: "home", storage });
-  assert.throws(() => device.choose(golden.context, golden.actions), /model is missing/);
-  assert.throws(() => device.setModel(golden.protocol), /kind is "protocol"/);
+  assert.throws(() => device.choose(golden.context, golden.actions), /model: missing/);
+  assert.throws(() => device.setModel(golden.protocol), /kind: got "protocol"/);
   const foreign = new TextDecoder().decode(golden.model).replace(/"protocol":"(.)/, (_, digit) => `"protocol":"${digit === "0" ? 1 : 0}`);
   assert.throws(() => device.setModel(foreign), /other parameters/);
   device.setModel(golden.model);
-  assert.throws(() => device.choose(golden.context, []), /actions is \[\]/);
+  assert.throws(() => device.choose(golden.context, []), /actions: got \[\]/);
   await storage.update('["","home"]', () => ({ text: "{}" }));
   device.choose(golden.context, golden.actions);
-  await assert.rejects(device.report(1), /the stored count is not readable/);
+  await assert.rejects(device.report(1), /stored count: got what cannot be read/);
   device.close();
   device.close();
-  assert.throws(() => device.choose(golden.context, golden.actions), /person is closed/);
+  assert.throws(() => device.choose(golden.context, golden.actions), /person: got a closed one/);
 });
 
 test("devices that are closed give their place back", async () => {

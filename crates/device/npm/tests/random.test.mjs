@@ -50,7 +50,7 @@ test("without crypto nothing starts, and when it fails nothing leaves", async ()
   try {
     for (const missing of [undefined, {}]) {
       replace(missing);
-      await assert.rejects(Person.fromProtocol(golden.protocol, { loop: "home", storage: memoryStorage() }), /crypto is missing/);
+      await assert.rejects(Person.fromProtocol(golden.protocol, { loop: "home", storage: memoryStorage() }), /crypto: missing/);
     }
     replace(real);
     const storage = memoryStorage();

@@ -55,11 +55,11 @@ for (const mode of MODES) {
     const results = await Promise.allSettled(devices.map((device) => visitOnce(device, mode)));
     const made = results.filter(({ status }) => status === "fulfilled").map(({ value }) => value);
     assert.equal(made.length, most[mode]);
-    for (const { reason } of results.filter(({ status }) => status === "rejected")) assert.match(reason.message, /reports left is 0/);
+    for (const { reason } of results.filter(({ status }) => status === "rejected")) assert.match(reason.message, /reports left: got 0/);
     assert.deepEqual(await devices[0].unsent(), made);
     assert.deepEqual(await (await person(mode, { storage })).unsent(), made, "another page finds them");
     const stored = await storage.read(KEY);
-    await assert.rejects(visitOnce(devices[0], mode), /reports left is 0/);
+    await assert.rejects(visitOnce(devices[0], mode), /reports left: got 0/);
     assert.equal(await storage.read(KEY), stored, "a refusal stores nothing");
     await devices[1].settled(made[0]);
     const { left, ends, waiting } = await devices[0].status();
@@ -72,21 +72,21 @@ for (const mode of MODES) {
     const refused = (change, options) =>
       SealedPerson.fromSealing(plan, JSON.stringify({ ...said, ...change }), shuffler, { loop: "mixed", limits, storage: memoryStorage(), ...options });
     for (const [change, options, words] of [
-      [{}, { loop: undefined }, /loop is missing/],
+      [{}, { loop: undefined }, /loop: missing/],
       [{}, { loop: "shop" }, /protocol is /],
       [{}, { level: 0 }, /level cannot be chosen/],
-      [{}, { limits: { ...limits, epsilon: 3.9 } }, /epsilon is .*: at most 3.9/],
-      [{}, { limits: { ...limits, reports: 0 } }, /visits is \d: at most 0/],
+      [{}, { limits: { ...limits, epsilon: 3.9 } }, /epsilon: got .*; expected at most 3.9/],
+      [{}, { limits: { ...limits, reports: 0 } }, /visits: got \d; expected at most 0/],
       [{ batch: 2 }, {}, /epsilon is /],
       [{ honest: 1 }, {}, /epsilon is /],
-      [{ batch: 8 }, {}, /protocol is "[0-9a-f]{64}": the published protocol has [0-9a-f]{64}/],
+      [{ batch: 8 }, {}, /protocol: got "[0-9a-f]{64}"; the published protocol has [0-9a-f]{64}/],
       [{ generation: "1" }, {}, /protocol is /],
-      [{ mode: "open" }, {}, /mode is missing or of another form/],
-      [{ features: {} }, {}, /context is missing/],
+      [{ mode: "open" }, {}, /mode: got nothing or another form/],
+      [{ features: {} }, {}, /context: missing/],
     ]) {
       await assert.rejects(refused(change, options), words);
     }
-    await assert.rejects(SealedPerson.fromSealing("{}", sealing, shuffler, { loop: "mixed", limits, storage: memoryStorage() }), /report_plan is a message without "kind"/);
+    await assert.rejects(SealedPerson.fromSealing("{}", sealing, shuffler, { loop: "mixed", limits, storage: memoryStorage() }), /report_plan: got a message without "kind"/);
   });
 }
 
@@ -96,11 +96,11 @@ for (const mode of MODES) {
     const said = JSON.parse(new TextDecoder().decode(shuffler));
     const join = (answer) => SealedPerson.fromSealing(plan, sealing, answer, { loop: "mixed", limits, storage: memoryStorage() });
     assert.equal((await join(shuffler)).protocol, said.protocol);
-    await assert.rejects(join(JSON.stringify({ ...said, protocol: "00".repeat(32) })), /protocol is "0000/);
-    await assert.rejects(join("{}"), /public_key is missing or of another form/);
+    await assert.rejects(join(JSON.stringify({ ...said, protocol: "00".repeat(32) })), /protocol: got "0000/);
+    await assert.rejects(join("{}"), /public_key: got nothing or another form/);
     const other = join(JSON.stringify({ ...said, public_key: `09${"00".repeat(31)}` }));
     // A shuffler that sums names its own key, and the server none.
-    await (mode === "sum" ? other : assert.rejects(other, /public_key is "[0-9a-f]{64}": the shuffler knows 0900/));
+    await (mode === "sum" ? other : assert.rejects(other, /public_key: got "[0-9a-f]{64}"; the shuffler knows 0900/));
   });
 }
 
@@ -125,7 +125,7 @@ test("a module that failed in the middle of a call is started again, with its de
   globalThis.plantedTrap = true;
   Object.defineProperty(globalThis, "crypto", { value: { getRandomValues() { throw new Error("none"); } }, configurable: true, writable: true });
   try {
-    await assert.rejects(visitOnce(device, "sum"), /report failed inside the module/);
+    await assert.rejects(visitOnce(device, "sum"), /report: got a failure inside the module/);
   } finally {
     delete globalThis.plantedTrap;
     Object.defineProperty(globalThis, "crypto", { value: real, configurable: true, writable: true });
@@ -192,18 +192,18 @@ test("the server's own address is no shuffler, and what waits is sent also when 
   const { server } = await world("sealed", taken);
   const client = new Client(server.address, "mixed", { key: "rt_d" });
   for (const shuffler of [server.address, `${server.address}/`]) {
-    await assert.rejects(client.device({ shuffler, storage: memoryStorage(), limits: golden.sealed.limits }), /shuffler is .* the address of the server/);
+    await assert.rejects(client.device({ shuffler, storage: memoryStorage(), limits: golden.sealed.limits }), /shuffler: got .* the address of the server/);
   }
   assert.equal(server.requests.length, 0);
-  await assert.rejects(client.device({ storage: memoryStorage(), limits: golden.sealed.limits }), /shuffler is missing/);
-  await assert.rejects(client.device({ shuffler: "mix.example", storage: memoryStorage() }), /address is "mix.example": give https/);
+  await assert.rejects(client.device({ storage: memoryStorage(), limits: golden.sealed.limits }), /shuffler: missing/);
+  await assert.rejects(client.device({ shuffler: "mix.example", storage: memoryStorage() }), /address: got "mix.example"; expected https/);
   let away = true;
   const { mixer, device } = await world("sealed", () => (away ? [503] : taken()));
   const made = await device();
   const { bytes, outcome } = await report(made, "sealed");
   assert.equal(outcome, "waiting");
   away = false;
-  await assert.rejects(report(made, "sealed"), /reports left is 0/);
+  await assert.rejects(report(made, "sealed"), /reports left: got 0/);
   assert.deepEqual([await made.person.unsent(), mixer.posts().at(-1).body], [[], bytes]);
 });
 

@@ -112,7 +112,7 @@ for (const mode of Object.keys(VISITS)) {
         const again = await client.device({ shuffler: line.address, limits: LIMITS, storage });
         await until(async () => (await again.flush()).waiting === 0);
       }
-      await assert.rejects(device.report(1, device.choose({}, actions).choice), /reports left is 0/);
+      await assert.rejects(device.report(1, device.choose({}, actions).choice), /reports left: got 0/);
     }
     assert.equal(new Set(made).size, BATCH);
     assert.equal(new Set(made.map((bytes) => bytes.length)).size, 1, "all reports have one length");
@@ -153,7 +153,7 @@ for (const mode of Object.keys(VISITS)) {
       const both = results.flatMap((result) => result.made);
       assert.equal(both.length, VISITS[mode], "two tabs, one count");
       for (const { refused, status } of results) {
-        assert.match(refused, /reports left is 0/);
+        assert.match(refused, /reports left: got 0/);
         assert.deepEqual([status.left, status.waiting], [0, 0]);
       }
       made.push(...both);

@@ -85,7 +85,7 @@ impl Limits {
         if accepted {
             return Ok(());
         }
-        let remedy = format!("{side} {limit} is accepted here: give another limit, or no reports");
+        let remedy = format!("expected {side} {limit}; give another limit, or no reports");
         Err(Error::invalid(field, value, remedy))
     }
 }

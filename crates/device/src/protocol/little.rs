@@ -87,7 +87,7 @@ fn rule(mut fields: Fields) -> Result<FeaturesParams> {
     let mut sides = [Map::new(), Map::new()];
     for (side, name) in sides.iter_mut().zip(["context", "action"]) {
         *side = encodings(name, fields.take(name)?, &mut weight)
-            .map_err(|remedy| Error::invalid(name, "wrong", remedy))?;
+            .map_err(|remedy| Error::invalid(name, "another table", remedy))?;
     }
     let [context, action]: [Map<Encoding>; 2] = sides;
     let mut cross = fields.table("cross")?;

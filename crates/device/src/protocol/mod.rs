@@ -131,7 +131,7 @@ impl ProtocolParams {
         ];
         for (field, given) in given {
             let remedy = "the noise of devices follows from the levels: leave it out";
-            refuse_if(given, field, "given", remedy)?;
+            refuse_if(given, field, "a value", remedy)?;
         }
         let reports = check(&self.report)?;
         let parts = (&self.name, features.hash(), reports.protocol(), self.period);
@@ -148,12 +148,13 @@ impl ProtocolParams {
             |next: char| next.is_ascii_lowercase() || next.is_ascii_digit() || "-_".contains(next);
         if !(1..=LONGEST_NAME).contains(&self.name.len()) || !self.name.chars().all(sound) {
             let shown: String = self.name.chars().take(LONGEST_NAME).collect();
-            let remedy =
-                format!("it stands in addresses: give 1 to {LONGEST_NAME} of a-z, 0-9, _ and -");
+            let remedy = format!(
+                "it stands in addresses; expected 1 to {LONGEST_NAME} of a-z, 0-9, _ and -"
+            );
             return Err(Error::invalid("loop", format!("{shown:?}"), remedy));
         }
         if let Period::Seconds(length) = self.period {
-            let remedy = "give 1 second or more, or \"ever\"";
+            let remedy = "expected 1 second or more, or \"ever\"";
             refuse_if(length == 0, "period", 0, remedy)?;
         }
         let features = self.features.check()?;
@@ -163,7 +164,7 @@ impl ProtocolParams {
             return Err(Error::Dimension { field: "bounds", expected, found: bounds.dimension });
         }
         let refused = bounds.feature_bound != 1.0;
-        let remedy = "the rule for features makes vectors of norm at most 1: give 1";
+        let remedy = "the rule for features makes vectors of norm at most 1; expected 1";
         refuse_if(refused, "feature_bound", bounds.feature_bound, remedy)?;
         if bounds.intercept != features.constant() {
             let shown = |number: Option<f64>| number.map_or("none".into(), |c| c.to_string());
@@ -279,7 +280,7 @@ impl ProtocolPlan {
 
     /// The arms of one context with each of these actions.
     pub fn arms(&self, context: &Value, actions: &[Value]) -> Result<Arms> {
-        let remedy = "give at least one action to choose from";
+        let remedy = "expected at least one action to choose from";
         refuse_if(actions.is_empty(), "actions", "[]", remedy)?;
         let rows = self.features.rows_alone(context, actions);
         Arms::from_rows(self.features.dimension(), &rows)
@@ -301,8 +302,8 @@ impl ProtocolPlan {
     fn expect(&self, report: &ReportParams) -> Result<()> {
         let given = ReportParams { method: self.params.report.method.clone(), ..report.clone() };
         let same = report.method.is_none() || report.method == self.params.report.method;
-        let remedy = "the report server and the protocol differ: give the protocol's own";
-        refuse_if(!same || given != self.params.report, "report", "of other parameters", remedy)
+        let remedy = "the report server and the protocol differ; expected the protocol's own";
+        refuse_if(!same || given != self.params.report, "report", "one of other parameters", remedy)
     }
 }
 
@@ -393,29 +394,29 @@ mod tests {
     fn changed_numbers_and_bounds_that_do_not_fit_the_rule_are_refused() -> Result<()> {
         let text = to_json(&params().check()?);
         for (from, to, words) in [
-            ("86400", "86401", "hash is "),
-            ("\"home\"", "\"homes\"", "hash is "),
-            ("80.0", "81.0", "hash is "),
+            ("86400", "86401", "hash: got "),
+            ("\"home\"", "\"homes\"", "hash: got "),
+            ("80.0", "81.0", "hash: got "),
             ("\"home\"", "\"a b\"", "loop is \\\"a b\\\""),
-            ("86400", "0", "period is 0"),
-            ("\"feature_bound\":1.0", "\"feature_bound\":2.0", "feature_bound is 2"),
+            ("86400", "0", "period: got 0"),
+            ("\"feature_bound\":1.0", "\"feature_bound\":2.0", "feature_bound: got 2"),
             ("\"dimension\":4", "\"dimension\":5", "bounds has"),
-            ("\"blocks\":1", "\"blocks\":2", "blocks is 2"),
+            ("\"blocks\":1", "\"blocks\":2", "blocks: got 2"),
         ] {
             assert!(text.contains(from), "{text}");
             let error =
                 from_json::<ProtocolPlan>(text.replacen(from, to, 1)).unwrap_err().to_string();
             let plain = words.replace('\\', "");
-            assert!(error.starts_with("protocol is") && error.contains(&plain), "{error}");
+            assert!(error.starts_with("protocol: got") && error.contains(&plain), "{error}");
         }
         let mut other = params();
         other.report.bounds.intercept = None;
         let error = other.check().unwrap_err().to_string();
-        assert!(error.starts_with("intercept is none: the rule for features has 0."), "{error}");
+        assert!(error.starts_with("intercept: got none; the rule for features has 0."), "{error}");
         let mut noisy = params();
         noisy.report.calibration = Some(reticent::release::Calibration::Mu(100.0));
         let error = noisy.check().unwrap_err().to_string();
-        assert!(error.starts_with("calibration is given: "), "{error}");
+        assert!(error.starts_with("calibration: got a value; "), "{error}");
         // Another server's parameters of reports are not the protocol's.
         let protocol = params().check()?;
         let mut report = protocol.params().report.clone();

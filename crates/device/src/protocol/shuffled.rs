@@ -67,7 +67,7 @@ impl Limits {
         let remedy = "a device's features never leave it as they are: take no part in this loop";
         refuse_if(shown, "method", reports.method(), remedy)?;
         let remedy = "a device believes its own accountant alone: leave it out";
-        refuse_if(params.claim.is_some(), "claim", "given", remedy)?;
+        refuse_if(params.claim.is_some(), "claim", "a value", remedy)?;
         let visits = params.contributions_per_person;
         self.refuse("visits", visits <= self.reports, visits, self.reports, "at most")?;
         let aggregation = if protocol.summed { Aggregation::Sum } else { Aggregation::Permute };
@@ -192,7 +192,7 @@ mod tests {
         check(500).unwrap();
         check(1000).unwrap();
         for fewer in [0, 1, 400] {
-            assert!(check(fewer).unwrap_err().to_string().starts_with("epsilon is "));
+            assert!(check(fewer).unwrap_err().to_string().starts_with("epsilon: got "));
         }
     }
 
@@ -205,22 +205,22 @@ mod tests {
             check(&sound, 1000, summed, &limits).unwrap();
             // The same noise in smaller batches, less noise, and the noise of a larger budget.
             let error = refusal(&sound, 900, summed, &limits);
-            assert!(error.starts_with("epsilon is 1."), "{error}");
+            assert!(error.starts_with("epsilon: got 1."), "{error}");
             assert!(error.contains("at most 1 is accepted here"), "{error}");
             let error = refusal(&reports(aggregation, 1.1, visits), 1000, summed, &limits);
-            assert!(error.starts_with("epsilon is 1."), "{error}");
+            assert!(error.starts_with("epsilon: got 1."), "{error}");
             let nothing = Limits { epsilon: f64::NAN, ..limits.clone() };
             assert!(refusal(&sound, 1000, summed, &nothing).contains("at most NaN"));
         }
         let sound = reports(Aggregation::Sum, 1.0, 3);
         let weak = ReportParams { calibration: Some(Calibration::Mu(1e3)), ..sound.clone() };
-        assert!(refusal(&weak, 1000, true, &limits).starts_with("epsilon is "));
+        assert!(refusal(&weak, 1000, true, &limits).starts_with("epsilon: got "));
         let few = Limits { reports: 2, ..limits.clone() };
-        assert!(refusal(&sound, 1000, true, &few).starts_with("visits is 3: at most 2"));
+        assert!(refusal(&sound, 1000, true, &few).starts_with("visits: got 3; expected at most 2"));
         // A plan whose maker claims something.
         let claim = Claim { epsilon: 1.0, delta: 1e-6, source: "its maker".into() };
         let claimed = ReportParams { claim: Some(claim), ..sound };
-        assert!(refusal(&claimed, 1000, true, &limits).starts_with("claim is given"));
+        assert!(refusal(&claimed, 1000, true, &limits).starts_with("claim: got a value"));
         // Several reports of one person are not priced where they are permuted.
         let several =
             ReportParams { contributions_per_person: 2, ..reports(Aggregation::Permute, 1.0, 1) };

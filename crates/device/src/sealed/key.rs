@@ -82,8 +82,8 @@ impl PublicKey {
     pub fn parse(text: &str) -> Result<Self> {
         let bytes = from_hex(text).and_then(|bytes| bytes.try_into().ok());
         bytes.map(PublicKey).ok_or_else(|| {
-            let remedy = "it must be 64 hexadecimal digits: fetch it again";
-            Error::invalid("public_key", "unreadable", remedy)
+            let remedy = "expected 64 hexadecimal digits: fetch it again";
+            Error::invalid("public_key", "what cannot be read", remedy)
         })
     }
 

@@ -72,9 +72,9 @@ fn foreign_and_damaged_envelopes_are_refused() {
         changed[index] ^= 1;
         subject.read(&changed).unwrap_err().to_string()
     };
-    assert!(refused(0).starts_with("report is "));
+    assert!(refused(0).starts_with("report: got "));
     for index in 1..33 {
-        assert!(refused(index).starts_with("protocol is "), "{index}");
+        assert!(refused(index).starts_with("protocol: got "), "{index}");
     }
     assert!(subject.read(&[bytes.clone(), vec![0]].concat()).is_err());
     assert!(subject.seal(&mut system(), key_one.public(), 7, &[0.0; 2]).is_err());
@@ -187,7 +187,7 @@ fn a_device_seals_a_counted_report_to_its_reader() {
         }
         let choice = device.choose(&Value::Missing, &[Value::Missing]).unwrap();
         let refused = device.report(ledger.as_ref(), 0, &choice, 1.0).unwrap_err().to_string();
-        assert!(refused.starts_with("reports left is 0"), "{refused}");
+        assert!(refused.starts_with("reports left: got 0"), "{refused}");
         // A device that is made anew goes on with the stored count.
         let stored = Ledger::load(&ledger.unwrap().save()).unwrap();
         assert_eq!(world.device().ledger(Some(&stored), 0).unwrap().left(), 0);
@@ -205,29 +205,29 @@ fn what_a_server_says_is_priced_and_compared() {
             world.join(&sealing, limits).unwrap_err().to_string()
         };
         for (field, value, words) in [
-            ("batch", json!(900), "epsilon is 1."),
-            ("batch", json!(2000), "protocol is "),
-            ("honest", json!(400), "epsilon is 1."),
-            ("honest", json!(600), "protocol is "),
-            ("generation", json!("0000000000000001"), "protocol is "),
+            ("batch", json!(900), "epsilon: got 1."),
+            ("batch", json!(2000), "protocol: got "),
+            ("honest", json!(400), "epsilon: got 1."),
+            ("honest", json!(600), "protocol: got "),
+            ("generation", json!("0000000000000001"), "protocol: got "),
             ("protocol", json!("00".repeat(32)), "protocol is \"0000"),
-            ("protocol", json!("00"), "protocol is missing or of another form"),
-            ("features", json!({}), "context is missing"),
-            ("batch", json!("many"), "batch is missing or of another form"),
-            ("honest", Json::Null, "honest is missing or of another form"),
-            ("generation", json!("x"), "generation is missing or of another form"),
-            ("mode", json!("open"), "mode is missing or of another form"),
+            ("protocol", json!("00"), "protocol: got nothing or another form"),
+            ("features", json!({}), "context: missing"),
+            ("batch", json!("many"), "batch: got nothing or another form"),
+            ("honest", Json::Null, "honest: got nothing or another form"),
+            ("generation", json!("x"), "generation: got nothing or another form"),
+            ("mode", json!("open"), "mode: got nothing or another form"),
         ] {
             let error = refused(&|sealing| sealing[field] = value.clone(), limits());
             assert!(error.starts_with(words), "{field}: {error}");
         }
         let unchanged = |_: &mut Json| {};
         let error = refused(&unchanged, Limits { epsilon: 0.9, ..limits() });
-        assert!(error.starts_with("epsilon is "), "{error}");
+        assert!(error.starts_with("epsilon: got "), "{error}");
         let error = refused(&unchanged, Limits { name: "shop".into(), ..limits() });
-        assert!(error.starts_with("protocol is "), "{error}");
+        assert!(error.starts_with("protocol: got "), "{error}");
         let error = refused(&|sealing| *sealing = json!([]), limits());
-        assert!(error.starts_with("sealing is "), "{error}");
+        assert!(error.starts_with("sealing: got "), "{error}");
     }
 }
 
@@ -254,7 +254,9 @@ fn a_shuffler_that_knows_another_protocol_or_key_than_the_server_tells_is_refuse
             _ => {
                 let error = joined.unwrap_err().to_string();
                 let named = world.sealing["public_key"].as_str().unwrap();
-                assert!(error.starts_with(&format!("public_key is {named:?}: the shuffler knows")));
+                assert!(
+                    error.starts_with(&format!("public_key: got {named:?}; the shuffler knows"))
+                );
             }
         }
     }

@@ -182,7 +182,7 @@ fn answer<const PARTS: usize>(
     }
     let result = match whole {
         true => act(parts),
-        false => Err(Error::invalid("input", "too short", "write all arguments first")),
+        false => Err(Error::invalid("input", "too short an input", "write all arguments first")),
     };
     let (code, bytes) = result.unwrap_or_else(|error| (-1, error.to_string().into_bytes()));
     wipe(&mut input);
@@ -200,6 +200,6 @@ fn wipe(bytes: &mut [u8]) {
 fn on<T>(device: usize, act: impl FnOnce(&mut Device) -> Result<T>) -> Result<T> {
     DEVICES.with_borrow_mut(|devices| match devices.get_mut(device).and_then(Option::as_mut) {
         Some(device) => act(device),
-        None => Err(Error::invalid("person", "closed", "make a new one from the protocol")),
+        None => Err(Error::invalid("person", "a closed one", "make a new one from the protocol")),
     })
 }

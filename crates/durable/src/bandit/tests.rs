@@ -162,7 +162,7 @@ fn a_folder_is_locked_although_its_log_is_elsewhere_and_was_copied() {
     fs::copy(&log, &copy).unwrap();
     // The copied log belongs to the same stream and is not open: only the lock of the folder prevents a second process.
     let refused = with(&copy).err().expect("two learners continue from the same state").to_string();
-    assert!(refused.contains("folder is") && refused.contains("another process"), "{refused}");
+    assert!(refused.contains("folder: got") && refused.contains("another process"), "{refused}");
     step(&mut bandit);
     drop(bandit);
     drop(with(&log).unwrap());

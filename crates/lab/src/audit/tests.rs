@@ -159,7 +159,7 @@ impl Learner for Indiscreet {
 
     fn observe(&mut self, round: u64, _: &[f64], reward: f64) -> Result<()> {
         if round == self.round && self.refuses {
-            reticent::refuse_if(reward > 0.5, "reward", reward, "give less")?;
+            reticent::refuse_if(reward > 0.5, "reward", reward, "expected less")?;
         } else if round == self.round {
             self.remembered = reward;
         }

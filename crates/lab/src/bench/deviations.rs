@@ -42,15 +42,15 @@ pub(super) struct PrefixDeviations {
 
 /// The table for `rounds` rounds (64 or more) at privacy `mu`, with trees of `levels` levels.
 pub(super) fn prefix_deviations(mu: f64, rounds: u64, levels: u32) -> Result<PrefixDeviations> {
-    refuse_if(!(mu.is_finite() && mu > 0.0), "mu", mu, "give a number above 0")?;
-    refuse_if(!(64..=1 << 32).contains(&rounds), "rounds", rounds, "give 64 to 2^32")?;
+    refuse_if(!(mu.is_finite() && mu > 0.0), "mu", mu, "expected a number above 0")?;
+    refuse_if(!(64..=1 << 32).contains(&rounds), "rounds", rounds, "expected 64 to 2^32")?;
     let unit = SENSITIVITY / mu;
     let least = rounds.ilog2() + 1;
     refuse_if(
         !(least..=64).contains(&levels),
         "levels",
         levels,
-        format_args!("give {least} to 64"),
+        format_args!("expected {least} to 64"),
     )?;
     let blt = |mechanism: Mechanism, steps| -> Result<f64> {
         let factor = mechanism.factorize(steps)?;

@@ -112,7 +112,7 @@ pub fn run(names: &[String], progress: impl Fn(&str)) -> Result<Vec<Section>> {
     for name in names {
         if !SECTIONS.iter().any(|section| section.0 == name) {
             let known: Vec<&str> = SECTIONS.iter().map(|section| section.0).collect();
-            let remedy = format!("give some of: {}", known.join(", "));
+            let remedy = format!("expected some of: {}", known.join(", "));
             return Err(reticent::Error::invalid("section", name, remedy).into());
         }
     }

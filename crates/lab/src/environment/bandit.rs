@@ -222,7 +222,7 @@ impl BanditEnvironment {
         sphere.check()?;
         let refused = modifiers.moves() && sphere.dimension < 3;
         let remedy =
-            "beside the constant there is one feature, so theta* cannot turn: give 3 or more";
+            "beside the constant there is one feature, so theta* cannot turn; expected 3 or more";
         reticent::refuse_if(refused, "dimension", sphere.dimension, remedy)?;
         Ok(BanditEnvironment {
             bounds: sphere.bounds(),

@@ -52,7 +52,7 @@ impl Changing {
             }
             let Some(start) = inner.direction().filter(|direction| direction.len() > 1) else {
                 let remedy = "this environment has no theta* that could change: leave it out";
-                return Err(Error::invalid(field, "given", remedy));
+                return Err(Error::invalid(field, "a value", remedy));
             };
             plane = [start.clone(), beside(&start, &mut noise)];
         }

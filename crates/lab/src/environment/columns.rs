@@ -21,6 +21,7 @@ use std::{
 
 use reticent::{
     Error as CoreError,
+    error::message,
     features::{
         Encoder, Encoding, FeaturesParams, FeaturesPlan, Fourier, Outcome, Products, Report, Value,
         number,
@@ -169,9 +170,9 @@ impl Columns {
             (Outcome::Missing, None) => {
                 "fill it in, leave the line out, or give missing = \"middle\"".into()
             }
-            _ => "give finite numbers, list its words in `categories`, hash them by `hashes`, or name the columns to use in `features`".into(),
+            _ => "expected finite numbers; list its words in `categories`, hash them by `hashes`, or name the columns to use in `features`".into(),
         };
-        Err(unusable(&self.path, format!("line {line}: {name} is {what}; {remedy}")))
+        Err(unusable(&self.path, message(format!("line {line}, {name}"), what, remedy)))
     }
 
     /// Checks a line, widens the ranges that are not given so that they hold it, and counts cells outside the others.
@@ -205,8 +206,9 @@ impl Columns {
             self.columns.iter().filter(|c| constant(c)).map(|c| c.name.clone()).collect();
         self.columns.retain(|column| !constant(column));
         if self.columns.is_empty() {
-            let reason = format!("no feature ever changes: {}", self.dropped.join(", "));
-            return Err(unusable(&self.path, reason));
+            let found = format!("{}, which never change", self.dropped.join(", "));
+            let remedy = "expected a feature that differs between lines";
+            return Err(unusable(&self.path, message("features", found, remedy)));
         }
         for column in &mut self.columns {
             if let Some((low, high)) = column.taken {

@@ -18,7 +18,7 @@ impl BanditEnvironment {
             if let Some(number) = declared {
                 let remedy = match bounds.intercept {
                     None => "arms have no constant feature here, so a centred reward is not linear in them: leave it out".into(),
-                    Some(constant) => format!("the last feature of all arms here is {constant}: give that, or leave it out"),
+                    Some(constant) => format!("the last feature of all arms here is {constant}; expected that; or leave it out"),
                 };
                 let near = |constant: f64| (number - constant).abs() <= 1e-9 * constant.abs();
                 let refused = !bounds.intercept.is_some_and(near);
@@ -59,10 +59,10 @@ mod tests {
         assert_eq!(sphere.declaring(None, None).unwrap().bounds, sphere.bounds);
         let shorter = sphere.declaring(None, Some(false)).unwrap();
         let error = shorter.declaring(None, Some(true)).map(drop).unwrap_err().to_string();
-        assert!(error.starts_with("unit_arms is true: arms of different norms"), "{error}");
+        assert!(error.starts_with("unit_arms: got true; arms of different norms"), "{error}");
         for (lines, words) in [
-            (SPHERE, "intercept is 0.5: the last feature of all arms here is 0.707"),
-            (GAP, "intercept is 0.5: arms have no constant feature here"),
+            (SPHERE, "intercept: got 0.5; the last feature of all arms here is 0.707"),
+            (GAP, "intercept: got 0.5; arms have no constant feature here"),
         ] {
             let declared = Some(Intercept(Some(0.5)));
             let error = environment(lines).declaring(declared, None).map(drop).unwrap_err();

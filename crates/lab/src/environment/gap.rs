@@ -53,11 +53,11 @@ impl GapParams {
 
     /// The checked plan; an error names the parameter to change.
     pub fn check(&self) -> Result<GapPlan> {
-        let remedy =
-            "give a whole number above 1: in one dimension no direction is orthogonal to theta*";
+        let remedy = "expected a whole number above 1: in one dimension no direction is orthogonal to theta*";
         reticent::refuse_if(self.dimension < 2, "dimension", self.dimension, remedy)?;
         super::check_size(self.dimension, self.arms)?;
-        let remedy = "give a number from 0 up to, not including, 1.5: means lie in [-0.75, 0.75]";
+        let remedy =
+            "expected a number from 0 up to, not including, 1.5: means lie in [-0.75, 0.75]";
         reticent::refuse_if(!(0.0..2.0 * BEST).contains(&self.gap), "gap", self.gap, remedy)?;
         let others = Slice::new(self.dimension, -BEST, BEST - self.gap);
         Ok(GapPlan { params: *self, others })
@@ -305,11 +305,11 @@ mod tests {
     fn bad_parameters_are_named() {
         let good = GapParams::new(5, 25);
         for (params, field) in [
-            (GapParams { dimension: 1, ..good }, "dimension is 1"),
-            (GapParams { arms: 0, ..good }, "arms is 0"),
-            (GapParams { gap: 1.5, ..good }, "gap is 1.5"),
-            (GapParams { gap: -0.1, ..good }, "gap is -0.1"),
-            (GapParams { gap: f64::NAN, ..good }, "gap is NaN"),
+            (GapParams { dimension: 1, ..good }, "dimension: got 1"),
+            (GapParams { arms: 0, ..good }, "arms: got 0"),
+            (GapParams { gap: 1.5, ..good }, "gap: got 1.5"),
+            (GapParams { gap: -0.1, ..good }, "gap: got -0.1"),
+            (GapParams { gap: f64::NAN, ..good }, "gap: got NaN"),
         ] {
             let message = params.check().unwrap_err().to_string();
             assert!(message.starts_with(field), "{message}");

@@ -23,7 +23,7 @@ use std::{
     sync::Arc,
 };
 
-use reticent::{Error as CoreError, bandit::Arms, noise::Noise};
+use reticent::{Error as CoreError, bandit::Arms, error::message, noise::Noise};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -115,8 +115,10 @@ impl Named {
         while let Some((line, cells)) = rows.next()? {
             let of_line = columns.raw(&cells, line)?;
             if cells[place].is_empty() || features.insert(cells[place].clone(), of_line).is_some() {
-                let what = format!("line {line}: {name} is {:?}", cells[place]);
-                return Err(unusable(path, format!("{what}: give every line a name of its own")));
+                let (field, found) =
+                    (format!("line {line}, {name}"), format!("{:?}", cells[place]));
+                let remedy = "give every line a name of its own";
+                return Err(unusable(path, message(field, found, remedy)));
             }
         }
         Ok(Named { features, columns, hash: rows.hash() })
@@ -214,7 +216,7 @@ impl ItemsToml {
         modifiers.of_a_file()?;
         let (low, high) = self.rewards;
         if !(low < high && low.is_finite() && high.is_finite()) {
-            let remedy = "give the lowest rating first, below the highest";
+            let remedy = "expected the lowest rating first, below the highest";
             return Err(CoreError::invalid("rewards", format!("[{low}, {high}]"), remedy).into());
         }
         let items = Named::read(&self.items, &self.item, self.columns(self.features.as_deref()))?;
@@ -275,35 +277,41 @@ impl ItemsToml {
         let mut rated: BTreeMap<String, Vec<Rated>> = BTreeMap::new();
         let mut count = 0;
         while let Some((line, cells)) = rows.next()? {
-            let bad = |reason: String| unusable(path, format!("line {line}: {reason}"));
+            let bad = |field: &str, found: &str, remedy: &str| {
+                let field = format!("line {line}, {field}");
+                unusable(path, message(field, format!("{found:?}"), remedy))
+            };
             let [person, item, rating] = places.map(|place| &cells[place]);
             let Some(&which) = index.get(item) else {
-                let what = format!("{} is {item:?}", self.item);
-                let remedy = format!("add it to {}, or leave the line out", self.items.display());
-                return Err(bad(format!("{what}, which is no item: {remedy}")));
+                let remedy = format!(
+                    "it is no item: add it to {}, or leave the line out",
+                    self.items.display()
+                );
+                return Err(bad(&self.item, item, &remedy));
             };
             let known = people.is_none_or(|people| people.features.contains_key(person));
             if person.is_empty() || !known {
-                let what = format!("{} is {person:?}", self.person);
-                return Err(bad(format!(
-                    "{what}, of whom nothing is known: add a line to `people`"
-                )));
+                let remedy = "nothing is known of this person: add a line to `people`";
+                return Err(bad(&self.person, person, remedy));
             }
             let value = rating.parse::<f64>().ok().filter(|value| (low..=high).contains(value));
             let Some(value) = value else {
-                let what = format!("{} is {rating:?}", self.rating);
-                let remedy = format!("give a number from {low} to {high}, or other `rewards`");
-                return Err(bad(format!("{what}: {remedy}")));
+                let remedy = format!("expected a number from {low} to {high}, or other `rewards`");
+                return Err(bad(&self.rating, rating, &remedy));
             };
             let theirs = rated.entry(person.clone()).or_default();
             if theirs.iter().any(|(other, _)| *other == which) {
-                return Err(bad(format!("{person:?} has rated {item:?} before: keep one of them")));
+                let remedy = format!("{person:?} has rated it before: keep one of them");
+                return Err(bad(&self.item, item, &remedy));
             }
             theirs.push((which, value));
             count += 1;
         }
         if rated.is_empty() {
-            return Err(unusable(path, "it has no ratings".into()));
+            return Err(unusable(
+                path,
+                message("ratings", "missing", "expected a line for each rating"),
+            ));
         }
         let of_person = |name: &String| {
             let features = people.and_then(|people| people.features.get(name));
@@ -458,18 +466,18 @@ mod tests {
             assert!(words.iter().all(|word| error.contains(word)), "{error}");
             std::fs::remove_dir_all(folder).unwrap();
         };
-        refuse("a", "", "", "q,z,3\n", &["ratings.csv", "line 5", "item is \"z\""]);
-        refuse("b", "", "", "r,a,3\n", &["ratings.csv", "line 5", "person is \"r\""]);
+        refuse("a", "", "", "q,z,3\n", &["ratings.csv", "line 5", "item: got \"z\""]);
+        refuse("b", "", "", "r,a,3\n", &["ratings.csv", "line 5", "person: got \"r\""]);
         refuse(
             "c",
             "",
             "",
             "q,b,6\n",
-            &["ratings.csv", "line 5", "rating is \"6\"", "from 1 to 5"],
+            &["ratings.csv", "line 5", "rating: got \"6\"", "from 1 to 5"],
         );
         refuse("d", "", "", "q,a,2\n", &["ratings.csv", "line 5", "before"]);
         refuse("e", "a,3\n", "", "", &["items.csv", "line 4", "name of its own"]);
-        refuse("f", "c,x\n", "", "", &["items.csv", "line 4", "size is \"x\""]);
-        refuse("g", "", "r,\n", "", &["people.csv", "line 4", "age is missing"]);
+        refuse("f", "c,x\n", "", "", &["items.csv", "line 4", "size: got \"x\""]);
+        refuse("g", "", "r,\n", "", &["people.csv", "line 4", "age: missing"]);
     }
 }

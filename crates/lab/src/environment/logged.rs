@@ -28,7 +28,7 @@ use std::{
     sync::Arc,
 };
 
-use reticent::{Error as CoreError, randomize::Bounds, schema::PositiveShare};
+use reticent::{Error as CoreError, error::message, randomize::Bounds, schema::PositiveShare};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -145,7 +145,7 @@ impl LoggedToml {
     ) -> Result<BanditEnvironment> {
         if !modifiers.is_calm() {
             let remedy = "a log has its own: leave them out";
-            return Err(CoreError::invalid("modifiers", "given", remedy).into());
+            return Err(CoreError::invalid("modifiers", "a value", remedy).into());
         }
         let log = self.read(rounds)?;
         let (arms, shape) = (log.actions.len(), log.shape());
@@ -177,18 +177,19 @@ impl LoggedToml {
         if let Some(least) = self.least_propensity
             && !(least > 0.0 && least <= 1.0)
         {
-            let remedy = "give the least probability the logging policy takes, above 0 and up to 1";
+            let remedy =
+                "expected the least probability the logging policy takes, above 0 and up to 1";
             return Err(CoreError::invalid("least_propensity", least, remedy).into());
         }
         let (low, high) = self.rewards;
         if !(low < high && low.is_finite() && high.is_finite()) {
-            let remedy = "give the lowest reward first, below the highest";
+            let remedy = "expected the lowest reward first, below the highest";
             return Err(CoreError::invalid("rewards", format!("[{low}, {high}]"), remedy).into());
         }
         if let Some(most) = self.clip_weights
             && !(most >= 1.0 && most.is_finite())
         {
-            let remedy = "weights are 1 over a propensity: give the largest to keep, 1 or more";
+            let remedy = "weights are 1 over a propensity; expected the largest to keep, 1 or more";
             return Err(CoreError::invalid("clip_weights", most, remedy).into());
         }
         let mut rows = Rows::open(path)?;
@@ -240,7 +241,7 @@ impl LoggedToml {
             Some(own) => Some(own.actions().map(String::from).collect()),
             None => self.known_actions(items.as_ref())?,
         };
-        let bad = |line: usize, reason: String| unusable(path, format!("line {line}: {reason}"));
+        let bad = |line: usize, reason: String| unusable(path, format!("line {line}, {reason}"));
         let mut counts: BTreeMap<String, u64> =
             known.iter().flatten().map(|action| (action.clone(), 0)).collect();
         let (mut count, mut least, mut small) = (0_u64, f64::INFINITY, 0_u64);
@@ -254,41 +255,41 @@ impl LoggedToml {
             }
             let [action, propensity, reward] = places.map(|place| cells[place].as_str());
             if action.is_empty() {
-                return Err(bad(line, format!("{} is missing: fill it in", self.action)));
+                return Err(bad(line, message(&self.action, "missing", "fill it in")));
             }
             if !counts.contains_key(action) {
                 if known.is_some() {
                     let some: Vec<&str> = counts.keys().take(10).map(String::as_str).collect();
                     let more = if counts.len() > some.len() { ", ..." } else { "" };
-                    let what = format!("{} is {action:?}", self.action);
-                    let known = format!("actions are {}{more}", some.join(", "));
-                    return Err(bad(
-                        line,
-                        format!("{what}; {known}: correct the cell, or list it"),
-                    ));
+                    let remedy = format!(
+                        "actions are {}{more}: correct the cell, or list it",
+                        some.join(", ")
+                    );
+                    let found = format!("{action:?}");
+                    return Err(bad(line, message(&self.action, found, remedy)));
                 }
                 if counts.len() >= MOST_ACTIONS {
-                    let what = format!("more than {MOST_ACTIONS} different actions");
-                    return Err(bad(line, format!("{what}: give a column with fewer")));
+                    let found = format!("more than {MOST_ACTIONS} different actions");
+                    let remedy = "expected a column with fewer";
+                    return Err(bad(line, message(&self.action, found, remedy)));
                 }
             }
             *counts.entry(action.to_string()).or_default() += 1;
             let p = number(propensity).filter(|p| *p > 0.0 && *p <= 1.0).ok_or_else(|| {
-                let what = format!("{} is {propensity:?}", self.propensity);
-                let why =
-                    "give the probability with which the action was taken, above 0 and at most 1";
-                bad(line, format!("{what}: {why}"))
+                let remedy =
+                    "expected the probability with which the action was taken, above 0 and at most 1";
+                bad(line, message(&self.propensity, format!("{propensity:?}"), remedy))
             })?;
             number(reward).filter(|r| (low..=high).contains(r)).ok_or_else(|| {
-                let what = format!("{} is {reward:?}", self.reward);
-                bad(line, format!("{what}: give a number from {low} to {high}, or other `rewards`"))
+                let remedy = format!("expected a number from {low} to {high}, or other `rewards`");
+                bad(line, message(&self.reward, format!("{reward:?}"), remedy))
             })?;
             if let Some(promised) = self.least_propensity
                 && p < promised
             {
-                let what =
-                    format!("{} is {p}, below least_propensity = {promised}", self.propensity);
-                return Err(bad(line, format!("{what}: promise less")));
+                let remedy =
+                    format!("expected at least least_propensity = {promised}; promise less");
+                return Err(bad(line, message(&self.propensity, p, remedy)));
             }
             propensities.add(action, p);
             least = least.min(p);
@@ -296,11 +297,18 @@ impl LoggedToml {
             count += 1;
         }
         if counts.len() < 2 {
-            return Err(unusable(path, "it has fewer than 2 actions: nothing to choose".into()));
+            return Err(unusable(
+                path,
+                message(
+                    "actions",
+                    "fewer than 2",
+                    "there is nothing to choose; expected 2 or more",
+                ),
+            ));
         }
         if rounds.saturating_add(2) > count {
             let remedy = format!(
-                "the log has {count} lines; the first `rounds` train and the rest evaluates, so give at most {}",
+                "the log has {count} lines; the first `rounds` train and the rest evaluates; expected at most {}",
                 count.saturating_sub(2)
             );
             return Err(CoreError::invalid("rounds", rounds, remedy).into());

@@ -64,11 +64,11 @@ pub use sphere::{Sphere, SphereParams};
 fn check_size(dimension: usize, arms: usize) -> Result<()> {
     const MOST_FEATURES: usize = 1024;
     const MOST_ENTRIES: usize = 100_000_000;
-    let remedy = format_args!("give at most {MOST_FEATURES}");
+    let remedy = format_args!("expected at most {MOST_FEATURES}");
     reticent::refuse_if(dimension > MOST_FEATURES, "dimension", dimension, remedy)?;
     if arms == 0 || arms > MOST_ENTRIES / dimension.max(1) {
         let remedy = format!(
-            "give 1 to {}: {MOST_ENTRIES} features in all",
+            "expected 1 to {}: {MOST_ENTRIES} features in all",
             MOST_ENTRIES / dimension.max(1)
         );
         return Err(reticent::Error::invalid("arms", arms, remedy));

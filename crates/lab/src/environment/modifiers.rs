@@ -73,22 +73,22 @@ impl Modifiers {
             }
             _ => Ok(()),
         };
-        share("lost", self.lost, "give the share of rewards that is lost, from 0 to 1")?;
-        share("availability", self.availability, "give a probability, above 0 and up to 1")?;
-        let remedy = "there would be nothing to choose: give a probability above 0";
+        share("lost", self.lost, "expected the share of rewards that is lost, from 0 to 1")?;
+        share("availability", self.availability, "expected a probability, above 0 and up to 1")?;
+        let remedy = "there would be nothing to choose; expected a probability above 0";
         reticent::refuse_if(self.availability == Some(0.0), "availability", 0, remedy)?;
         for (field, value) in [("batch", self.batch), ("change_every", self.change_every)] {
-            let remedy = "give a whole number of rounds above 0";
+            let remedy = "expected a whole number of rounds above 0";
             reticent::refuse_if(value == Some(0), field, 0, remedy)?;
         }
         if let Some(Delay::Mean(mean)) = self.delay
             && !(0.0..=1e15).contains(&mean)
         {
-            return Err(Error::invalid("delay", mean, "give a mean from 0 to 1e15 rounds"));
+            return Err(Error::invalid("delay", mean, "expected a mean from 0 to 1e15 rounds"));
         }
         match self.rotate {
             Some(angle) if angle.is_nan() || angle.abs() > PI => {
-                Err(Error::invalid("rotate", angle, "give radians a round, such as 0.001"))
+                Err(Error::invalid("rotate", angle, "expected radians a round, such as 0.001"))
             }
             _ => Ok(()),
         }
@@ -106,7 +106,7 @@ impl Modifiers {
             Some((field, _)) => {
                 let remedy =
                     "people of a file are as they are, there is no theta* to draw: leave it out";
-                Err(Error::invalid(field, "given", remedy))
+                Err(Error::invalid(field, "a value", remedy))
             }
         }
     }

@@ -42,7 +42,7 @@ impl RewardModel {
         let split = self.width * (self.width + 1) / 2;
         let one = |sums: &Vec<f64>| {
             let factor = Cholesky::of(self.width, &sums[..split], 1.0).ok_or_else(|| {
-                Error::invalid("reward model", "singular", "give fewer or other features")
+                Error::invalid("reward model", "a singular one", "expected fewer or other features")
             })?;
             factor.solve(&sums[split..])
         };

@@ -61,11 +61,11 @@ impl SphereParams {
 
     /// Refuses parameters out of range.
     pub fn check(&self) -> Result<()> {
-        let remedy = "give a whole number above 1: one feature is the constant";
+        let remedy = "expected a whole number above 1: one feature is the constant";
         reticent::refuse_if(self.dimension < 2, "dimension", self.dimension, remedy)?;
         super::check_size(self.dimension, self.arms)?;
         if !self.norm.is_finite() || self.norm <= 0.0 {
-            return Err(Error::invalid("norm", self.norm, "give a finite number above 0"));
+            return Err(Error::invalid("norm", self.norm, "expected a finite number above 0"));
         }
         self.bounds().check()
     }
@@ -277,8 +277,8 @@ mod tests {
     fn bad_parameters_are_named() {
         let good = SphereParams::published();
         for (params, field) in [
-            (SphereParams { dimension: 1, ..good }, "dimension is 1"),
-            (SphereParams { arms: 0, ..good }, "arms is 0"),
+            (SphereParams { dimension: 1, ..good }, "dimension: got 1"),
+            (SphereParams { arms: 0, ..good }, "arms: got 0"),
         ] {
             assert!(params.start(1).unwrap_err().to_string().starts_with(field));
         }

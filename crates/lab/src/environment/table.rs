@@ -20,6 +20,7 @@ use std::{
 use reticent::{
     Error as CoreError,
     bandit::Arms,
+    error::message,
     features::{Fourier, Products},
     noise::Noise,
 };
@@ -134,9 +135,9 @@ impl TableToml {
         while let Some((line, cells)) = rows.next()? {
             columns.widen(&cells, line)?;
             if cells[place].is_empty() {
-                let reason =
-                    format!("line {line}: {label} is missing; fill it in, or leave the line out");
-                return Err(unusable(path, reason));
+                let field = format!("line {line}, {label}");
+                let remedy = "fill it in, or leave the line out";
+                return Err(unusable(path, message(field, "missing", remedy)));
             }
             if counts.len() > MOST_CLASSES {
                 break;
@@ -146,7 +147,7 @@ impl TableToml {
         if !(2..=MOST_CLASSES).contains(&counts.len()) {
             let more = if counts.len() > MOST_CLASSES { " or more" } else { "" };
             let remedy = format!(
-                "{label:?} has {} different values{more}: one arm is made of each, so give a column with 2 to {MOST_CLASSES}",
+                "it has {} different values{more}, and one arm is made of each; expected a column with 2 to {MOST_CLASSES}",
                 counts.len()
             );
             return Err(CoreError::invalid("label", label, remedy).into());
@@ -231,8 +232,8 @@ impl TableBandit {
 
     fn class(&self, cells: &[String], line: usize) -> Result<usize> {
         self.classes.binary_search(&cells[self.label]).map_err(|_| {
-            let reason = format!("line {line} has a new class: the file has changed, run again");
-            unusable(&self.path, reason)
+            let remedy = "the file has changed: run again";
+            unusable(&self.path, message(format!("line {line}"), "a new class", remedy))
         })
     }
 }
@@ -279,7 +280,10 @@ impl Lines {
             }
         };
         let Some((line, cells)) = next else {
-            return Err(unusable(&table.path, "it has no lines any more".into()));
+            return Err(unusable(
+                &table.path,
+                message("lines", "missing", "the file has changed: run again"),
+            ));
         };
         Ok((line as u64, table.columns.features(&cells, line)?, table.class(&cells, line)?))
     }

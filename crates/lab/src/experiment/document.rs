@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use reticent::error::message;
 use serde::{Deserialize, de::DeserializeOwned};
 use toml::{Table, Value};
 
@@ -86,7 +87,8 @@ impl Document {
     ) -> Result<(Self, Header)> {
         let mut table: Table = toml::from_str(text).map_err(|error| {
             let line = error.span().map(|span| line_of(text, span.start));
-            Error::experiment(error.message()).at(line, "")
+            let found = format!("what cannot be read ({})", error.message().trim());
+            Error::experiment(message("text", found, "expected TOML")).at(line, "")
         })?;
         let mut environments = tables(table.remove("environment"), "environment")?;
         let mut algorithms = tables(table.remove("algorithm"), "algorithm")?;
@@ -118,11 +120,12 @@ impl Document {
         if let Some(key) = table.keys().find(|key| !KEYS.contains(&key.as_str())) {
             // The parser of the header would not recognise this key as a table.
             let known = KEYS.map(|key| format!("`{key}`")).join(", ");
-            let reason = format!("unknown field `{key}`, expected one of {known}");
+            let known = format!("expected one of {known}");
+            let reason = message(key, "an unknown key", with_suggestion(key, &known));
             let line = text.lines().position(|line| {
                 title(line).unwrap_or(line).trim_start().starts_with(key.as_str())
             });
-            return Err(Error::experiment(with_suggestion(&reason)).at(line.map(|at| at + 1), ""));
+            return Err(Error::experiment(reason).at(line.map(|at| at + 1), ""));
         }
         if let Some(key) =
             ["environment", "algorithm"].into_iter().find(|key| table.contains_key(*key))
@@ -178,10 +181,10 @@ impl Document {
     /// The file as run, with its overrides.
     pub(super) fn written(&self, header: &Header) -> Result<String> {
         let whole = |field, value: u64| {
-            let remedy = "give a whole number below 2^63";
+            let remedy = "expected a whole number below 2^63";
             let value = i64::try_from(value);
             value
-                .map_err(|_| reticent::Error::invalid(field, "too large", remedy))
+                .map_err(|_| reticent::Error::invalid(field, "too large a number", remedy))
                 .map(Value::Integer)
         };
         let absolute = |table: &Table| {

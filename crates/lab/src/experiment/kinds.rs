@@ -206,7 +206,7 @@ impl<T: Serialize + DeserializeOwned> OwnAlgorithm for Entered<T> {
             None => self.kind.to_string(),
             Some(Value::String(name)) => name.clone(),
             Some(other) => {
-                let remedy = "give text in quotation marks";
+                let remedy = "expected text in quotation marks";
                 let error = reticent::Error::invalid("name", other.to_string(), remedy);
                 return Err(document.locate(error.into(), section, Some("name")));
             }

@@ -23,7 +23,7 @@ impl Experiment {
             text = Some(other);
         }
         let text = text.ok_or_else(|| {
-            reticent::Error::invalid("folders", 0, "give the folders of the shards")
+            reticent::Error::invalid("folders", 0, "expected the folders of the shards")
         })?;
         let experiment = kinds.parse(&text, &[])?;
         experiment.claim(folder)?;

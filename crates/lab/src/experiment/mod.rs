@@ -36,7 +36,7 @@ use std::{
     time::Instant,
 };
 
-use reticent::hash::of_bytes_128;
+use reticent::{error::message, hash::of_bytes_128};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -203,11 +203,13 @@ impl Experiment {
                             .chain(own)
                             .map(|kind| format!("`{kind}`"))
                             .collect();
-                        let reason = format!(
-                            "unknown environment.kind `{kind}`, expected one of {}",
-                            known.join(", ")
-                        );
-                        let error = Error::experiment(with_suggestion(&reason));
+                        let known = format!("expected one of {}", known.join(", "));
+                        let found = match kind.as_str() {
+                            "missing" => kind.clone(),
+                            _ => format!("`{kind}`"),
+                        };
+                        let remedy = with_suggestion(&kind, &known);
+                        let error = Error::experiment(message("environment.kind", found, remedy));
                         let section = Section::Environment(index);
                         return Err(document.locate(error, section, Some("kind")));
                     }
@@ -244,7 +246,7 @@ impl Experiment {
                 key: of_bytes_128(b""),
             });
         }
-        let remedy = "give at least one";
+        let remedy = "expected at least one";
         reticent::refuse_if(cells.is_empty(), "algorithms", 0, remedy)?;
         let text = format!(
             "# made by a program\nname = {name:?}\nrounds = {rounds}\ntrials = {trials}\nseed = {seed}\n"
@@ -453,10 +455,10 @@ impl Experiment {
 
 fn check_size(rounds: u64, trials: u64) -> Result<()> {
     for (field, value) in [("rounds", rounds), ("trials", trials)] {
-        reticent::refuse_if(value == 0, field, 0, "give a whole number above 0")?;
+        reticent::refuse_if(value == 0, field, 0, "expected a whole number above 0")?;
     }
     for (field, value, most) in [("rounds", rounds, MOST_ROUNDS), ("trials", trials, MOST_TRIALS)] {
-        let remedy = format_args!("give at most {most}");
+        let remedy = format_args!("expected at most {most}");
         reticent::refuse_if(value > most, field, value, remedy)?;
     }
     Ok(())

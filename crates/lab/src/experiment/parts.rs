@@ -204,7 +204,7 @@ impl Parts {
         let mut names: Vec<&str> = self.cells.iter().map(|cell| cell.series.as_str()).collect();
         names.dedup();
         if let Some(name) = figure.algorithms.iter().find(|name| !names.contains(&name.as_str())) {
-            return refuse("algorithms", name, format!("give some of {}", names.join(", ")));
+            return refuse("algorithms", name, format!("expected some of {}", names.join(", ")));
         }
         let labels = self.cells.iter().flat_map(|cell| &cell.labels);
         let mut keys: Vec<&str> = labels.map(|label| label.key.as_str()).collect();
@@ -217,18 +217,18 @@ impl Parts {
         for (field, given, words) in fields {
             let known: Vec<&str> = words.iter().chain(&keys).copied().collect();
             if let Some(given) = given.as_deref().filter(|given| !known.contains(given)) {
-                return refuse(field, given, format!("give one of {}", known.join(", ")));
+                return refuse(field, given, format!("expected one of {}", known.join(", ")));
             }
         }
         let fits = |(width, height): (u32, u32)| {
             (120..=1000).contains(&width) && (120..=1000).contains(&height)
         };
         if let Some(size) = figure.size.filter(|size| !fits(*size)) {
-            let remedy = "give width and height of a panel from 120 to 1000 points".to_string();
+            let remedy = "expected width and height of a panel from 120 to 1000 points".to_string();
             return refuse("size", &format!("{size:?}"), remedy);
         }
         if figure.format.is_empty() {
-            return refuse("format", "[]", "give some of svg, png".into());
+            return refuse("format", "[]", "expected some of svg, png".into());
         }
         Ok(())
     }
@@ -364,16 +364,17 @@ impl<'a, F: Family> Entry<'a, F> {
     ) -> Result<Box<dyn RunnableAlgorithm>> {
         let found = match self {
             Entry::Family(point) => F::prepare(environment, &point.value),
-            Entry::Program(own, point) => match (environment as &dyn Any)
-                .downcast_ref::<BanditEnvironment>()
-            {
-                // Kinds of a program are for linear bandits.
-                Some(environment) => own.prepare(document, section, environment, &point.table),
-                None => {
-                    let remedy = "it is an algorithm for linear bandits: give such an environment";
-                    Err(reticent::Error::invalid("kind", own.kind(), remedy).into())
+            Entry::Program(own, point) => {
+                match (environment as &dyn Any).downcast_ref::<BanditEnvironment>() {
+                    // Kinds of a program are for linear bandits.
+                    Some(environment) => own.prepare(document, section, environment, &point.table),
+                    None => {
+                        let remedy =
+                            "it is an algorithm for linear bandits; expected such an environment";
+                        Err(reticent::Error::invalid("kind", own.kind(), remedy).into())
+                    }
                 }
-            },
+            }
         };
         found.map_err(|error| document.locate(error, section, None))
     }

@@ -38,7 +38,7 @@ fn bad_features_are_refused_by_field_value_and_remedy() {
             "nothing left for context.age",
             "smaller ones",
         ),
-        ("[loop.home.weight]\nconstnt = 0.2", "weight", "0.2 for constnt", "give one of"),
+        ("[loop.home.weight]\nconstnt = 0.2", "weight", "0.2 for constnt", "expected one of"),
         (
             "[loop.home.cross]\nmatch = [[\"hour\", \"genre\"]]",
             "cross.match",
@@ -87,7 +87,7 @@ fn bad_features_are_refused_by_field_value_and_remedy() {
         file(cross).replace("[loop.home.context]", "events_per_day = -3\n[loop.home.context]");
     let message = refusal(&paced);
     assert!(
-        message.contains("loop.home.events_per_day = -3") && message.contains("positive number"),
+        message.contains("loop.home.events_per_day: got -3") && message.contains("positive number"),
         "{message}"
     );
 }

@@ -104,7 +104,7 @@ impl LoopParams {
             return Err(Error::invalid(at("trust"), "curator", remedy));
         }
         if !(0.0..1.0).contains(&self.baseline.share) {
-            let remedy = "give a share from 0 to below 1";
+            let remedy = "expected a share from 0 to below 1";
             return Err(Error::invalid(at("baseline.share"), self.baseline.share, remedy));
         }
         self.check_rewards(name)?;
@@ -201,7 +201,7 @@ impl LoopParams {
         let at = |field: &str| format!("loop.{name}.privacy.{field}");
         match (privacy.visits, privacy.per, privacy.unit) {
             (Some(0), ..) => {
-                let remedy = "give a whole number of visits above 0";
+                let remedy = "expected a whole number of visits above 0";
                 Err(Error::invalid(at("visits"), 0, remedy))
             }
             (Some(_), _, Some(UnitName::Decision)) => {
@@ -214,12 +214,12 @@ impl LoopParams {
             }
             (Some(most), Some(period), _) => Ok(Ledger::Person { most, period }),
             (None, _, Some(UnitName::Person)) => {
-                let remedy = "give the number of visits of a person that may be learnt from, such as `visits = 10, per = \"30 days\"`";
+                let remedy = "expected the number of visits of a person that may be learnt from, such as `visits = 10, per = \"30 days\"`";
                 Err(Error::invalid(at("unit"), "person", remedy))
             }
             (None, Some(_), _) => {
                 let remedy = "it is the period of `visits`: give them too, or leave it out";
-                Err(Error::invalid(at("per"), "without visits", remedy))
+                Err(Error::invalid(at("per"), "a period without visits", remedy))
             }
             (None, None, _) => Ok(Ledger::Decision),
         }
@@ -239,7 +239,7 @@ impl LoopParams {
             && given < tick
         {
             let remedy = format!(
-                "what is learnt would fade before it is released: give at least learner.tick, which is {tick}"
+                "what is learnt would fade before it is released; expected at least learner.tick, which is {tick}"
             );
             return Err(Error::invalid(format!("loop.{name}.learner.forget"), given, remedy));
         }

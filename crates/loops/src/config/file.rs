@@ -44,12 +44,12 @@ impl ServiceFile {
             if error.message().contains("duplicate field `rule`") {
                 remedy += "; `rule` and `explore` are two names of one key: give one of them";
             }
-            Error::invalid("loops", "unreadable", remedy)
+            Error::invalid("loops", "what cannot be read", remedy)
         })?;
         file.choose_rules(text);
         if file.loops.is_empty() {
-            let remedy = "give at least one, as a table [loop.<name>]";
-            return Err(Error::invalid("loop", "none", remedy));
+            let remedy = "expected at least one, as a table [loop.<name>]";
+            return Err(Error::invalid("loop", "missing", remedy));
         }
         Ok(file)
     }
@@ -85,11 +85,15 @@ impl LoopParams {
     fn in_folder(&self, name: &str, folder: &Path) -> Result<Self> {
         if self.warm_start_origin.is_some() {
             let remedy = "it is noted by the service itself: leave it out";
-            return Err(Error::invalid(format!("loop.{name}.warm_start_origin"), "given", remedy));
+            return Err(Error::invalid(
+                format!("loop.{name}.warm_start_origin"),
+                "a value",
+                remedy,
+            ));
         }
         if self.continuation.is_some() {
             let remedy = "it is noted by the service itself: leave it out";
-            return Err(Error::invalid(format!("loop.{name}.continuation"), "given", remedy));
+            return Err(Error::invalid(format!("loop.{name}.continuation"), "a value", remedy));
         }
         if let Some(file) = self.warm_start.as_ref().filter(|file| file.trim().is_empty()) {
             let remedy = "name a file, or leave it out";

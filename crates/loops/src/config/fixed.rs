@@ -48,7 +48,7 @@ impl LoopParams {
             };
         }
         if self.trust != Trust::Curator {
-            let remedy = "the service serves fixed actions with trust = \"curator\": give that, or another learner.rule";
+            let remedy = "the service serves fixed actions with trust = \"curator\"; expected that, or another learner.rule";
             return Err(Error::invalid(
                 at("trust"),
                 format!("{:?}", self.trust).to_lowercase(),
@@ -88,7 +88,7 @@ impl LoopParams {
             ),
         ] {
             if given {
-                return Err(Error::invalid(at(field), "given", remedy));
+                return Err(Error::invalid(at(field), "a value", remedy));
             }
         }
         Ok(())
@@ -114,7 +114,7 @@ impl LoopParams {
             let mut writer = features.writer(&Value::default(), &mut report);
             writer.write(&value, &mut report, &mut row);
             if let Some((feature, _)) = report.action.iter().next() {
-                let remedy = "give a value that the loop's features know, within its range";
+                let remedy = "expected a value that the loop's features know, within its range";
                 return Err(Error::invalid(at(&format!("features.{feature}")), &action.id, remedy));
             }
             arms.push(row);

@@ -128,7 +128,7 @@ impl LoopParams {
             return Ok(());
         }
         let remedy = format!(
-            "give up to {MOST_NAMES} names joined by single dots, such as user.id, or leave it out"
+            "expected up to {MOST_NAMES} names joined by single dots, such as user.id; or leave it out"
         );
         let field = format!("loop.{name}.person_from");
         Err(Error::invalid(field, format!("{person_from:?}"), remedy))
@@ -148,14 +148,14 @@ impl LoopParams {
         ];
         for (name, part) in parts.iter().filter(|(_, part)| !part.is_null()) {
             if let Some(path) = not_finite(name, part) {
-                return Err(Error::invalid(path, "not a finite number", "give finite numbers"));
+                return Err(Error::invalid(path, "not a finite number", "expected finite numbers"));
             }
         }
         let given = parts.into_iter().filter(|(_, part)| !part.is_null());
         let table: serde_json::Map<_, _> =
             given.map(|(name, part)| (name.to_string(), part.clone())).collect();
         serde_json::from_value(table.into())
-            .map_err(|error| Error::invalid("features", "unreadable", error))
+            .map_err(|error| Error::invalid("features", "what cannot be read", error))
     }
 
     /// Refuses ranges of rewards without a width.
@@ -164,7 +164,7 @@ impl LoopParams {
         if low.is_finite() && high.is_finite() && low < high {
             return Ok(());
         }
-        let remedy = "give two finite numbers, the smaller one first";
+        let remedy = "expected two finite numbers, the smaller one first";
         Err(Error::invalid(format!("loop.{name}.reward.range"), format!("[{low}, {high}]"), remedy))
     }
 
@@ -189,10 +189,10 @@ impl LoopParams {
         let of_features = self.features().map(|features| features.warnings()).unwrap_or_default();
         warnings.extend(of_features.iter().map(|warning| format!("loop.{name}.{warning}")));
         if self.privacy.delta > MEANINGLESS_DELTA {
-            warnings.push(format!("loop.{name}.privacy.delta = {} allows that one person in {:.0} is published outright: give {MEANINGLESS_DELTA} or less, and less than one in the number of people", self.privacy.delta, 1.0 / self.privacy.delta));
+            warnings.push(format!("loop.{name}.privacy.delta: got {}; it allows that one person in {:.0} is published outright; expected {MEANINGLESS_DELTA} or less, and less than one in the number of people", self.privacy.delta, 1.0 / self.privacy.delta));
         }
         if self.privacy.epsilon > MEANINGLESS_EPSILON {
-            warnings.push(format!("loop.{name}.privacy.epsilon = {} promises next to nothing: give less than {MEANINGLESS_EPSILON}", self.privacy.epsilon));
+            warnings.push(format!("loop.{name}.privacy.epsilon: got {}; it promises next to nothing; expected less than {MEANINGLESS_EPSILON}", self.privacy.epsilon));
         }
         warnings
     }
@@ -272,7 +272,7 @@ fn whole_number<'de, D: Deserializer<'de>>(
     if (0.0..=f64::from(u32::MAX)).contains(&given) && given.fract() == 0.0 {
         return Ok(Some(given as u32));
     }
-    Err(D::Error::custom(format!("{given}: give a whole number from 1 to {}", u32::MAX)))
+    Err(D::Error::custom(format!("got {given}; expected a whole number from 1 to {}", u32::MAX)))
 }
 
 /// The unit as a file names it.
@@ -470,12 +470,12 @@ mod tests {
                 "\"a.b.c.d.e.f.g.h.i\"",
             ),
             ("warm_start = \"\"", "loop.home.warm_start", "\"\""),
-            ("context.\"\".range = [0, 1]", "loop.home", "context is \"\""),
-            ("context.\"a..b\".range = [0, 1]", "loop.home", "context is \"a..b\""),
-            ("context.a.\"\".range = [0, 1]", "loop.home", "context is \"a.\""),
+            ("context.\"\".range = [0, 1]", "loop.home", "context: got \"\""),
+            ("context.\"a..b\".range = [0, 1]", "loop.home", "context: got \"a..b\""),
+            ("context.a.\"\".range = [0, 1]", "loop.home", "context: got \"a.\""),
             ("context.word.categories = [\"\"]", "loop.home", "\"\" for context.word"),
             ("context.word.categories = []", "loop.home", "[] for context.word"),
-            ("cross.with = [[\"\", \"topic\"]]", "loop.home", "cross.with is [\"\", \"topic\"]"),
+            ("cross.with = [[\"\", \"topic\"]]", "loop.home", "cross.with: got [\"\", \"topic\"]"),
             ("retain = \"\"", "loops", "\"\""),
             ("mode = \"\"", "loops", "\"\""),
         ] {

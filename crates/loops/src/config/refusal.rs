@@ -8,7 +8,7 @@ pub fn check_name(name: &str) -> Result<()> {
     if (1..=64).contains(&name.len()) && name.chars().all(sound) {
         return Ok(());
     }
-    let remedy = "a loop's name stands in addresses: give 1 to 64 of a-z, 0-9, _ and -";
+    let remedy = "a loop's name stands in addresses; expected 1 to 64 of a-z, 0-9, _ and -";
     Err(Error::invalid("loop", format!("{name:?}"), remedy))
 }
 
@@ -22,7 +22,9 @@ pub(super) fn within(name: &str, error: Error) -> Error {
             (Some(path), reticent::Error::Invalid { value, remedy, .. }) => {
                 Error::invalid(format!("loop.{name}.{path}"), value, remedy)
             }
-            (_, error) => Error::invalid(format!("loop.{name}"), "not possible", error),
+            (_, error) => {
+                Error::invalid(format!("loop.{name}"), "parameters that do not fit", error)
+            }
         },
         other => other,
     }

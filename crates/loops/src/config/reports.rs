@@ -196,7 +196,7 @@ impl LoopParams {
             ("mode", self.mode != LoopMode::Online),
         ] {
             if given {
-                return Err(Error::invalid(at(field), "given", curator));
+                return Err(Error::invalid(at(field), "a value", curator));
             }
         }
         for (field, given) in [
@@ -205,21 +205,22 @@ impl LoopParams {
         ] {
             if given {
                 let remedy = "sums of reports are neither forgotten nor ended: leave it out";
-                return Err(Error::invalid(at(field), "given", remedy));
+                return Err(Error::invalid(at(field), "a value", remedy));
             }
         }
         match (self.trust, self.shuffle, &self.device) {
             (Trust::Shuffler, None, _) => {
-                let remedy = "give the reports of a batch, such as `shuffle = { batch = 1000 }`";
-                Err(Error::invalid(at("shuffle"), "not given", remedy))
+                let remedy =
+                    "expected the reports of a batch, such as `shuffle = { batch = 1000 }`";
+                Err(Error::invalid(at("shuffle"), "missing", remedy))
             }
             (Trust::Device, Some(_), _) => {
                 let remedy = "there is no shuffler: leave it out, or give trust = \"shuffler\"";
-                Err(Error::invalid(at("shuffle"), "given", remedy))
+                Err(Error::invalid(at("shuffle"), "a value", remedy))
             }
             (Trust::Shuffler, _, Some(DeviceParams { levels: Some(_), .. })) => {
                 let remedy = "a batch has one level of noise, or a level would tell who sent which: leave it out";
-                Err(Error::invalid(at("device.levels"), "given", remedy))
+                Err(Error::invalid(at("device.levels"), "a value", remedy))
             }
             _ => Ok(()),
         }
@@ -234,14 +235,15 @@ impl LoopParams {
             (_, Some(UnitName::Decision)) => {
                 return Err(Error::invalid(at("unit"), "decision", remedy));
             }
-            (None, _) => return Err(Error::invalid(at("per"), "not given", remedy)),
+            (None, _) => return Err(Error::invalid(at("per"), "missing", remedy)),
             (Some(Period::Ever), _) => device::Period::Ever,
             (Some(Period::Each(span)), _) if self.trust == Trust::Shuffler => {
-                let remedy = "batches of several periods are not priced together: give \"ever\"";
+                let remedy =
+                    "batches of several periods are not priced together; expected \"ever\"";
                 return Err(Error::invalid(at("per"), span, remedy));
             }
             (Some(Period::Each(span)), _) if span.as_milliseconds() % 1000 != 0 => {
-                let remedy = "devices count whole seconds: give a number of them";
+                let remedy = "devices count whole seconds; expected a number of them";
                 return Err(Error::invalid(at("per"), span, remedy));
             }
             (Some(Period::Each(span)), _) => device::Period::Seconds(span.as_milliseconds() / 1000),
@@ -259,7 +261,7 @@ impl LoopParams {
         let levels = self.device.as_ref().and_then(|device| device.levels.clone());
         let unusable = |level: &f64| !(level.is_finite() && *level > 0.0);
         if let Some(levels) = levels.as_ref().filter(|levels| levels.iter().any(unusable)) {
-            let remedy = "give finite numbers above 0";
+            let remedy = "expected finite numbers above 0";
             return Err(Error::invalid("device.levels", format!("{levels:?}"), remedy));
         }
         let levels = levels.unwrap_or_else(|| vec![epsilon]);
@@ -274,15 +276,15 @@ impl LoopParams {
 
     fn shuffled(&self, name: &str, bounds: Bounds, visits: u64) -> Result<ShufflePlan> {
         let Some(table) = self.shuffle else {
-            return Err(Error::invalid(format!("loop.{name}.shuffle"), "not given", "give it"));
+            return Err(Error::invalid(format!("loop.{name}.shuffle"), "missing", "give it"));
         };
         if table.batch < 2 {
-            let remedy = "one report among others is hidden by them: give 2 or more";
+            let remedy = "one report among others is hidden by them; expected 2 or more";
             return Err(Error::invalid(format!("loop.{name}.shuffle.batch"), table.batch, remedy));
         }
         if table.mode == ShuffleMode::Sealed && table.batch > MOST_SEALED {
             let remedy = format!(
-                "the server opens the reports of a batch within the time of a call: give at most {MOST_SEALED}, or mode = \"sum\""
+                "the server opens the reports of a batch within the time of a call; expected at most {MOST_SEALED}, or mode = \"sum\""
             );
             return Err(Error::invalid(format!("loop.{name}.shuffle.batch"), table.batch, remedy));
         }
@@ -302,7 +304,7 @@ impl LoopParams {
         let bytes = table.batch.saturating_mul(8 * plan.report_length() as u64 + 64);
         if bytes > MOST_BATCH_BYTES as u64 - 64 {
             let remedy = format!(
-                "a batch would have {bytes} bytes: give fewer reports, for at most {MOST_BATCH_BYTES}"
+                "a batch would have {bytes} bytes; expected fewer reports, for at most {MOST_BATCH_BYTES}"
             );
             return Err(Error::invalid(format!("loop.{name}.shuffle.batch"), table.batch, remedy));
         }
@@ -315,7 +317,7 @@ impl LoopParams {
         if (1..=table.batch).contains(&cap) {
             return Ok(cap);
         }
-        let remedy = format!("give 1 to batch = {}", table.batch);
+        let remedy = format!("expected 1 to batch = {}", table.batch);
         Err(Error::invalid(format!("loop.{name}.shuffle.cap"), cap, remedy))
     }
 }

@@ -37,11 +37,11 @@ impl Span {
 
     /// Reads `"30 minutes"`, `"90 days"`, `"1h 30m"`.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let remedy = "give a span such as \"30 minutes\", \"90 days\" or \"500 ms\"";
+        let remedy = "expected a span such as \"30 minutes\", \"90 days\" or \"500 ms\"";
         let duration = humantime::parse_duration(text.trim()).map_err(|_| remedy.to_string())?;
         let milliseconds = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
         Span::milliseconds(milliseconds)
-            .ok_or_else(|| format!("it must be at least 1 ms and at most 100 years: {remedy}"))
+            .ok_or_else(|| format!("{remedy}, at least 1 ms and at most 100 years"))
     }
 }
 
@@ -69,7 +69,7 @@ impl Serialize for Span {
 impl<'de> Deserialize<'de> for Span {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        Span::parse(&text).map_err(|remedy| D::Error::custom(format!("{text:?}: {remedy}")))
+        Span::parse(&text).map_err(|remedy| D::Error::custom(format!("got {text:?}; {remedy}")))
     }
 }
 

@@ -37,7 +37,7 @@ impl LoopParams {
     pub(super) fn check_kept_models(&self, name: &str) -> Result<()> {
         match self.keep_models {
             Some(0) => {
-                let remedy = "the newest model is needed: give at least 1";
+                let remedy = "the newest model is needed; expected at least 1";
                 Err(Error::invalid(format!("loop.{name}.keep_models"), 0, remedy))
             }
             _ => Ok(()),
@@ -138,11 +138,11 @@ mod tests {
         let params_hash = |file: &ServiceFile| file.check().unwrap()[0].params_hash();
         assert_eq!(params_hash(&plain), params_hash(&few), "it begins no generation");
         let refused = params("keep_models = 0").check().err().unwrap().to_string();
-        assert!(refused.contains("loop.home.keep_models = 0"), "{refused}");
+        assert!(refused.contains("loop.home.keep_models: got 0"), "{refused}");
         let device = params("trust = \"device\"");
         assert_eq!(device.loops["home"].kept_models(), 64);
         let refused = params("trust = \"device\"\nkeep_models = 0").check();
-        assert!(refused.err().unwrap().to_string().contains("loop.home.keep_models = 0"));
+        assert!(refused.err().unwrap().to_string().contains("loop.home.keep_models: got 0"));
     }
 
     #[test]

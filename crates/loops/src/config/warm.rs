@@ -170,19 +170,21 @@ impl WarmStart {
             }
             Ok(PRIOR) => {
                 let file: PriorFile = serde_json::from_slice(&bytes).map_err(|error| {
-                    refuse(format!("{error}: give examples of context, action, reward and weight"))
+                    refuse(format!(
+                        "{error}; expected examples of context, action, reward and weight"
+                    ))
                 })?;
                 (prior(&file, learner, features, compares)?, None)
             }
             Ok(other) => {
                 let shown: String = other.chars().take(40).collect();
                 return Err(refuse(format!(
-                    "kind = {shown:?}: this program reads {MODEL:?} and {PRIOR:?}"
+                    "its kind is {shown:?}; expected {MODEL:?} or {PRIOR:?}"
                 )));
             }
             Err(_) => {
                 return Err(refuse(format!(
-                    "it is no JSON with a `kind`: give what `reticent-server store model` wrote, or examples of kind {PRIOR:?}"
+                    "it is no JSON with a `kind`; expected what `reticent-server store model` wrote, or examples of kind {PRIOR:?}"
                 )));
             }
         };
@@ -195,22 +197,24 @@ fn model(file: ModelFile, features: &FeaturesPlan) -> Result<(Legacy, Origin), S
     let ours = features_hash(features.params());
     if file.features != ours {
         return Err(format!(
-            "features = {:?}: it was learnt with other features than this loop's, {ours}: give both the same, or begin without it",
+            "it was learnt with other features ({:?}) than this loop's, {ours}: give both the same, or begin without it",
             file.features.chars().take(40).collect::<String>()
         ));
     }
-    let bytes = from_hex(&file.legacy).ok_or("legacy: it must be hexadecimal digits")?;
-    let legacy = Legacy::load(&bytes).map_err(|error| format!("legacy: {error}"))?;
+    let bytes =
+        from_hex(&file.legacy).ok_or("its `legacy` cannot be read; expected hexadecimal digits")?;
+    let legacy = Legacy::load(&bytes)
+        .map_err(|error| format!("its `legacy` cannot be read ({error}): write it again"))?;
     if legacy.is_public() {
-        return Err("legacy: a model was learnt from people, and this one names none".into());
+        return Err("a model was learnt from people, and this one names none: write it again with `reticent-server store model`".into());
     }
     if !legacy.is_secure() {
-        return Err("legacy: its noise was simulated and protects no person: give a model that a service has released".into());
+        return Err("its noise was simulated and protects no person; expected a model that a service has released".into());
     }
     let (units, learners) = (file.origin.units.len(), legacy.events().len());
     if units != learners {
         return Err(format!(
-            "units = {units} of them: it comes from {learners} learners, and names what is protected in each: write it again with `reticent-server store model`"
+            "it comes from {learners} learners and names what is protected in {units}: write it again with `reticent-server store model`"
         ));
     }
     Ok((legacy, file.origin))
@@ -227,12 +231,12 @@ fn prior(
     for (index, example) in file.examples.iter().enumerate() {
         let at = |field: &str| format!("warm_start.examples[{index}].{field}");
         if !(0.0..=MOST_WEIGHT).contains(&example.weight) {
-            let remedy = format!("give from 0 to {MOST_WEIGHT}");
+            let remedy = format!("expected from 0 to {MOST_WEIGHT}");
             return Err(Error::invalid(at("weight"), example.weight, remedy));
         }
         let (low, high) = learner.bounds.rewards;
         if !(low..=high).contains(&example.reward) {
-            let remedy = format!("give a reward from {low} to {high}");
+            let remedy = format!("expected a reward from {low} to {high}");
             return Err(Error::invalid(at("reward"), example.reward, remedy));
         }
         let mut row = vec![0.0; learner.bounds.dimension];
@@ -243,8 +247,12 @@ fn prior(
         let of_context = report.context.keys().map(|name| format!("context.{name}"));
         let of_action = report.action.keys().map(|name| format!("action.{name}"));
         if let Some(field) = of_context.chain(of_action).next() {
-            let remedy = "give a value that the loop's features know, within its range";
-            return Err(Error::invalid(at(&field), "missing, unknown or out of range", remedy));
+            let remedy = "expected a value that the loop's features know, within its range";
+            return Err(Error::invalid(
+                at(&field),
+                "nothing, or a value that is unknown or out of range",
+                remedy,
+            ));
         }
         set_group(&mut row, compares, false);
         rows.push((row, example.reward, example.weight));

@@ -110,15 +110,15 @@ class ServiceDevice:
         self._person: Device | SealedDevice
         if shuffler is None:
             if _kind(protocol) == "report_plan":
-                raise ReticentError("shuffler is missing: reports of this loop go through one; give its address")
+                raise ReticentError("shuffler: missing; reports of this loop go through one; add its address")
             self._person = Person.from_protocol(protocol, loop, ledger=ledger, level=level, **asdict(limits))
         else:
             if shuffler.address == server.address:
                 raise ReticentError(
-                    f"shuffler is {shuffler.address}, the address of the server: reports would reach it with their sender; give the address of `reticent-server shuffle`"
+                    f"shuffler: got {shuffler.address}, the address of the server; reports would reach it with their sender; expected the address of `reticent-server shuffle`"
                 )
             if level is not None:
-                raise ReticentError("level cannot be chosen in a loop with a shuffler: leave it out")
+                raise ReticentError(f"level: got {level}; it cannot be chosen in a loop with a shuffler: leave it out")
             # Both are asked, so that a server cannot tell its devices anything else than its shuffler.
             sealing = [each.call("GET", f"{self._path}/sealing").body for each in (server, shuffler)]
             self._person = Person.from_sealing(protocol, *sealing, loop, ledger=ledger, **asdict(limits))

@@ -62,7 +62,7 @@ class ServiceError(ReticentError):
     def __init__(self, status: int, problem: Problem) -> None:
         # Details about a field end with the remedy.
         remedy = "" if problem.remedy in problem.detail else problem.remedy
-        said = ": ".join(text for text in (problem.detail, remedy) if text)
+        said = "; ".join(text for text in (problem.detail, remedy) if text)
         super().__init__(said or f"the service answers with {status}")
         self.status = status
         self.problem = problem
@@ -187,18 +187,18 @@ class Endpoint:
         except ValueError:
             host, port = None, None
         if parts.scheme not in ("http", "https") or not host or parts.query or parts.fragment or "@" in parts.netloc:
-            raise ReticentError("address cannot be used: give http://HOST:PORT or https://HOST:PORT, and the key as `key`")
+            raise ReticentError("address: got what cannot be used; expected http://HOST:PORT or https://HOST:PORT, and the key as `key`")
         if parts.scheme == "http" and not insecure and not _is_loopback(host):
             raise ReticentError(
-                f"address is {parts.scheme}://{host}: what people do would cross the network in the clear; give https://, or "
+                f"address: got {parts.scheme}://{host}; what people do would cross the network in the clear; expected https://, or "
                 "`insecure=True` inside a network that you trust"
             )
         if not 0 < timeout <= 3600:
-            raise ReticentError(f"timeout is {timeout}: give seconds, above 0 and at most 3600")
+            raise ReticentError(f"timeout: got {timeout}; expected seconds, above 0 and at most 3600")
         if isinstance(retries, bool) or not isinstance(retries, int) or not 0 <= retries <= 100:
-            raise ReticentError("retries cannot be used: give a whole number from 0 to 100")
+            raise ReticentError(f"retries: got {retries!r}; expected a whole number from 0 to 100")
         if key is not None and not (key.isascii() and key.isprintable() and key):
-            raise ReticentError("key cannot be used: give it as `reticent-server key new` printed it")
+            raise ReticentError("key: got what cannot be used; expected it as `reticent-server key new` printed it")
         self._tls = ssl.create_default_context(cafile=roots) if parts.scheme == "https" else None
         self._host = host
         self._port = port or (443 if self._tls else 80)

@@ -131,7 +131,7 @@ class Client:
         except (TypeError, ValueError):
             value = math.nan
         if not math.isfinite(value):
-            raise ReticentError("value is not a finite number: give the reward as one")
+            raise ReticentError("value: got no finite number; expected the reward as one")
         key = str(uuid.uuid4()) if idempotency_key is None else _text("idempotency_key", idempotency_key)
         return self._of_event(event_id, "reward", _written({"value": value, "idempotency_key": key}))
 
@@ -203,13 +203,13 @@ class Client:
 def _ids(actions: Sequence[Mapping[str, Any]]) -> list[str]:
     ids = [action.get("id") if isinstance(action, Mapping) else None for action in actions]
     if not ids or not all(isinstance(each, str) for each in ids):
-        raise ReticentError('actions cannot be used: give at least one, each as {"id": TEXT, "features": {...}}')
+        raise ReticentError('actions: got what cannot be used; expected at least one, each as {"id": TEXT, "features": {...}}')
     return [str(each) for each in ids]
 
 
 def _text(name: str, text: object) -> str:
     if not isinstance(text, str) or not text:
-        raise ReticentError(f"{name} cannot be used: give a text that is not empty")
+        raise ReticentError(f"{name}: got what cannot be used; expected a text that is not empty")
     return text
 
 
@@ -228,7 +228,7 @@ def _written(value: dict[str, Any]) -> bytes:
         return json.dumps(value, allow_nan=False, default=_plain).encode()
     except (TypeError, ValueError, RecursionError):
         pass
-    raise ReticentError("the rank request cannot be written as JSON: give texts, finite numbers, true and false, lists and dictionaries")
+    raise ReticentError("rank request: got what cannot be written as JSON; expected texts, finite numbers, true and false, lists and dictionaries")
 
 
 def _plain(value: Any) -> Any:

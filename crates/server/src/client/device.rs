@@ -72,7 +72,7 @@ impl Device {
         ledger: Option<&[u8]>,
     ) -> Result<Self> {
         if shuffler.is_at(&server) {
-            let remedy = "it is the address of the server, which would see who reports what: give that of `reticent-server shuffle`";
+            let remedy = "it is the address of the server, which would see who reports what; expected that of `reticent-server shuffle`";
             return Err(Error::invalid("shuffler", "the server", remedy));
         }
         let name = limits.name.clone();

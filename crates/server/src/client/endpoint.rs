@@ -55,25 +55,27 @@ impl Endpoint {
     pub fn new(address: &str, key: Option<String>, roots: Option<&Path>) -> Result<Self> {
         let bad = |remedy: &str| Error::invalid("address", address, remedy);
         let uri: Uri =
-            address.parse().map_err(|_| bad("give http://HOST:PORT or https://HOST:PORT"))?;
-        let host = uri.host().ok_or_else(|| bad("give a host"))?.to_string();
+            address.parse().map_err(|_| bad("expected http://HOST:PORT or https://HOST:PORT"))?;
+        let host = uri.host().ok_or_else(|| bad("expected a host"))?.to_string();
         let secure = match uri.scheme_str() {
             Some("https") => true,
             Some("http") if ["127.0.0.1", "localhost", "[::1]"].contains(&host.as_str()) => false,
             Some("http") => {
-                return Err(bad("the body would cross the network in the clear: give https://"));
+                return Err(bad(
+                    "the body would cross the network in the clear; expected https://",
+                ));
             }
-            _ => return Err(bad("give http://HOST:PORT or https://HOST:PORT")),
+            _ => return Err(bad("expected http://HOST:PORT or https://HOST:PORT")),
         };
         let tls = match (secure, roots) {
             (false, Some(_)) => {
                 return Err(bad(
-                    "certificates to trust are given, and http:// uses none: give https://, or leave them out",
+                    "certificates to trust are given, and http:// uses none; expected https://; or leave them out",
                 ));
             }
             (false, None) => None,
             (true, Some(roots)) => Some(trusting(roots)?),
-            (true, None) => return Err(bad("give a PEM file of the certificates to trust")),
+            (true, None) => return Err(bad("expected a PEM file of the certificates to trust")),
         };
         let port = uri.port_u16().unwrap_or(if secure { 443 } else { 80 });
         Ok(Endpoint { host, port, key, tls })
@@ -171,7 +173,11 @@ fn refused(status: StatusCode, retry_after: u64, body: &[u8]) -> Error {
         StatusCode::CONFLICT => Error::Conflict(message),
         StatusCode::GONE => Error::Late(message),
         StatusCode::TOO_MANY_REQUESTS => Error::TooMany { message, retry_after },
-        StatusCode::NOT_FOUND => Error::unknown(message, word("remedy").unwrap_or_default()),
+        StatusCode::NOT_FOUND => Error::unknown(
+            word("field").unwrap_or_else(|| "request".into()),
+            word("value").unwrap_or_else(|| status.to_string()),
+            word("remedy").unwrap_or(message),
+        ),
         status if status.is_server_error() || status == StatusCode::REQUEST_TIMEOUT => {
             Error::Unavailable(message)
         }
@@ -185,7 +191,7 @@ fn refused(status: StatusCode, retry_after: u64, body: &[u8]) -> Error {
 
 fn trusting(roots: &Path) -> Result<Arc<ClientConfig>> {
     let bad = |error: &dyn std::fmt::Display| {
-        Error::invalid("roots", roots.display(), format!("{error}: give a readable PEM file"))
+        Error::invalid("roots", roots.display(), format!("{error}; expected a readable PEM file"))
     };
     let mut store = RootCertStore::empty();
     let certificates = CertificateDer::pem_file_iter(roots).map_err(|error| bad(&error))?;

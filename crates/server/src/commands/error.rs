@@ -2,6 +2,8 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
+use reticent::error::message;
+
 /// The reason why a command did not succeed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Error {
@@ -9,7 +11,7 @@ pub(super) enum Error {
     #[error(transparent)]
     Service(#[from] crate::Error),
     /// A file could not be read.
-    #[error("cannot read {path}: {reason}; check the path and its permissions")]
+    #[error("{}", message(path.display(), reason, "expected a readable file; check the path and its permissions"))]
     Unreadable {
         /// The path given.
         path: PathBuf,
@@ -17,7 +19,7 @@ pub(super) enum Error {
         reason: String,
     },
     /// A file could not be written.
-    #[error("cannot write {path}: {reason}; check the path and its permissions")]
+    #[error("{}", message(path.display(), reason, "expected a file that can be written; check the path and its permissions"))]
     Unwritable {
         /// The path given.
         path: PathBuf,
@@ -25,7 +27,7 @@ pub(super) enum Error {
         reason: String,
     },
     /// The contents of a file are not valid.
-    #[error("{path} is not usable: {reason}")]
+    #[error("{path}, {reason}")]
     Malformed {
         /// The path given.
         path: PathBuf,

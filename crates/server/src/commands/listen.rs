@@ -48,6 +48,7 @@ impl TlsArguments {
 /// The address of `--listen`. Its default differs, so that it is an option of each command.
 pub(super) fn parse_listen(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| {
-        "give an IP address and a port, such as 127.0.0.1:8080 or [::1]:8080, and no name".into()
+        "expected an IP address and a port, such as 127.0.0.1:8080 or [::1]:8080, and no name"
+            .into()
     })
 }

@@ -44,7 +44,7 @@ pub fn given_database(given: Option<String>) -> Result<Option<DatabaseUrl>, Erro
 fn check(name: &'static str, url: Option<String>) -> Result<Option<DatabaseUrl>, Error> {
     match url {
         Some(url) if url.trim().is_empty() => {
-            let remedy = "it is empty: give postgres://user@host/database, or leave it out";
+            let remedy = "it is empty; expected postgres://user@host/database; or leave it out";
             Err(crate::Error::invalid(name, "\"\"", remedy).into())
         }
         url => Ok(url.map(DatabaseUrl::from)),

@@ -94,7 +94,7 @@ enum Action {
 
 /// A day of the calendar, as it was written.
 fn parse_date(text: &str) -> Result<String, String> {
-    let remedy = || "give a day of the calendar as YYYY-MM-DD".to_string();
+    let remedy = || "expected a day of the calendar as YYYY-MM-DD".to_string();
     let parts: Vec<&str> = text.split('-').collect();
     let [year, month, day] = parts[..] else { return Err(remedy()) };
     let number = |part: &str, digits: usize| match part.len() == digits
@@ -256,7 +256,7 @@ fn write_new(path: &Path, text: &str) -> Result<(), Error> {
     let written = std::fs::File::create_new(path)
         .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()));
     if written.as_ref().is_err_and(|error| error.kind() == std::io::ErrorKind::AlreadyExists) {
-        let remedy = "give the name of a file that does not exist yet";
+        let remedy = "expected the name of a file that does not exist yet";
         return Err(crate::Error::invalid("model", path.display(), remedy).into());
     }
     written

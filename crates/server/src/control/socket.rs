@@ -36,8 +36,9 @@ fn place(folder: &Path) -> PathBuf {
 }
 
 fn failed(path: &Path, error: &std::io::Error) -> Error {
-    let remedy =
-        format!("{error}: give a folder that this process can write, with a path below 90 bytes");
+    let remedy = format!(
+        "{error}; expected a folder that this process can write, with a path below 90 bytes"
+    );
     Error::invalid("data", path.display(), remedy)
 }
 

@@ -63,9 +63,12 @@ fn given(address: &Uri, field: &str) -> Option<String> {
 /// Remedy for a text that is no number, or too large a one, by the message of Rust's parser.
 fn number_remedy(message: &str) -> Option<&'static str> {
     let messages = [
-        ("invalid digit found in string", "give a whole number that is not negative"),
-        ("cannot parse integer from empty string", "give a whole number, or leave the field out"),
-        ("number too large to fit in target type", "give a smaller number"),
+        ("invalid digit found in string", "expected a whole number that is not negative"),
+        (
+            "cannot parse integer from empty string",
+            "expected a whole number; or leave the field out",
+        ),
+        ("number too large to fit in target type", "expected a smaller number"),
     ];
     messages.iter().find(|(found, _)| message.ends_with(found)).map(|(_, remedy)| *remedy)
 }
@@ -152,7 +155,7 @@ pub(super) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
         if error.to_string().starts_with("number out of range") {
             let detail = format!("a number is too large at {place}");
             let problem = Problem::new(StatusCode::BAD_REQUEST, detail);
-            return Err(problem.with_remedy("give numbers of at most 1.7e308"));
+            return Err(problem.with_remedy("expected numbers of at most 1.7e308"));
         }
         let detail = format!("the body is not JSON at {place}");
         return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
@@ -164,7 +167,7 @@ pub(super) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
         Err(error) => error.path().to_string().trim_start_matches('.').to_string(),
     };
     let (field, value, remedy) = describe(&path, &error.to_string());
-    let detail = format!("{field}: {remedy}");
+    let detail = reticent::error::message(&field, &value, &remedy);
     let problem = Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail);
     Err(problem.of_field(field, value).with_remedy(remedy))
 }
@@ -185,28 +188,24 @@ fn describe(path: &str, message: &str) -> (String, String, String) {
     if let Some((field, expected)) = quoted("unknown field") {
         let remedy = match expected.is_empty() {
             true => "leave it out".to_string(),
-            false => format!("there is no such field; {expected}"),
+            false => expected,
         };
-        return (field, "unknown field".into(), remedy);
+        return (field, "an unknown field".into(), remedy);
     }
     if let Some((field, _)) = quoted("missing field") {
-        return (
-            field,
-            "missing".into(),
-            "it is needed: give it, as /openapi.json describes it".into(),
-        );
+        return (field, "missing".into(), "add it, as /openapi.json describes it".into());
     }
     if let Some((field, _)) = quoted("duplicate field") {
-        return (field, "given twice".into(), "give it once".into());
+        return (field, "two values".into(), "expected one".into());
     }
     let field = if path.is_empty() { "body" } else { path };
     let expected = message.rsplit_once("expected ").map_or("another value", |(_, rest)| rest);
-    (field.to_string(), kind_of(message).into(), format!("give {}", in_words(expected)))
+    (field.to_string(), kind_of(message).into(), format!("expected {}", in_words(expected)))
 }
 
 /// Type of the value that stood in the field.
 fn kind_of(message: &str) -> &'static str {
-    let Some(found) = message.strip_prefix("invalid type: ") else { return "not one of these" };
+    let Some(found) = message.strip_prefix("invalid type: ") else { return "another value" };
     let kinds = [
         ("string", "a string"),
         ("integer", "a whole number"),
@@ -217,7 +216,7 @@ fn kind_of(message: &str) -> &'static str {
         ("sequence", "a list"),
         ("map", "an object"),
     ];
-    kinds.iter().find(|(name, _)| found.starts_with(name)).map_or("of another type", |kind| kind.1)
+    kinds.iter().find(|(name, _)| found.starts_with(name)).map_or("another type", |kind| kind.1)
 }
 
 /// Type that a field should hold, in the words of JSON rather than of Rust.
@@ -269,12 +268,12 @@ mod tests {
         assert!(!format!("{problem:?}").contains("SECRET"), "{problem:?}");
         assert_eq!(
             (problem.value.as_deref(), &*problem.remedy),
-            (Some("a string"), "give a number")
+            (Some("a string"), "expected a number")
         );
         let problem = refused::<RankRequest>(r#"{"actions": {}}"#);
         assert_eq!(
             (problem.value.as_deref(), &*problem.remedy),
-            (Some("an object"), "give a list")
+            (Some("an object"), "expected a list")
         );
         for text in ["", "{", "{\"value\": }", "\u{1}", "{\"value\": 1e999}"] {
             assert_eq!(refused::<RewardRequest>(text).status, 400, "{text}");

@@ -149,7 +149,8 @@ async fn count_actions(app: &App, loop_: &Central, asked: Option<usize>) -> Resu
         (Some(actions), _) if counts.contains_key(&actions) => Ok((actions, damaged)),
         (None, 1) => Ok((counts.into_keys().next().unwrap_or(1), damaged)),
         (Some(actions), _) => {
-            let remedy = format!("there are {found}: give a number that some closed decision has");
+            let remedy =
+                format!("there are {found}; expected a number that some closed decision has");
             Err(Error::invalid("actions", actions, remedy))
         }
         (None, 0) => {
@@ -157,7 +158,7 @@ async fn count_actions(app: &App, loop_: &Central, asked: Option<usize>) -> Resu
             Err(Error::invalid("actions", found, remedy))
         }
         (None, _) => {
-            let remedy = "lines of CSV have the features of as many actions each: give one of these numbers, such as &actions=3, or format=jsonl";
+            let remedy = "lines of CSV have the features of as many actions each; expected one of these numbers, such as &actions=3, or format=jsonl";
             Err(Error::invalid("actions", found, remedy))
         }
     }

@@ -72,7 +72,7 @@ impl Role {
         let found = Role::ALL.into_iter().find(|role| role.name() == name);
         found.ok_or_else(|| {
             let remedy =
-                "give some of decide, reward, device, shuffle, read and admin, with commas between them";
+                "expected some of decide, reward, device, shuffle, read and admin, with commas between them";
             Error::invalid("role", format!("{name:?}"), remedy)
         })
     }
@@ -203,15 +203,15 @@ pub async fn make_key(
 async fn check_key(store: &dyn Store, loop_name: Option<&str>, roles: &[Role]) -> Result<()> {
     match (loop_name, roles.contains(&Role::Admin)) {
         (_, _) if roles.is_empty() => {
-            let remedy = "give some of decide, reward, device, shuffle, read and admin";
-            return Err(Error::invalid("role", "none", remedy));
+            let remedy = "expected some of decide, reward, device, shuffle, read and admin";
+            return Err(Error::invalid("role", "missing", remedy));
         }
         (Some(name), true) => {
             let remedy = "an admin key is for the whole service: leave the loop out, or the role";
             return Err(Error::invalid("loop", format!("{name:?}"), remedy));
         }
         (None, false) => {
-            return Err(Error::invalid("loop", "none", "add --loop NAME"));
+            return Err(Error::invalid("loop", "missing", "add --loop NAME"));
         }
         _ => {}
     }
@@ -263,15 +263,15 @@ pub(crate) async fn check_trust(
     let (useless, remedy): (&[Role], _) = match params.trust {
         Trust::Curator => (
             &[Role::Device, Role::Shuffle],
-            "the loop is central, and no device reports to it: give some of decide, reward and read",
+            "the loop is central, and no device reports to it; expected some of decide, reward and read",
         ),
         Trust::Device => (
             &[Role::Decide, Role::Reward, Role::Shuffle],
-            "people's devices choose and report to this loop: give device or read",
+            "people's devices choose and report to this loop; expected device or read",
         ),
         Trust::Shuffler => (
             &[Role::Decide, Role::Reward],
-            "people's devices choose, and a shuffler reports to this loop: give shuffle, device or read",
+            "people's devices choose, and a shuffler reports to this loop; expected shuffle, device or read",
         ),
     };
     match roles.iter().find(|role| useless.contains(role)) {

@@ -162,7 +162,7 @@ pub(super) async fn together(State(app): State<App>) -> Result<Response, Problem
 
 /// A call without a loop in its address.
 fn no_loop() -> Problem {
-    Error::unknown("the loop", "name it in the address").into()
+    Error::unknown("loop", "missing", "name it in the address").into()
 }
 
 /// The model that was released last, with its number. A loop of devices answers with the message that a device chooses by.
@@ -209,7 +209,7 @@ pub(super) async fn releases(
         return Err(Error::invalid("from", 0, "releases are numbered from 1").into());
     }
     if !(1..=MOST_RELEASES).contains(&limit) {
-        let remedy = format!("give from 1 to {MOST_RELEASES}");
+        let remedy = format!("expected from 1 to {MOST_RELEASES}");
         return Err(Error::invalid("limit", limit, remedy).into());
     }
     let chain = app.service.chain_before(&loop_, from).await?;

@@ -165,7 +165,7 @@ impl IntoResponse for PersonalizerError {
         };
         let message = match problem.detail.contains(&*problem.remedy) {
             true => problem.detail.into(),
-            false => format!("{}: {}", problem.detail, problem.remedy),
+            false => format!("{}; {}", problem.detail, problem.remedy),
         };
         let error = ErrorDetail { code, message };
         let mut response = (status, Json(PersonalizerErrorBody { error })).into_response();

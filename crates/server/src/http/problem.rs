@@ -159,13 +159,14 @@ impl From<Error> for Problem {
     fn from(error: Error) -> Self {
         match error {
             Error::Invalid { field, value, remedy } => {
-                let detail = format!("{field} = {value}: {remedy}");
+                let detail = reticent::error::message(&field, &value, &remedy);
                 let problem = Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail);
                 problem.of_field(field, value).with_remedy(remedy)
             }
-            Error::Unknown { what, remedy } => {
-                Problem::new(StatusCode::NOT_FOUND, format!("{what} is unknown"))
-                    .with_remedy(remedy)
+            Error::Unknown { field, value, remedy } => {
+                let detail = reticent::error::message(&field, &value, &remedy);
+                let problem = Problem::new(StatusCode::NOT_FOUND, detail);
+                problem.of_field(field, value).with_remedy(remedy)
             }
             Error::Conflict(detail) => Problem::new(StatusCode::CONFLICT, detail),
             Error::Late(detail) => Problem::new(StatusCode::GONE, detail),
@@ -218,7 +219,7 @@ mod tests {
     fn every_error_has_its_status() {
         for (error, status) in [
             (Error::invalid("a", "b", "c"), 422),
-            (Error::unknown("a", "b"), 404),
+            (Error::unknown("a", "b", "c"), 404),
             (Error::Conflict("a".into()), 409),
             (Error::Late("a".into()), 410),
             (Error::TooMany { message: "a".into(), retry_after: 7 }, 429),

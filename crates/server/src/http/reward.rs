@@ -132,11 +132,11 @@ fn idempotency_key(
     let refuse =
         |value: &str, remedy: &str| Err(crate::Error::invalid(field, value, remedy).into());
     let Ok(of_header) = of_header.to_str() else {
-        return refuse("not visible ASCII", "give visible ASCII characters");
+        return refuse("not visible ASCII", "expected visible ASCII characters");
     };
     match of_body {
         Some(of_body) if of_body != of_header => {
-            refuse("another key than in the body", "give one of the two, or the same twice")
+            refuse("another key than in the body", "expected one of the two, or the same twice")
         }
         _ => checked_key(Some(of_header.to_string())),
     }
@@ -145,7 +145,7 @@ fn idempotency_key(
 fn checked_key(key: Option<String>) -> Result<Option<String>, Problem> {
     match key {
         Some(key) if key.is_empty() || key.len() > LONGEST_KEY => {
-            let remedy = format!("give 1 to {LONGEST_KEY} bytes");
+            let remedy = format!("expected 1 to {LONGEST_KEY} bytes");
             let value = format!("{} bytes", key.len());
             Err(crate::Error::invalid("idempotency_key", value, remedy).into())
         }

@@ -54,12 +54,13 @@ impl Tls {
         let bad = |field: &str, path: &PathBuf, remedy: String| {
             Error::invalid(field, path.display(), remedy)
         };
-        let remedy = |error: &dyn std::fmt::Display| format!("{error}: give a readable PEM file");
+        let remedy =
+            |error: &dyn std::fmt::Display| format!("{error}; expected a readable PEM file");
         let certificates: Vec<CertificateDer<'static>> = CertificateDer::pem_file_iter(path)
             .and_then(Iterator::collect)
             .map_err(|error| bad("tls-certificate", path, remedy(&error)))?;
         if certificates.is_empty() {
-            let remedy = "it holds no certificate: give a PEM file with one";
+            let remedy = "it holds no certificate; expected a PEM file with one";
             return Err(bad("tls-certificate", path, remedy.into()));
         }
         let key = PrivateKeyDer::from_pem_file(&self.key)
@@ -70,7 +71,7 @@ impl Tls {
             .map(|builder| builder.with_no_client_auth())
             .and_then(|builder| builder.with_single_cert(certificates, key));
         let mut config = config.map_err(|error| {
-            bad("tls-key", &self.key, format!("{error}: give the key of the certificate"))
+            bad("tls-key", &self.key, format!("{error}; expected the key of the certificate"))
         })?;
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         Ok(Arc::new(config))

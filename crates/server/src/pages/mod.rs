@@ -236,7 +236,7 @@ fn expect_seen(viewer: &Viewer, name: &str) -> Result<()> {
         return Ok(());
     }
     let shown: String = name.chars().take(64).collect();
-    Err(Error::unknown(format!("loop {shown:?}"), "use a key of this loop"))
+    Err(Error::unknown("loop", format!("{shown:?}"), "use a key of this loop"))
 }
 
 async fn loop_parts(pages: &Pages, viewer: &Viewer, name: &str, host: &str) -> Result<Markup> {

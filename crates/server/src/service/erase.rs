@@ -19,7 +19,7 @@ impl Service {
     /// Erases a person in all loops.
     pub async fn erase(&self, person: &str) -> Result<ErasedAnswer> {
         if person.is_empty() || person.len() > self.limits.name {
-            let remedy = format!("give 1 to {} bytes", self.limits.name);
+            let remedy = format!("expected 1 to {} bytes", self.limits.name);
             return Err(Error::invalid("person", format!("{} bytes", person.len()), remedy));
         }
         let hashes = self.people.hashes(person);

@@ -354,7 +354,8 @@ impl Service {
 fn unknown<'n>(name: &str, known: impl Iterator<Item = &'n String>) -> Error {
     let shown: String = name.chars().take(64).collect();
     let names: Vec<&str> = known.map(String::as_str).collect();
-    Error::unknown(format!("loop {shown:?}"), format!("name one of {}", names.join(", ")))
+    let remedy = format!("expected one of {}", names.join(", "));
+    Error::unknown("loop", format!("{shown:?}"), remedy)
 }
 
 #[cfg(test)]

@@ -57,12 +57,12 @@ pub(crate) async fn stored_model(
         if store.setting(WITNESSED.into()).await?.is_some() {
             let remedy = "this store was served with a witness, which may know of costs that the store does not: give its file with --witness, or start the service and \
                           run this command again";
-            return Err(Error::invalid("witness", "none", remedy));
+            return Err(Error::invalid("witness", "missing", remedy));
         }
         return write(store, &generation, &head, 0).await;
     };
     let Some(record) = Witness::read(path)? else {
-        let remedy = "there is no such file: give that of `reticent-server serve --witness`";
+        let remedy = "there is no such file; expected that of `reticent-server serve --witness`";
         return Err(Error::invalid("witness", path.display(), remedy));
     };
     let seen = record.heads.get(&generation.id).map(|seen| (seen.number, seen.chain));
@@ -92,7 +92,7 @@ async fn find(store: &dyn Store, name: &str) -> Result<Generation> {
     let shown: String = name.chars().take(64).collect();
     let remedy = match names.is_empty() {
         true => "this store has no central loop".into(),
-        false => format!("name one of {}", names.join(", ")),
+        false => format!("expected one of {}", names.join(", ")),
     };
-    Err(Error::unknown(format!("loop {shown:?}"), remedy))
+    Err(Error::unknown("loop", format!("{shown:?}"), remedy))
 }

@@ -64,7 +64,7 @@ impl People {
     ) -> Result<Self> {
         if earlier.len() > MOST_EARLIER_KEYS {
             let remedy =
-                format!("give at most {MOST_EARLIER_KEYS}: leave out those that are outlived");
+                format!("expected at most {MOST_EARLIER_KEYS}; leave out those that are outlived");
             return Err(Error::invalid("earlier keys", earlier.len(), remedy));
         }
         let check = current.check_value();

@@ -6,6 +6,8 @@
 
 use std::sync::{Arc, atomic::Ordering};
 
+use reticent::error::message;
+
 use super::{
     Central, Counts, Service,
     open::{Slots, count_added},
@@ -142,7 +144,7 @@ impl Service {
         if (1..=most).contains(&count) {
             return Ok(());
         }
-        Err(Error::invalid(field, format!("{count} of them"), format!("give from 1 to {most}")))
+        Err(Error::invalid(field, format!("{count} of them"), format!("expected from 1 to {most}")))
     }
 
     /// Refuses batches that would take too long: what an answer takes grows with its actions.
@@ -154,7 +156,8 @@ impl Service {
         if count <= most {
             return Ok(());
         }
-        let remedy = format!("give at most {most} in all requests together: send smaller batches");
+        let remedy =
+            format!("expected at most {most} in all requests together; send smaller batches");
         Err(Error::invalid("requests", format!("{count} actions"), remedy))
     }
 
@@ -268,9 +271,10 @@ fn answer_stored(one: Prepared, stored: Ranked) -> Result<RankAnswer> {
             row::decode::<StoredAnswer>(&answer)?.answer(&one.request, one.event_id)
         }
         // One refusal for all reasons: which it is would tell something of the first request.
-        Ranked::Repeated { .. } => Err(Error::Conflict(format!(
-            "event_id = {:?}: it is in use, with another body or under another key, or its person was erased: give every event an id of its own",
-            one.event_id
+        Ranked::Repeated { .. } => Err(Error::Conflict(message(
+            "event_id",
+            format_args!("{:?}", one.event_id),
+            "it is in use, with another body or under another key, or its person was erased: give every event an id of its own",
         ))),
     }
 }

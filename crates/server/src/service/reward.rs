@@ -13,7 +13,7 @@ use crate::{
     loops::RewardRequest,
     store::{NewReward, Outcome},
 };
-use reticent::hash;
+use reticent::{error::message, hash};
 
 impl Service {
     /// Takes a reward for an event.
@@ -77,12 +77,15 @@ fn answer(outcome: Outcome, event: &str) -> Result<()> {
     let shown: String = event.chars().take(64).collect();
     match outcome {
         Outcome::Taken | Outcome::Unchanged => Ok(()),
-        Outcome::Late => Err(Error::Late(format!(
-            "event {shown:?}: its window has ended, and nothing changes it any more; a longer `reward.window` of the loop leaves more time"
+        Outcome::Late => Err(Error::Late(message(
+            "event_id",
+            format_args!("{shown:?}"),
+            "its window has ended, and nothing changes it any more; a longer `reward.window` of the loop leaves more time",
         ))),
         Outcome::Unknown => Err(Error::unknown(
-            format!("event {shown:?}"),
-            "give the event_id of an answer of this loop",
+            "event_id",
+            format!("{shown:?}"),
+            "expected the event_id of an answer of this loop",
         )),
     }
 }

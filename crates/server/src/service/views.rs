@@ -343,7 +343,7 @@ impl Service {
         let loop_ = self.central(name)?;
         if loop_.plan.params.retain.is_none() {
             let remedy = "the loop keeps no raw rows: give it `retain`, such as \"30 days\"";
-            return Err(Error::invalid(format!("loop.{name}.retain"), "none", remedy));
+            return Err(Error::invalid(format!("loop.{name}.retain"), "missing", remedy));
         }
         let head = self.store.head(loop_.generation).await?;
         let (low, high) = loop_.plan.params.reward.range;

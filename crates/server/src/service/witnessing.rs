@@ -29,7 +29,7 @@ impl Witnessing {
             None => WitnessRecord { store: store.id(), ..WitnessRecord::default() },
         };
         if record.store != store.id() {
-            let remedy = "it was made beside another store: give that store, or another file";
+            let remedy = "it was made beside another store; expected that store, or another file";
             return Err(Error::invalid("witness", "another store's", remedy));
         }
         restore_generations(store, &record).await?;

@@ -149,7 +149,7 @@ impl Shuffler {
     pub fn find(&self, name: &str) -> Result<&Arc<ShuffleLoop>> {
         self.loops.get(name).ok_or_else(|| {
             let shown: String = name.chars().take(64).collect();
-            Error::unknown(format!("loop {shown:?}"), "name a loop of this shuffler")
+            Error::unknown("loop", format!("{shown:?}"), "name a loop of this shuffler")
         })
     }
 

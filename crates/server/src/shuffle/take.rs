@@ -107,7 +107,7 @@ impl Shuffler {
     async fn read(&self, loop_: &ShuffleLoop, id: [u8; 16], sealed: Vec<u8>) -> Result<Vec<u8>> {
         let unreadable = || {
             let remedy = "it was sealed under another name, model or key, or changed: drop it";
-            Error::invalid("report", "unreadable", remedy)
+            Error::invalid("report", "what cannot be read", remedy)
         };
         let (subject, key) = (loop_.subject.clone(), self.key.clone());
         // Opening takes too long for a thread that answers others.

@@ -168,7 +168,7 @@ pub async fn move_store(from: &Location, to: &Location) -> Result<Moved> {
         return Err(Error::invalid(
             "from",
             path.display(),
-            "there is no store: give the folder of one",
+            "there is no store; expected the folder of one",
         ));
     }
     let source = from.open().await?;
@@ -183,7 +183,7 @@ pub async fn move_store(from: &Location, to: &Location) -> Result<Moved> {
     if written {
         let target = to.open().await?;
         if target.id() != source.id() || gone.is_none() {
-            let remedy = "it holds another store already: give an empty place";
+            let remedy = "it holds another store already; expected an empty place";
             return Err(Error::invalid("to", place, remedy));
         }
         // The last attempt ended between the last two steps.

@@ -5,7 +5,7 @@ use crate::{Error, Result, config::LoopParams};
 
 /// Error for an unknown generation.
 pub(super) fn unknown_generation(generation: GenerationId) -> Error {
-    Error::unknown(format_args!("generation {generation}"), "begin it first")
+    Error::unknown("generation", generation, "begin it first")
 }
 
 /// The last slot cannot be closed, because events need an open one.
@@ -83,7 +83,7 @@ pub(super) fn check_replacement(
     if let Some(link) = link
         && (new.number <= old.number || (link.number, link.chain) != (new.number, new.chain))
     {
-        let remedy = "give a number that is new, with the chain of the head";
+        let remedy = "expected a number that is new, with the chain of the head";
         return Err(Error::invalid("link.number", link.number, remedy));
     }
     for (field, new, old) in [
@@ -96,7 +96,7 @@ pub(super) fn check_replacement(
             return Err(Error::invalid(
                 field,
                 new,
-                format_args!("give {old} or more: a head never decreases"),
+                format_args!("expected {old} or more: a head never decreases"),
             ));
         }
     }
@@ -104,11 +104,11 @@ pub(super) fn check_replacement(
         return Err(Error::invalid(
             "head.chain",
             "another hash",
-            "give a higher number: one number has one release",
+            "expected a higher number: one number has one release",
         ));
     }
     if new.folded > new.closed {
-        return Err(Error::invalid("head.folded", new.folded, "give at most head.closed"));
+        return Err(Error::invalid("head.folded", new.folded, "expected at most head.closed"));
     }
     if new.closed == u64::MAX {
         return Err(last_slot(new.closed));

@@ -100,7 +100,7 @@ impl Record for FirstRecord {
 /// The record of these bytes, of whichever version. A file of another kind begins with any byte, so that a version is not claimed for it.
 fn read(bytes: &[u8]) -> Result<WitnessRecord> {
     let refused = |what: &str| {
-        let remedy = "give the file that --witness wrote beside this store, or a copy of it; if it is lost, a name that does not exist yet, and the new witness knows nothing of what the old one saw";
+        let remedy = "expected the file that --witness wrote beside this store, or a copy of it; if it is lost, a name that does not exist yet, and the new witness knows nothing of what the old one saw";
         Error::store(format_args!("{what}: {remedy}"))
     };
     let damaged = |_| refused("it is a damaged witness, or a file of another kind");

@@ -295,7 +295,7 @@ async fn sealed_reports_pass_a_shuffler_and_are_learnt_from() {
     let headers = ["Content-Type: application/octet-stream"];
     let long = request("POST", "/v1/loops/mixed/reports", &headers, &"x".repeat(4096));
     let refused = exchange(TcpStream::connect(address).await.unwrap(), &long).await.expect(422);
-    assert!(refused.body.contains("report = more than "), "{refused:?}");
+    assert!(refused.body.contains("report: got more than "), "{refused:?}");
     // Devices and the server hash the same parameters.
     let sealing = server.get(&device_key, "/v1/loops/mixed/sealing").await.expect(200).json();
     let batches = server.get(&key, "/v1/loops/mixed/batches").await.expect(200).json();

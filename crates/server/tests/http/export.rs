@@ -48,9 +48,9 @@ async fn decisions_among_other_numbers_of_actions_are_kept_apart() {
         ("actions=99999999999999999999999", "\"99999999999999999999999\"", "a smaller number"),
         ("actions=0", "0", "at least one"),
         ("format=csv&actions=0", "0", "at least one"),
-        ("actions=2&actions=3", "given twice", "give it once"),
+        ("actions=2&actions=3", "two values", "expected one"),
         ("format=xml", "\"xml\"", "`jsonl` or `csv`"),
-        ("fromat=csv", "unknown field", "`format`"),
+        ("fromat=csv", "an unknown field", "`format`"),
     ] {
         let refused = export(&format!("?{query}")).await.expect(422).json();
         assert_eq!(refused["value"], value, "{query}: {refused}");

@@ -5,6 +5,7 @@ mod calls;
 mod common;
 mod dashboard;
 mod device;
+mod error_form;
 mod export;
 mod golden;
 mod heavy;

@@ -116,7 +116,7 @@ async fn the_chain_of_releases_can_be_computed_again() {
         ("limit=abc", "\"abc\"", "a whole number that is not negative"),
         ("limit=-1", "\"-1\"", "a whole number that is not negative"),
         ("from=18446744073709551616", "\"18446744073709551616\"", "a smaller number"),
-        ("form=1", "unknown field", "`from`"),
+        ("form=1", "an unknown field", "`from`"),
         ("from=99", "99", "the last release has number"),
     ] {
         let path = format!("/v1/loops/home/releases?{bad}");

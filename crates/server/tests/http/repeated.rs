@@ -80,7 +80,7 @@ async fn personalizers_calls_bind_ids_to_keys_too() {
     ask(&server.app_key, "phone").await.expect(201);
     let refused = ask(&second, "phone").await.expect(400);
     assert_eq!(seen(&ask(&second, "computer").await), seen(&refused));
-    assert!(refused.body.contains("eventId = \\\"e1\\\": it is in use"), "{refused:?}");
+    assert!(refused.body.contains("eventId: got \\\"e1\\\"; it is in use"), "{refused:?}");
 }
 
 /// Two keys race for one id: one is answered, the other one refused.

@@ -62,7 +62,7 @@ pub fn command() -> ExitCode {
 fn measure(arguments: Arguments) -> Result<Vec<Figure>> {
     let folder = arguments.data;
     if folder.exists() {
-        let remedy = "it would be removed at the end: give a folder that does not exist yet";
+        let remedy = "it would be removed at the end; expected a folder that does not exist yet";
         return Err(Error::invalid("data", folder.display(), remedy));
     }
     let options = BenchOptions {

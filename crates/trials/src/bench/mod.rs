@@ -165,7 +165,7 @@ pub async fn run(options: &BenchOptions, progress: impl Fn(&str)) -> Result<Vec<
         && PostgresStore::identity(url.as_str()).await?.is_some()
     {
         let remedy =
-            "it holds a store already, whose events would be in the figures: give an empty one";
+            "it holds a store already, whose events would be in the figures; expected an empty one";
         return Err(Error::invalid("database", "this address", remedy));
     }
     std::fs::create_dir_all(&options.folder).map_err(Error::store)?;

@@ -143,10 +143,10 @@ fn a_report_teaches_the_base_whose_policy_was_followed() {
 fn bad_input_is_named_and_changes_nothing() {
     let good = params(2000);
     for (params, field) in [
-        (CombinerParams { alpha: 0.0, ..good.clone() }, "alpha is 0"),
-        (CombinerParams { anytime_constant: -1.0, ..good.clone() }, "anytime_constant is -1"),
-        (CombinerParams { base_constant: f64::NAN, ..good.clone() }, "base_constant is NaN"),
-        (CombinerParams { power: -1.0, ..good.clone() }, "power is -1"),
+        (CombinerParams { alpha: 0.0, ..good.clone() }, "alpha: got 0"),
+        (CombinerParams { anytime_constant: -1.0, ..good.clone() }, "anytime_constant: got -1"),
+        (CombinerParams { base_constant: f64::NAN, ..good.clone() }, "base_constant: got NaN"),
+        (CombinerParams { power: -1.0, ..good.clone() }, "power: got -1"),
     ] {
         assert!(params.check().unwrap_err().to_string().starts_with(field));
     }

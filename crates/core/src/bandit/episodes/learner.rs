@@ -77,7 +77,7 @@ impl Episode {
 
 /// A reward as a share of its range.
 pub(super) fn share(reward: f64, (low, high): (f64, f64)) -> Result<f64> {
-    refuse_if(!reward.is_finite(), "reward", reward, "give a finite number")?;
+    refuse_if(!reward.is_finite(), "reward", reward, "expected a finite number")?;
     Ok((reward.clamp(low, high) - low) / (high - low))
 }
 
@@ -205,7 +205,7 @@ impl<N: Noise> Episodes<N> {
     pub fn observe(&mut self, number: u64, reward: f64) -> Result<bool> {
         self.expect_rounds()?;
         let steps = steps(share(reward, self.plan.params.rewards)?);
-        let remedy = "no decision has this number: give that of `decide`";
+        let remedy = "no decision has this number; expected that of `decide`";
         refuse_if(number >= self.state.decisions, "number", number, remedy)?;
         if number < self.state.first {
             return Ok(false);
@@ -261,9 +261,9 @@ impl<N: Noise> Episodes<N> {
         const { assert!(!N::PROTECTS_PEOPLE, "people's rewards are observed one by one") };
         self.expect_rounds()?;
         let most = self.until_release();
-        let remedy = format_args!("the episode has {most} more: give at most that many");
+        let remedy = format_args!("the episode has {most} more; expected at most that many");
         refuse_if(people > most, "people", people, remedy)?;
-        refuse_if(highest > people, "highest", highest, "give at most the number of people")?;
+        refuse_if(highest > people, "highest", highest, "expected at most the number of people")?;
         self.noise.rekey()?;
         let step = if self.plan.params.trust == TrustModel::Shuffle { 1 } else { GRID };
         self.state.sum += highest * step;

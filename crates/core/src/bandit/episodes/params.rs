@@ -84,11 +84,11 @@ impl EpisodesParams {
     pub fn check(&self) -> Result<EpisodesPlan> {
         self.check_arms()?;
         let (low, high) = self.rewards;
-        let remedy = "give two finite numbers, the smaller one first";
+        let remedy = "expected two finite numbers, the smaller one first";
         let sound = low.is_finite() && high.is_finite() && low < high && (high - low).is_finite();
         refuse_if(!sound, "rewards", format_args!("[{low}, {high}]"), remedy)?;
         not_negative("width", self.width)?;
-        let remedy = "give a finite number above 1";
+        let remedy = "expected a finite number above 1";
         refuse_if(!(self.growth > 1.0 && self.growth.is_finite()), "growth", self.growth, remedy)?;
         self.forget.map_or(Ok(0.0), |half_life| positive("forget", half_life))?;
         let refused = !(low..=high).contains(&self.default_reward);
@@ -101,10 +101,10 @@ impl EpisodesParams {
 
     fn check_arms(&self) -> Result<()> {
         let count = self.arms.len();
-        let remedy = "give 1 to 65536 arms, each a list of features";
+        let remedy = "expected 1 to 65536 arms, each a list of features";
         refuse_if(!(1..=MOST_ARMS).contains(&count), "arms", count, remedy)?;
         let dimension = self.arms[0].len();
-        refuse_if(dimension == 0, "arms", "no features", "give at least one feature")?;
+        refuse_if(dimension == 0, "arms", "no features", "expected at least one feature")?;
         for arm in &self.arms {
             finite_vector("arms", arm, dimension)?;
             let norm = arm.iter().map(|x| x * x).sum::<f64>().sqrt();
@@ -116,27 +116,27 @@ impl EpisodesParams {
 
     fn check_privacy(&self) -> Result<()> {
         let most = self.contributions_per_person;
-        refuse_if(most == 0, "contributions_per_person", 0, "give a whole number above 0")?;
+        refuse_if(most == 0, "contributions_per_person", 0, "expected a whole number above 0")?;
         match self.trust {
             TrustModel::None => Ok(()),
             TrustModel::Joint => {
                 requested_epsilon(self.epsilon)?;
                 requested_delta(self.delta)?;
                 let scale = 4.0 * most as f64 * GRID as f64 / self.epsilon;
-                let remedy =
-                    "the noise would leave its grid: give a larger epsilon or fewer contributions";
+                let remedy = "the noise would leave its grid; expected a larger epsilon or fewer contributions";
                 refuse_if(scale > (1_u64 << 47) as f64, "epsilon", self.epsilon, remedy)
             }
             TrustModel::Shuffle => {
                 requested_epsilon(self.epsilon)?;
                 requested_delta(self.delta)?;
-                let remedy = "bits of one person may meet in one batch: give 1, or take a curator";
+                let remedy =
+                    "bits of one person may meet in one batch; expected 1; or take a curator";
                 refuse_if(most > 1, "contributions_per_person", most, remedy)?;
                 let remedy = "a batch is of a number of people that is known before: count rounds, or take a curator";
                 refuse_if(self.clock, "clock", true, remedy)
             }
             TrustModel::Local => {
-                let remedy = "give central, shuffle or no privacy; local learners with public arms are made by LocalParams";
+                let remedy = "expected central, shuffle or no privacy; local learners with public arms are made by LocalParams";
                 Err(Error::invalid("trust", self.trust, remedy))
             }
         }

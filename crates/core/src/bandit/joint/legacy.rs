@@ -131,7 +131,7 @@ impl Legacy {
             (vec![0.0; dimension * (dimension + 1) / 2], vec![0.0; dimension]);
         for (features, reward, weight) in examples {
             finite_vector("example", &[reward, weight], 2)?;
-            refuse_if(weight < 0.0, "weight of an example", weight, "give 0 or more")?;
+            refuse_if(weight < 0.0, "weight of an example", weight, "expected 0 or more")?;
             let contribution = clipper.clip_with_reward(features, params.centred(reward).0)?;
             let (_, features, reward) = contribution.clipped_data();
             let rows = features.iter().enumerate();

@@ -165,7 +165,7 @@ impl JointParams {
         check_delta(self.delta, self.calibration.is_some(), self.claim.as_ref())?;
         let wishart = matches!(self.calibration, Some(Calibration::Wishart { .. }));
         if wishart && matches!(self.rule, Rule::Certified { .. }) {
-            let remedy = "its set is proved for Gaussian noise: give regularized, tuned or fixed with Wishart noise";
+            let remedy = "its set is proved for Gaussian noise; expected regularized, tuned or fixed with Wishart noise";
             return Err(Error::invalid("rule", "certified", remedy));
         }
         self.check_reports()?;
@@ -186,7 +186,7 @@ impl JointParams {
         let remedy = "it is for the noise of a stream: with reports, give tuned or thompson; or leave the mechanism out";
         refuse_if(unmeasured, "rule", &self.rule, remedy)?;
         let remedy = "reports are calibrated to the budget by their own randomiser: leave it out, or take blt";
-        refuse_if(self.calibration.is_some(), "calibration", "given", remedy)?;
+        refuse_if(self.calibration.is_some(), "calibration", "a value", remedy)?;
         refuse_if(self.split.is_some(), "split", self.split.unwrap_or_default(), remedy)
     }
 
@@ -221,7 +221,7 @@ impl JointParams {
     }
 
     fn check_window(&self) -> Result<()> {
-        let remedy = "give a whole number of later decisions above 0";
+        let remedy = "expected a whole number of later decisions above 0";
         refuse_if(self.window == Some(RewardWindow::Decisions(0)), "window", 0, remedy)?;
         if let (Schedule::Clock, Some(RewardWindow::Decisions(decisions))) =
             (self.schedule, self.window)
@@ -244,7 +244,7 @@ impl JointParams {
         let remedy = "it counts contributions, and a clock counts none: leave it out";
         refuse_if(self.schedule == Schedule::Clock, "restart_every", every, remedy)?;
         let least = self.schedule.first();
-        let remedy = format_args!("the first release comes after {least} rewards: give more");
+        let remedy = format_args!("the first release comes after {least} rewards; expected more");
         refuse_if(every < least, "restart_every", every, remedy)?;
         if self.contributions_per_person > 1 {
             let remedy = "with restart_every a person may be in several streams, whose costs add up: leave one of them out";

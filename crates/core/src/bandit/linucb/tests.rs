@@ -36,7 +36,7 @@ fn unit(d: usize, noise: &mut SecureNoise) -> Vec<f64> {
 fn a_dimension_that_no_machine_holds_is_refused() {
     for dimension in [0, 8193, 1 << 60, usize::MAX] {
         let error = LinUcbParams::new(Bounds::unit(dimension)).check().unwrap_err().to_string();
-        assert!(error.contains("dimension is") && error.contains("give 1 to"), "{error}");
+        assert!(error.contains("dimension: got") && error.contains("expected 1 to"), "{error}");
     }
     assert!(crate::bandit::Arms::zeros(1 << 40, 1 << 40).is_err());
 }
@@ -49,7 +49,7 @@ fn a_regularizer_without_effect_is_refused() {
         let params = LinUcbParams { rule, regularizer, ..LinUcbParams::new(Bounds::unit(2)) };
         let error = params.check().unwrap_err().to_string();
         assert!(
-            error.starts_with("regularizer is 2: ") && error.contains("leave it out"),
+            error.starts_with("regularizer: got 2; ") && error.contains("leave it out"),
             "{error}"
         );
         LinUcbParams { regularizer: None, ..params }.check().unwrap();

@@ -92,11 +92,11 @@ impl LocalParams {
 
     fn check_restarts(&self, method: &Method) -> Result<()> {
         let Some(every) = self.restart_every else { return Ok(()) };
-        refuse_if(every == 0, "restart_every", 0, "give a whole number of reports above 0")?;
+        refuse_if(every == 0, "restart_every", 0, "expected a whole number of reports above 0")?;
         match method {
             Method::KnownGram { reports, .. } if every <= *reports => {
                 let remedy =
-                    format!("all {reports} reports before it are spent exploring: give more");
+                    format!("all {reports} reports before it are spent exploring; expected more");
                 Err(Error::invalid("restart_every", every, remedy))
             }
             _ => Ok(()),
@@ -107,7 +107,7 @@ impl LocalParams {
     fn rule(&self, reports: &ReportPlan) -> Result<RulePlan> {
         let unmeasured = matches!(self.rule, Rule::TwoLevel { .. });
         let remedy =
-            "it is for sums of a trusted curator or without privacy: give tuned or thompson";
+            "it is for sums of a trusted curator or without privacy; expected tuned or thompson";
         refuse_if(unmeasured, "rule", &self.rule, remedy)?;
         let method = reports.method();
         let rule = self.rule.plan(ReportSums::domain(&self.report.bounds), None, None)?;

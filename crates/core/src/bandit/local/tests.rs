@@ -340,7 +340,7 @@ fn given_noise_is_shown_with_what_it_gives() {
             ..given(0.01)
         },
     ] {
-        assert!(bad.check().unwrap_err().to_string().contains("delta is"), "{bad:?}");
+        assert!(bad.check().unwrap_err().to_string().contains("delta: got"), "{bad:?}");
     }
 }
 

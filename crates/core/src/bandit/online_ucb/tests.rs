@@ -198,12 +198,12 @@ fn bad_reports_and_parameters_are_named_and_change_nothing() {
     let weak = LearnerParams::Maler { gradient_bound: 1.0, exp_concave: true };
     let proved = OnlineUcbParams::proved(randomizer.clone(), 1000, 0.1, 0.2).unwrap();
     for (params, field) in [
-        (OnlineUcbParams { horizon: 0, ..good.clone() }, "horizon is 0"),
-        (OnlineUcbParams { radius: -1.0, ..good.clone() }, "radius is -1"),
-        (OnlineUcbParams { ridge: f64::NAN, ..good.clone() }, "ridge is NaN"),
-        (OnlineUcbParams { width: Width::Constant(-1.0), ..good.clone() }, "width is -1"),
-        (OnlineUcbParams { learner: weak, ..proved.clone() }, "gradient_bound is 1"),
-        (OnlineUcbParams { radius: 0.5, ..proved.clone() }, "parameter_bound is 1"),
+        (OnlineUcbParams { horizon: 0, ..good.clone() }, "horizon: got 0"),
+        (OnlineUcbParams { radius: -1.0, ..good.clone() }, "radius: got -1"),
+        (OnlineUcbParams { ridge: f64::NAN, ..good.clone() }, "ridge: got NaN"),
+        (OnlineUcbParams { width: Width::Constant(-1.0), ..good.clone() }, "width: got -1"),
+        (OnlineUcbParams { learner: weak, ..proved.clone() }, "gradient_bound: got 1"),
+        (OnlineUcbParams { radius: 0.5, ..proved.clone() }, "parameter_bound: got 1"),
     ] {
         let message = params.check().unwrap_err().to_string();
         assert!(message.starts_with(field), "{message}");

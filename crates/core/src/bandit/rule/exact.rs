@@ -49,8 +49,7 @@ impl Rule {
         forgets: bool,
     ) -> Result<ExactRule> {
         if let Rule::Regularized { .. } = self {
-            let remedy =
-                "it is for sums with noise: give certified, tuned, thompson, fixed or two_level";
+            let remedy = "it is for sums with noise; expected certified, tuned, thompson, fixed or two_level";
             return Err(Error::invalid("rule", "regularized", remedy));
         }
         self.check()?;

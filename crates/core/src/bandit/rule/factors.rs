@@ -142,7 +142,7 @@ fn floored(d: usize, gram: &[f64], ridge: f64) -> Result<Cholesky> {
         }
     };
     factor.ok_or_else(|| {
-        Error::invalid("ridge", ridge, "it is lost in the rounding of the sums: give more")
+        Error::invalid("ridge", ridge, "it is lost in the rounding of the sums; expected more")
     })
 }
 

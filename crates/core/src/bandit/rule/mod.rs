@@ -343,7 +343,7 @@ impl Rule {
             }
             Rule::Episodes { width, growth } => {
                 not_negative("width", width)?;
-                let remedy = "give a finite number above 1";
+                let remedy = "expected a finite number above 1";
                 refuse_if(!(growth > 1.0 && growth.is_finite()), "growth", growth, remedy)
             }
         }
@@ -359,20 +359,21 @@ impl Rule {
 
     /// Refuses the rule for fixed public actions where arms come with each person.
     pub(super) fn check_any_arms(&self) -> Result<()> {
-        let remedy = "it is for actions that are declared fixed, public and the same for all people, and here arms may depend on the person: give tuned or thompson, or declare the actions";
+        let remedy = "it is for actions that are declared fixed, public and the same for all people, and here arms may depend on the person; expected tuned or thompson; or declare the actions";
         refuse_if(matches!(self, Rule::Episodes { .. }), "rule", self, remedy)
     }
 
     /// Refuses the two-level rule for vectors that are not of its levels.
     pub(super) fn check_levels(&self, dimension: usize, structure: Structure) -> Result<()> {
         let Rule::TwoLevel { levels, .. } = self else { return Ok(()) };
-        let remedy = "it needs to know which coordinates are main effects and which are crosses: give a table of features without a projection, or rule = thompson";
+        let remedy = "it needs to know which coordinates are main effects and which are crosses; expected a table of features without a projection, or rule = thompson";
         let levels = levels.as_ref().ok_or_else(|| Error::invalid("rule", self, remedy))?;
-        let remedy = "it is for one vector of parameters: give thompson, or leave the blocks out";
+        let remedy =
+            "it is for one vector of parameters; expected thompson; or leave the blocks out";
         refuse_if(!structure.is_dense(), "rule", self, remedy)?;
         let expected = levels.dimension();
         let remedy =
-            format_args!("the levels have {expected} coordinates: give those of the features");
+            format_args!("the levels have {expected} coordinates; expected those of the features");
         refuse_if(dimension != expected, "dimension", dimension, remedy)
     }
 
@@ -380,7 +381,7 @@ impl Rule {
     fn check_merged(&self, domain: &Domain) -> Result<()> {
         let Some(pattern) = domain.pattern() else { return Ok(()) };
         let proved = matches!(self, Rule::Certified { .. } | Rule::Regularized { .. });
-        let remedy = "its set is proved for independent noise on every entry, not for merged sums: give tuned, thompson or two_level";
+        let remedy = "its set is proved for independent noise on every entry, not for merged sums; expected tuned, thompson or two_level";
         refuse_if(proved, "rule", self, remedy)?;
         self.levels().map_or(Ok(()), |levels| pattern.expect(levels))
     }
@@ -399,14 +400,14 @@ impl Rule {
             return Err(Error::invalid("domain", domain, remedy));
         };
         let (dimension, structure) = (domain.dimension(), domain.structure());
-        refuse_if(releases == Some(0), "releases", 0, "give a whole number above 0")?;
+        refuse_if(releases == Some(0), "releases", 0, "expected a whole number above 0")?;
         let proved = match self {
             Rule::Certified { .. } => structure.shared == 0,
             Rule::Regularized { .. } => structure.is_dense(),
             _ => true,
         };
         let remedy = format_args!(
-            "its set is not proved for {} blocks with {} shared features: give tuned or thompson",
+            "its set is not proved for {} blocks with {} shared features; expected tuned or thompson",
             structure.blocks, structure.shared
         );
         refuse_if(!proved, "rule", self, remedy)?;

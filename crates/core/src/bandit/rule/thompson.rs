@@ -39,9 +39,9 @@ impl RulePlan {
         // In units of the rewards' deviation.
         let sigma = b * self.reward_deviation.max(1.0);
         let noise = (square(s_g * b / l) + s_u * s_u) / (sigma * sigma);
-        let whitening = factors
-            .noisy_whitening(noise)
-            .ok_or_else(|| Error::invalid("ridge", ridge, "it is lost in rounding: give more"))?;
+        let whitening = factors.noisy_whitening(noise).ok_or_else(|| {
+            Error::invalid("ridge", ridge, "it is lost in rounding; expected more")
+        })?;
         let policy = self.policy_of(factors.theta(), whitening, width * sigma, 0.0);
         Ok(policy.with_ensemble(ensemble))
     }

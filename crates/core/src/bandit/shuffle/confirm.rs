@@ -10,12 +10,12 @@ pub fn shuffled_event(
     honest: u64,
 ) -> Result<Event> {
     let levels = reports.randomizers().len();
-    refuse_if(levels != 1, "levels", levels, "a batch has one level of noise: give one")?;
+    refuse_if(levels != 1, "levels", levels, "a batch has one level of noise; expected one")?;
     let times = reports.params().contributions_per_person;
     match aggregation {
         Aggregation::Sum => Ok(reports.randomizers()[0].summed()?.summed_event(times, honest)),
         Aggregation::Permute => {
-            let remedy = "permuted reports of one person may meet in one batch: give 1";
+            let remedy = "permuted reports of one person may meet in one batch; expected 1";
             refuse_if(times != 1, "contributions_per_person", times, remedy)?;
             shuffled(&reports.event(0)?, honest)
         }

@@ -122,12 +122,12 @@ impl ShuffleParams {
     ) -> Result<u64> {
         let suited = || rounds.map(|n| ShuffleParams::suited_batch(dimension, epsilon, n));
         let Some(batch) = batch.or_else(suited) else {
-            let remedy = "give the reports of a batch, or `horizon`, the number of all reports, for the batch that suits them";
-            return Err(Error::invalid("batch", "not given", remedy));
+            let remedy = "expected the reports of a batch, or `horizon`, the number of all reports, for the batch that suits them";
+            return Err(Error::invalid("batch", "missing", remedy));
         };
         if let Some(rounds) = rounds {
             let remedy =
-                format_args!("no batch would ever be full: give at most the {rounds} rounds");
+                format_args!("no batch would ever be full; expected at most the {rounds} rounds");
             refuse_if(batch > rounds, "batch", batch, remedy)?;
         }
         Ok(batch)
@@ -150,13 +150,17 @@ impl ShuffleParams {
         self.bounds.structure.expect_dense("the shuffle bandit")?;
         requested_epsilon(self.epsilon)?;
         check_delta(self.delta, self.calibration.is_some(), self.claim.as_ref())?;
-        refuse_if(!(1..=1 << 24).contains(&self.batch), "batch", self.batch, "give 1 to 16777216")?;
+        refuse_if(
+            !(1..=1 << 24).contains(&self.batch),
+            "batch",
+            self.batch,
+            "expected 1 to 16777216",
+        )?;
         let honest = self.honest.unwrap_or(self.batch);
-        let remedy = format_args!("give 1 to batch = {}", self.batch);
+        let remedy = format_args!("expected 1 to batch = {}", self.batch);
         refuse_if(!(1..=self.batch).contains(&honest), "honest", honest, remedy)?;
         let refused = self.aggregation == Aggregation::Permute && self.contributions_per_person > 1;
-        let remedy =
-            "permuted reports of one person may meet in one batch: give 1, or let the shuffler sum";
+        let remedy = "permuted reports of one person may meet in one batch; expected 1; or let the shuffler sum";
         refuse_if(refused, "contributions_per_person", self.contributions_per_person, remedy)?;
         let base = ReportParams {
             method: self.method.clone(),

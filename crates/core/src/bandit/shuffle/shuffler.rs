@@ -132,7 +132,7 @@ impl Handing {
         let remedy = "no device of this protocol makes such a report: refuse its sender";
         let named = level.map_or("missing".to_string(), |level| level.to_string());
         refuse_if(level != Some(0), "level", named, remedy)?;
-        refuse_if(features.is_some(), "features", "given", remedy)?;
+        refuse_if(features.is_some(), "features", "a value", remedy)?;
         let expected = match self {
             Handing::Permute { values, .. } => *values,
             Handing::Sum { exponents } => exponents.len(),

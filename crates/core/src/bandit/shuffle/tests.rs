@@ -210,7 +210,7 @@ fn reports_of_one_person_may_meet_in_one_batch() {
     assert!(apart < 0.5 * truth);
     let permuted = ShuffleParams { aggregation: Aggregation::Permute, ..params };
     let error = permuted.check().unwrap_err().to_string();
-    assert!(error.contains("contributions_per_person is 10"), "{error}");
+    assert!(error.contains("contributions_per_person: got 10"), "{error}");
 }
 
 #[test]
@@ -383,7 +383,7 @@ fn given_noise_has_the_guarantee_of_the_noise() {
     assert!(!state(&given(0.1, 20)).claimed().unwrap().holds());
     let permuted = ShuffleParams { aggregation: Aggregation::Permute, ..given(1.0, 20) };
     let refused = permuted.check().unwrap_err().to_string();
-    assert!(refused.starts_with("calibration is"), "{refused}");
+    assert!(refused.starts_with("calibration: got"), "{refused}");
     // A randomiser whose reports cannot be summed.
     let single = ShuffleParams { method: Some(Method::UnitPair), ..given(1.0, 20) };
     let refused = single.check().unwrap_err().to_string();

@@ -65,9 +65,9 @@ impl DagPaths {
             after[edges[edge].0] += after[edges[edge].1];
         }
         let paths: f64 = before[sink];
-        let remedy = "give at least two paths from the source to the sink";
+        let remedy = "expected at least two paths from the source to the sink";
         refuse_if(source == sink || paths < 2.0, "number of paths", paths, remedy)?;
-        refuse_if(!paths.is_finite(), "number of paths", paths, "give a smaller graph")?;
+        refuse_if(!paths.is_finite(), "number of paths", paths, "expected a smaller graph")?;
         let centre: Vec<f64> = edges.iter().map(|&(t, h)| before[t] * after[h] / paths).collect();
         order.retain(|&edge| centre[edge] > 0.0);
         let oracle = DagPaths { vertices, source, sink, edges: edges.to_vec(), order };

@@ -146,7 +146,7 @@ impl GraphicMatroid {
         }
         let triangle: Vec<f64> = (0..n).flat_map(|i| laplacian[i][i..n].to_vec()).collect();
         let Some(factor) = Cholesky::of(n, &triangle, 0.0) else {
-            return Err(Error::invalid("edges", self.edges.len(), "give a smaller graph"));
+            return Err(Error::invalid("edges", self.edges.len(), "expected a smaller graph"));
         };
         for &edge in block {
             let (one, two) = (place(self.edges[edge].0), place(self.edges[edge].1));

@@ -52,7 +52,7 @@ const MOST_IN_GRAPH: usize = 1 << 10;
 
 /// `count` if there is anything to choose from, and not more than memory can hold.
 fn between(field: &'static str, count: usize, least: usize, most: usize) -> Result<usize> {
-    let remedy = format_args!("give {least} to {most}");
+    let remedy = format_args!("expected {least} to {most}");
     refuse_if(!(least..=most).contains(&count), field, count, remedy)?;
     Ok(count)
 }

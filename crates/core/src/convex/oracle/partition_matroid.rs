@@ -23,7 +23,7 @@ pub struct PartitionMatroid {
 impl PartitionMatroid {
     /// From each block of `elements` the given number of `choices`: `(elements, choices)`.
     pub fn set(blocks: &[(usize, usize)]) -> Result<DecisionSet<Self>> {
-        refuse_if(blocks.is_empty(), "blocks", "none", "give at least one")?;
+        refuse_if(blocks.is_empty(), "blocks", "missing", "expected at least one")?;
         let dimension = blocks.iter().map(|block| block.0).fold(0, usize::saturating_add);
         between("elements", dimension, 2, MOST)?;
         let (mut centre, mut rows) = (Vec::with_capacity(dimension), Vec::new());

@@ -51,7 +51,7 @@ impl<F: Fn(&[bool]) -> f64> SubmodularBase<F> {
 
 fn check_submodular(elements: usize, values: &[f64]) -> Result<()> {
     let largest = values.iter().fold(0.0_f64, |m, v| m.max(v.abs()));
-    refuse_if(!largest.is_finite(), "f", largest, "give finite values")?;
+    refuse_if(!largest.is_finite(), "f", largest, "expected finite values")?;
     for set in 0..values.len() {
         for i in (0..elements).filter(|i| set >> i & 1 == 0) {
             for j in (i + 1..elements).filter(|j| set >> j & 1 == 0) {

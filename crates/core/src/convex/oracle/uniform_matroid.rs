@@ -20,7 +20,7 @@ impl UniformMatroid {
     /// Slates of `size` out of `elements`; at least one is in, and one out.
     pub fn set(elements: usize, size: usize) -> Result<DecisionSet<Self>> {
         between("elements", elements, 2, MOST)?;
-        let remedy = format_args!("give 1 to {}, or there is nothing to choose", elements - 1);
+        let remedy = format_args!("expected 1 to {}, or there is nothing to choose", elements - 1);
         refuse_if(!(1..elements).contains(&size), "size", size, remedy)?;
         let (n, k) = (elements as f64, size as f64);
         let hull = Hull::orthogonal_to(elements, &[vec![1.0; elements]])?;

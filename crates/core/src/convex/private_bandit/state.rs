@@ -53,7 +53,7 @@ impl<O: LinearOracle, N: Noise + Serialize + DeserializeOwned> PrivateBandit<O, 
             remedy: remedy.into(),
         };
         if &state.shape != set.shape() {
-            return Err(damaged("it is about another set", "give the set it was saved with"));
+            return Err(damaged("it is about another set", "expected the set it was saved with"));
         }
         // What follows from the parameters is computed again: a range that is none would break clipping.
         let PrivateBanditPlan { set, estimates, tuning, engine, .. } = state.params.check(set)?;

@@ -123,15 +123,15 @@ fn given_noise_has_the_guarantee_of_the_noise() {
     };
     assert!(given(central(0.5), Calibration::Sigma(1e4)).check(set()).is_ok());
     let unclaimed = given(central(0.5), Calibration::Sigma(1e4));
-    refuse(PrivateBanditParams { claim: None, ..unclaimed }, "delta is 0.5");
-    refuse(PrivateBanditParams { calibration: None, ..good.clone() }, "padding is 10");
-    refuse(PrivateBanditParams { padding: Some(65), ..good.clone() }, "padding is 65");
+    refuse(PrivateBanditParams { claim: None, ..unclaimed }, "delta: got 0.5");
+    refuse(PrivateBanditParams { calibration: None, ..good.clone() }, "padding: got 10");
+    refuse(PrivateBanditParams { padding: Some(65), ..good.clone() }, "padding: got 65");
     let blt = PrivateBanditParams { protection: Protection::central(1.0, 1e-6), ..good.clone() };
-    refuse(blt, "padding is 10");
+    refuse(blt, "padding: got 10");
     for other in [Protection::None, Protection::Local { epsilon: 1.0 }] {
         let params = PrivateBanditParams { protection: other, ..good.clone() };
-        refuse(params.clone(), "calibration is given");
-        refuse(PrivateBanditParams { calibration: None, ..params }, "claim is given");
+        refuse(params.clone(), "calibration: got a value");
+        refuse(PrivateBanditParams { calibration: None, ..params }, "claim: got a value");
     }
 }
 

@@ -7,13 +7,13 @@ use super::*;
 #[test]
 fn files_that_say_something_else_are_refused() {
     for (text, what) in [
-        (r#"{"context": {"age": 3}}"#, "\"age\" is no feature: give { range"),
+        (r#"{"context": {"age": 3}}"#, "\"age\" is no feature; expected { range"),
         (r#"{"context": {"age": {}}}"#, "\"age\" is no feature"),
         (r#"{"context": {"age": {"range": [1]}}}"#, "\"age.range\" is no feature"),
         (r#"{"context": {"age": {"range": [1, 2], "hash": {"buckets": 2}}}}"#, "is no feature"),
         (
             r#"{"context": {"u": {"a": {"range": [0, 1]}}, "u.a": {"range": [0, 2]}}}"#,
-            "\"u.a\" is given twice",
+            "\"u.a\": got two values",
         ),
         (r#"{"context": []}"#, "a table of features"),
         (r#"{"contxt": {}}"#, "unknown field `contxt`"),
@@ -54,35 +54,38 @@ fn rules_that_no_record_fits_are_refused() {
         })
     };
     for (error, start) in [
-        (name(""), "context is \"\": give names joined by single dots"),
-        (name("a..b"), "context is \"a..b\": "),
-        (name("1.2.3.4.5.6.7.8.9"), "context is \"1.2.3.4.5.6.7.8.9\": a path has at most 8 names"),
+        (name(""), "context: got \"\"; expected names joined by single dots"),
+        (name("a..b"), "context: got \"a..b\"; "),
+        (
+            name("1.2.3.4.5.6.7.8.9"),
+            "context: got \"1.2.3.4.5.6.7.8.9\"; a path has at most 8 names",
+        ),
         (
             with(&|params| params.action.extend([("x".into(), Encoding::Range(1.0, 0.0))])),
-            "range is [1, 0] for action.x: ",
+            "range: got [1, 0] for action.x; ",
         ),
         (
             cross(&["topic", "device"]),
-            r#"cross.with is ["topic", "device"]: "topic" is no feature of the context"#,
+            r#"cross.with: got ["topic", "device"]; "topic" is no feature of the context"#,
         ),
         (
             cross(&["age", "age"]),
-            r#"cross.with is ["age", "age"]: "age" is no feature of the action"#,
+            r#"cross.with: got ["age", "age"]; "age" is no feature of the action"#,
         ),
-        (cross(&["device", "topic"]), r#"cross.with is ["device", "topic"]: it is given twice"#),
+        (cross(&["device", "topic"]), r#"cross.with: got ["device", "topic"]; it is given twice"#),
         (
             cross(&["device"]),
-            r#"cross.with is ["device"]: name one feature of the context and one"#,
+            r#"cross.with: got ["device"]; name one feature of the context and one"#,
         ),
         (
             cross(&["device", "age", "age", "topic"]),
-            r#"cross.with is ["device", "age", "age", "topic"]: name one"#,
+            r#"cross.with: got ["device", "age", "age", "topic"]; name one"#,
         ),
-        (project(0, 1), "projection.dimension is 0: "),
-        (project(1, 1), "projection.dimension is 1: "),
-        (project(14, 1), "projection.dimension is 14: the vector has 14 coordinates without"),
-        (project(3, 1 << 53), "projection.seed is 9007199254740992: "),
-        (hashed(1024), "dimension is 4110: a vector has at most 4096"),
+        (project(0, 1), "projection.dimension: got 0; "),
+        (project(1, 1), "projection.dimension: got 1; "),
+        (project(14, 1), "projection.dimension: got 14; the vector has 14 coordinates without"),
+        (project(3, 1 << 53), "projection.seed: got 9007199254740992; "),
+        (hashed(1024), "dimension: got 4110; a vector has at most 4096"),
     ] {
         assert!(error.starts_with(start), "{error}");
     }
@@ -90,9 +93,9 @@ fn rules_that_no_record_fits_are_refused() {
     let mut params = FeaturesParams::new(wide.clone(), wide);
     params.cross.with.push(vec!["a".into(), "a".into()]);
     let error = params.check().unwrap_err().to_string();
-    assert!(error.starts_with("dimension is 4295098369: give at most 1048576"), "{error}");
+    assert!(error.starts_with("dimension: got 4295098369; expected at most 1048576"), "{error}");
     let empty = FeaturesParams::new::<String>([], []).check().unwrap_err().to_string();
-    assert!(empty.starts_with("context is {}: give at least one feature"), "{empty}");
+    assert!(empty.starts_with("context: got {}; expected at least one feature"), "{empty}");
 }
 
 #[test]
@@ -111,90 +114,90 @@ fn newer_keys_that_mean_nothing_are_refused() {
     for (more, start) in [
         (
             json!({ "weight": { "action.topic": -0.1 } }),
-            "weight is -0.1 for action.topic: expected a share",
+            "weight: got -0.1 for action.topic; expected a share",
         ),
         (
             json!({ "weight": { "action.topic": 1.5 } }),
-            "weight is 1.5 for action.topic: expected a share",
+            "weight: got 1.5 for action.topic; expected a share",
         ),
         (
             json!({ "weight": { "topic": 0.1 } }),
-            "weight is 0.1 for topic: expected the name of a part; give one of context.age, context.liked, action.topic",
+            "weight: got 0.1 for topic; expected the name of a part; give one of context.age, context.liked, action.topic",
         ),
         (
             json!({ "weight": { "action.topic": 0.7, "action.word": 0.7 } }),
-            "weight is 1.4 in sum: expected shares that sum to at most 1",
+            "weight: got 1.4 in sum; expected shares that sum to at most 1",
         ),
         (
             json!({ "weight": { "action.topic": 0.5, "action.word": 0.5 } }),
-            "weight is 1 in sum, nothing left for context.age: ",
+            "weight: got 1 in sum, nothing left for context.age; ",
         ),
         (
             json!({ "weight": { "action.topic": 0, "action.word": 0, "context.age": 0, "context.liked": 0 } }),
-            "weight is 0 for every feature: expected a positive share",
+            "weight: got 0 for every feature; expected a positive share",
         ),
         (
             json!({ "cross": { "match": [["liked"]] } }),
-            r#"cross.match is ["liked"]: name one feature"#,
+            r#"cross.match: got ["liked"]; name one feature"#,
         ),
         (
             json!({ "cross": { "match": [["topic", "topic"]] } }),
-            r#"cross.match is ["topic", "topic"]: "topic" is no feature of the context"#,
+            r#"cross.match: got ["topic", "topic"]; "topic" is no feature of the context"#,
         ),
         (
             json!({ "cross": { "match": [["age", "topic"]] } }),
-            r#"cross.match is ["age", "topic"], of a range from 18 to 80 and 2 categories: expected two features with the same words"#,
+            r#"cross.match: got ["age", "topic"], of a range from 18 to 80 and 2 categories; expected two features with the same words"#,
         ),
         (
             json!({ "cross": { "match": [["liked", "word"]] } }),
-            r#"cross.match is ["liked", "word"], of 2 categories and 9 buckets: expected"#,
+            r#"cross.match: got ["liked", "word"], of 2 categories and 9 buckets; expected"#,
         ),
         (
             json!({ "cross": { "match": [["liked", "topic"], ["liked", "topic"]] } }),
-            r#"cross.match is ["liked", "topic"]: it is given twice"#,
+            r#"cross.match: got ["liked", "topic"]; it is given twice"#,
         ),
         (
             json!({ "cross": { "with": [["age", "age", "topic"]] } }),
-            r#"cross.with is ["age", "age", "topic"]: expected two different"#,
+            r#"cross.with: got ["age", "age", "topic"]; expected two different"#,
         ),
         (
             json!({ "cross": { "with": [["age", "liked", "topic"], ["liked", "age", "topic"]] } }),
-            r#"cross.with is ["liked", "age", "topic"]: it is given twice"#,
+            r#"cross.with: got ["liked", "age", "topic"]; it is given twice"#,
         ),
-        (json!({ "products": { "degree": 4 } }), "products.degree is 4: expected 2 or 3"),
+        (json!({ "products": { "degree": 4 } }), "products.degree: got 4; expected 2 or 3"),
         (
             json!({ "products": { "degree": 2, "with": "age" } }),
-            r#"products.with is ["age"]: "age" is no feature of the action"#,
+            r#"products.with: got ["age"]; "age" is no feature of the action"#,
         ),
         (
             json!({ "fourier": { "count": 0, "scale": 1, "seed": 1 } }),
-            "fourier.count is 0: expected",
+            "fourier.count: got 0; expected",
         ),
         (
             json!({ "fourier": { "count": 4, "scale": 0, "seed": 1 } }),
-            "fourier.scale is 0: expected",
+            "fourier.scale: got 0; expected",
         ),
         (
             json!({ "fourier": { "count": 4, "scale": -1, "seed": 1 } }),
-            "fourier.scale is -1: expected",
+            "fourier.scale: got -1; expected",
         ),
         (
             json!({ "fourier": { "count": 4, "scale": 1, "seed": 9007199254740992_u64 } }),
-            "fourier.seed is 9007199254740992: ",
+            "fourier.seed: got 9007199254740992; ",
         ),
         (
             json!({ "context": { "liked": { "categories": ["a"] } }, "fourier": { "count": 4, "scale": 1, "seed": 1 } }),
-            "fourier is without numbers: ",
+            "fourier: got without numbers; ",
         ),
         (
             json!({ "context": { "liked": { "categories": ["a"] } }, "products": { "degree": 2 } }),
-            "products is without numbers: ",
+            "products: got without numbers; ",
         ),
         (
             json!({ "fourier": { "count": 4096, "scale": 1, "seed": 1 } }),
-            "dimension is 8207: a vector has at most 4096 coordinates: give fewer buckets, categories or crosses, or a projection (the widest part, fourier, has 8192)",
+            "dimension: got 8207; a vector has at most 4096 coordinates; expected fewer buckets, categories or crosses, or a projection (the widest part, fourier, has 8192)",
         ),
-        (json!({ "context": { "age": { "cycle": 0 } } }), "cycle is 0 for context.age: "),
+        (json!({ "context": { "age": { "cycle": 0 } } }), "cycle: got 0 for context.age; "),
         (
             json!({ "context": { "age": { "cycle": true } } }),
             "\"age\": got a cycle without a period",
@@ -202,7 +205,7 @@ fn newer_keys_that_mean_nothing_are_refused() {
         (json!({ "context": { "age": { "cycle": {} } } }), "\"age\": got a cycle without a period"),
         (
             json!({ "context": { "age": { "bins": [3, 2] } } }),
-            "bins is [3.0, 2.0] for context.age: ",
+            "bins: got [3.0, 2.0] for context.age; ",
         ),
         (
             json!({ "context": { "age": { "bins": ["a"] } } }),
@@ -214,11 +217,11 @@ fn newer_keys_that_mean_nothing_are_refused() {
         ),
         (
             json!({ "context": { "age": { "range": [0, 1], "weight": 0.1 } }, "weight": { "context.age": 0.1 } }),
-            "\"weight of context.age\" is given twice",
+            "\"weight of context.age\": got two values",
         ),
         (
             json!({ "action": { "topic": { "categories": ["a", "b", "a"] } } }),
-            "categories is \"a\" twice for action.topic: ",
+            "categories: got \"a\" twice for action.topic; ",
         ),
     ] {
         let error = home(more.clone()).unwrap_err();
@@ -227,8 +230,8 @@ fn newer_keys_that_mean_nothing_are_refused() {
     let mut nan = rule(json!({ "action": { "topic": { "categories": ["a"] } } }));
     nan.weight.insert("action.topic".into(), f64::NAN);
     let error = nan.check().unwrap_err().to_string();
-    assert!(error.starts_with("weight is NaN for action.topic: "), "{error}");
+    assert!(error.starts_with("weight: got NaN for action.topic; "), "{error}");
     nan.weight.clear();
     nan.fourier = Some(Fourier { count: 1, scale: f64::NAN, seed: 1, with: None });
-    assert!(nan.check().unwrap_err().to_string().starts_with("fourier.scale is NaN"));
+    assert!(nan.check().unwrap_err().to_string().starts_with("fourier.scale: got NaN"));
 }

@@ -340,10 +340,10 @@ fn resumes_bit_for_bit_and_refuses_what_does_not_fit() {
     }
     let good = *learner.params();
     for (params, field) in [
-        (MalerParams { dimension: 0, ..good }, "dimension is 0"),
-        (MalerParams { radius: 0.0, ..good }, "radius is 0"),
-        (MalerParams { gradient_bound: f64::INFINITY, ..good }, "gradient_bound is inf"),
-        (MalerParams { horizon: 0, ..good }, "horizon is 0"),
+        (MalerParams { dimension: 0, ..good }, "dimension: got 0"),
+        (MalerParams { radius: 0.0, ..good }, "radius: got 0"),
+        (MalerParams { gradient_bound: f64::INFINITY, ..good }, "gradient_bound: got inf"),
+        (MalerParams { horizon: 0, ..good }, "horizon: got 0"),
     ] {
         assert!(params.check().unwrap_err().to_string().starts_with(field));
     }

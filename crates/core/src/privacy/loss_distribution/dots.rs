@@ -53,7 +53,7 @@ impl Dots {
                 "interval",
                 interval,
                 format!(
-                    "losses reach from {lowest} to {highest}; give an interval of at least {:e}",
+                    "losses reach from {lowest} to {highest}; expected an interval of at least {:e}",
                     ((highest - lowest) / MOST_CELLS).max(lowest.abs().max(highest.abs()) / 1e15)
                 ),
             ));

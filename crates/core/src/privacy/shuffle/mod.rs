@@ -120,7 +120,7 @@ impl Crowd {
             }
             _ => Err(Error::Unsupported {
                 event: format!("{event:?} as a shuffled batch"),
-                remedy: "give a shuffled event".into(),
+                remedy: "expected a shuffled event".into(),
             }),
         }
     }
@@ -132,7 +132,7 @@ impl Crowd {
         most_groups: usize,
     ) -> Result<Self> {
         not_negative("epsilon_local", epsilon_local)?;
-        refuse_if(people == 0, "people", people, "give a whole number, 1 or above")?;
+        refuse_if(people == 0, "people", people, "expected a whole number, 1 or above")?;
         let lie = libm::exp(-epsilon_local);
         let clone = if binary { 2.0 * lie / (1.0 + lie) } else { lie };
         let others = people.min(MOST_PEOPLE) - 1;

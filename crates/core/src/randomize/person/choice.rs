@@ -45,7 +45,7 @@ pub(super) fn best(params: &ReportParams) -> Result<(Method, Vec<CalibratedMetho
     found.sort_by(|one, two| two.0.total_cmp(&one.0));
     let runner_up = found.get(1).map(|(information, method, _)| (*information, method.clone()));
     let Some((information, method, randomizers)) = found.into_iter().next() else {
-        let none = Error::invalid("method", "none", "no method fits these parameters");
+        let none = Error::invalid("method", "missing", "no method fits these parameters");
         return Err(refused.unwrap_or(none));
     };
     let reason = sentence(params, &method, information, runner_up);
@@ -55,7 +55,7 @@ pub(super) fn best(params: &ReportParams) -> Result<(Method, Vec<CalibratedMetho
 /// A randomiser for each level.
 pub(super) fn build(params: &ReportParams, method: &Method) -> Result<Vec<CalibratedMethod>> {
     let refused = !method.is_pure() && params.delta <= 0.0 && params.calibration.is_none();
-    let remedy = "Gaussian noise needs a delta above 0: give one, or a pure method";
+    let remedy = "Gaussian noise needs a delta above 0; expected one, or a pure method";
     refuse_if(refused, "delta", params.delta, remedy)?;
     let build = |&epsilon: &f64| {
         let amount = match params.calibration {

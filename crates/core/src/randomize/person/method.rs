@@ -148,7 +148,8 @@ impl CalibratedMethod {
         bounds.check()?;
         let (d, structure) = (bounds.dimension, bounds.structure);
         if !method.has_blocks() && !structure.is_dense() {
-            let remedy = "it is not made for blocks of parameters: give gram_gaussian or unit_gram";
+            let remedy =
+                "it is not made for blocks of parameters; expected gram_gaussian or unit_gram";
             return Err(Error::invalid("method", method, remedy));
         }
         // A browser downloads no others.

@@ -59,14 +59,14 @@ impl Levels {
     pub fn check(&self) -> Result<()> {
         let epsilons = self.epsilons();
         let refused = epsilons.is_empty() || epsilons.len() > MOST_LEVELS;
-        let remedy = format_args!("give 1 to {MOST_LEVELS} levels");
+        let remedy = format_args!("expected 1 to {MOST_LEVELS} levels");
         refuse_if(refused, "levels", epsilons.len(), remedy)?;
         epsilons.iter().try_for_each(|epsilon| requested_epsilon(*epsilon).map(drop))?;
         if let Levels::Hidden { shares, .. } = self {
             finite_vector("shares", shares, epsilons.len())?;
             let total: f64 = shares.iter().sum();
             let refused = shares.iter().any(|share| *share < 0.0) || (total - 1.0).abs() > 1e-9;
-            let remedy = "give shares of 0 or above that add up to 1";
+            let remedy = "expected shares of 0 or above that add up to 1";
             refuse_if(refused, "shares", format_args!("{shares:?}"), remedy)?;
         }
         Ok(())
@@ -137,7 +137,7 @@ impl ReportParams {
     pub fn check_given(&self) -> Result<ReportPlan> {
         self.check_numbers()?;
         let Some(method) = &self.method else {
-            return Err(Error::invalid("method", "missing", "give the randomiser's name"));
+            return Err(Error::invalid("method", "missing", "expected the randomiser's name"));
         };
         let randomizers = choice::build(self, method)?;
         self.agreed(method.clone(), randomizers, "chosen by the caller".to_string())
@@ -148,26 +148,26 @@ impl ReportParams {
         self.bounds.check()?;
         let dimension = self.bounds.dimension;
         let remedy =
-            format_args!("a report has of the order of d^2 numbers: give 1 to {MOST_FEATURES}");
+            format_args!("a report has of the order of d^2 numbers; expected 1 to {MOST_FEATURES}");
         refuse_if(dimension > MOST_FEATURES, "dimension", dimension, remedy)?;
         self.levels.check()?;
         let levels = self.levels.epsilons().len();
         let entries = Layout::new(dimension, self.bounds.structure).matrix();
         if levels.saturating_mul(entries) > MOST_ENTRIES {
             let remedy = format!(
-                "a report has {entries} numbers and more: give at most {} levels, or fewer parameters",
+                "a report has {entries} numbers and more; expected at most {} levels, or fewer parameters",
                 MOST_ENTRIES / entries
             );
             return Err(Error::invalid("levels", levels, remedy));
         }
-        let remedy = "give a number from 0 to below 1";
+        let remedy = "expected a number from 0 to below 1";
         refuse_if(!(0.0..1.0).contains(&self.delta), "delta", self.delta, remedy)?;
         match self.delta == 0.0 {
             true => self.claim.as_ref().map_or(Ok(()), Claim::check)?,
             false => check_delta(self.delta, self.calibration.is_some(), self.claim.as_ref())?,
         }
         let refused = self.contributions_per_person == 0;
-        refuse_if(refused, "contributions_per_person", 0, "give 1 or more")
+        refuse_if(refused, "contributions_per_person", 0, "expected 1 or more")
     }
 
     fn agreed(

@@ -8,7 +8,7 @@ use super::ReportPlan;
 use crate::{Error, Result, wire};
 
 /// Remedies for a device that has lost what it spent, or holds something else.
-const REMEDY: &str = "give the bytes that this device saved last: without them nothing more may be sent under this plan";
+const REMEDY: &str = "expected the bytes that this device saved last: without them nothing more may be sent under this plan";
 
 /// Reports made so far under one plan, by level. Made by [`Person::spent`](super::Person::spent); a device stores it as bytes.
 ///
@@ -67,7 +67,7 @@ impl Spent {
     /// Number of reports that may still be made, or why this was not spent under `plan`.
     pub(super) fn left(&self, plan: &ReportPlan) -> Result<u64> {
         if !self.is_of(plan) {
-            let remedy = "it was spent under a plan with other parameters: give that of this plan's device; what was sent under another plan is not in this one's guarantee";
+            let remedy = "it was spent under a plan with other parameters; expected that of this plan's device; what was sent under another plan is not in this one's guarantee";
             return Err(Error::invalid("spent", format!("protocol {:x}", self.protocol), remedy));
         }
         let most = plan.params().contributions_per_person;
@@ -110,7 +110,7 @@ mod tests {
         // Truncated, edited and foreign bytes are refused by name.
         let refused = |bytes: &[u8]| {
             let error = Spent::load(bytes).unwrap_err().to_string();
-            assert!(error.starts_with("spent is") && error.contains("saved last"), "{error}");
+            assert!(error.starts_with("spent: got") && error.contains("saved last"), "{error}");
         };
         (0..stored.len()).for_each(|length| refused(&stored[..length]));
         for at in 0..stored.len() {
@@ -130,7 +130,7 @@ mod tests {
             (&plan, Spent { reports: vec![u64::MAX], ..spent }, "for 2 reports of one person"),
         ] {
             let error = plan.person_after(0, &spent, Seeded(3)).unwrap_err().to_string();
-            assert!(error.starts_with("spent is") && error.contains(words), "{error}");
+            assert!(error.starts_with("spent: got") && error.contains(words), "{error}");
         }
         Ok(())
     }

@@ -217,7 +217,10 @@ fn an_older_state_is_refused_because_it_would_hand_out_tickets_twice() {
     let ticket = coordinator.decide().unwrap().ticket;
     assert!(Coordinator::<Seeded>::resume(&coordinator.save(), 1).is_ok());
     let error = Coordinator::<Seeded>::resume(&before, 1).map(|_| ()).unwrap_err().to_string();
-    assert!(error.contains("stands at 0 decisions but 1 have been made"), "{error}");
+    assert!(
+        error.contains("saved state: got 0 decisions; expected 1, which have been made"),
+        "{error}"
+    );
     // What would have happened.
     let mut replayed = Coordinator::<Seeded>::resume(&before, 0).unwrap();
     assert_eq!(replayed.decide().unwrap().ticket, ticket);

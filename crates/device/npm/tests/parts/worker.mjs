@@ -17,7 +17,7 @@ for (let i = 0; i < visits; i += 1) {
     await device.report(1);
     made += 1;
   } catch (error) {
-    if (!/reports left is 0/.test(error.message)) throw error;
+    if (!/reports left: got 0/.test(error.message)) throw error;
   }
 }
 parentPort.postMessage({ made });

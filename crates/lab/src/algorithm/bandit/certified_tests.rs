@@ -161,7 +161,7 @@ fn every_way_to_show_data_is_violated() {
     let quiet = |_: f64| Ok(());
     let refuse = |reward: f64| -> Result<()> {
         match reward > 0.9 {
-            true => Err(reticent::Error::invalid("reward", reward, "give less").into()),
+            true => Err(reticent::Error::invalid("reward", reward, "expected less").into()),
             false => Ok(()),
         }
     };
@@ -257,7 +257,7 @@ fn who_hides_data_is_not_accused_and_an_aggregator_certifies() {
         let sums = PrivateSumParams { contributions_per_person: priced, ..sums.clone() };
         let refused = Stepped::curated("priced".into(), &environment, sums, 1e-6, greedy).err();
         let text = refused.expect("learns from other rounds than are priced").to_string();
-        assert!(text.contains(&format!("contributions_per_person is {priced}")), "{text}");
+        assert!(text.contains(&format!("contributions_per_person: got {priced}")), "{text}");
     }
     for most in [1, 3] {
         let environment =

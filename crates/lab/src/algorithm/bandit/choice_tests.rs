@@ -218,7 +218,7 @@ fn every_choice_is_read_from_a_file_by_the_name_it_has_everywhere() {
             } else if *value == json!("two_level") || value.get("two_level").is_some() {
                 // Arms of this environment are drawn, not made from a table of features, and reports have no such rule.
                 let error = found.unwrap_err().to_string();
-                let expected = ["give a table of features", "give tuned or thompson"];
+                let expected = ["expected a table of features", "expected tuned or thompson"];
                 assert!(expected.iter().any(|words| error.contains(words)), "{error}");
             } else if *value == json!("episodes") || value.get("episodes").is_some() {
                 // Arms of this environment are fixed, and some learners take any; a shuffler's batch is then an episode.

@@ -162,11 +162,11 @@ mod tests {
             }
             let zero =
                 parse(&table, kind, "contributions_per_person = 0").err().unwrap().to_string();
-            assert!(zero.contains("contributions_per_person is 0"), "{zero}");
+            assert!(zero.contains("contributions_per_person: got 0"), "{zero}");
             let paper = "contributions_per_person = 2\nmode = \"paper\"";
             if kind != "local" {
                 let error = parse(&table, kind, paper).err().unwrap().to_string();
-                assert!(error.contains("contributions_per_person is 2: published"), "{error}");
+                assert!(error.contains("contributions_per_person: got 2; published"), "{error}");
             }
         }
         let restarts = "contributions_per_person = 2\nrestart_every = 300";
@@ -174,7 +174,7 @@ mod tests {
         assert!(error.contains("several streams"), "{error}");
         let levels = "contributions_per_person = 2\nlevels = [0.5, 1.0]";
         let error = parse(&table, "local", levels).err().unwrap().to_string();
-        assert!(error.contains("give one level"), "{error}");
+        assert!(error.contains("expected one level"), "{error}");
         // A trial of the real learners, and what it counted.
         for kind in ["joint", "local", "shuffle"] {
             let experiment = parse(&table, kind, "contributions_per_person = 3").unwrap();

@@ -28,7 +28,7 @@ type Pace = (f64, f64);
 impl BanditEnvironment {
     /// Refuses arms that may differ from round to round, which are a person's own.
     fn expect_fixed_arms(&self) -> Result<()> {
-        let remedy = "it is for actions that are fixed, public and the same for all people, and arms of this environment may depend on the person: give tuned, or an environment with fresh_arms = false and no availability";
+        let remedy = "it is for actions that are fixed, public and the same for all people, and arms of this environment may depend on the person; expected tuned, or an environment with fresh_arms = false and no availability";
         Ok(reticent::refuse_if(!self.fixed_arms, "rule", "episodes", remedy)?)
     }
 

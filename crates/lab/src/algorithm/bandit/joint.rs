@@ -119,7 +119,7 @@ impl JointToml {
         ])?;
         if self.window.is_some() && environment.trials.asks_for_comparison() {
             let remedy = "each line of a log is asked about twice, and every request would be a decision that contributes: leave it out";
-            return Err(reticent::Error::invalid("window", "given", remedy).into());
+            return Err(reticent::Error::invalid("window", "a value", remedy).into());
         }
         let why = "it belongs to a `window`, which is not asked for";
         let ignored = self.default_reward.is_some() && self.window.is_none();
@@ -162,7 +162,7 @@ impl JointToml {
     /// The refusal of a mechanism that is no publication's.
     pub(super) fn only_published(&self) -> crate::Error {
         let names: Vec<&str> = PublishedNoise::NAMED.iter().map(|(name, _)| *name).collect();
-        let remedy = format!("the publication has {}: give one of them", names.join(", "));
+        let remedy = format!("expected one of {}, which the publication has", names.join(", "));
         reticent::Error::invalid("mechanism", self.mechanism, remedy).into()
     }
 
@@ -179,7 +179,7 @@ impl JointToml {
         let Budget { epsilon, delta } = self.privacy;
         let Some(gap) = environment.blocks else {
             let remedy = "whole blocks are simulated in the gap environment only";
-            return Err(reticent::Error::invalid("environment", "given", remedy).into());
+            return Err(reticent::Error::invalid("environment", "a value", remedy).into());
         };
         let published = Published::new(
             environment.problem,

@@ -90,7 +90,7 @@ impl Builder<'_> {
         let plan = params.check()?;
         if plan.sums().mechanism == Mechanism::Reports {
             return Err(
-                self.refuse("reports are made one by one, and whole blocks are sums: give blt")
+                self.refuse("reports are made one by one, and whole blocks are sums; expected blt")
             );
         }
         let guarantee = plan.guarantee()?;

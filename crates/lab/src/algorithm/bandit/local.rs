@@ -114,21 +114,22 @@ impl LocalToml {
         let remedy = "it is about levels: give them, or leave it out";
         refuse_if(none && self.hidden_levels, "hidden_levels", true, remedy)?;
         let remedy = "they are about levels: give them, or leave it out";
-        refuse_if(none && self.shares.is_some(), "shares", "given", remedy)?;
+        refuse_if(none && self.shares.is_some(), "shares", "a value", remedy)?;
         let levels = self.levels.as_deref().unwrap_or_default();
-        let remedy = "give at least one epsilon, or leave it out";
+        let remedy = "expected at least one epsilon; or leave it out";
         refuse_if(!none && levels.is_empty(), "levels", "[]", remedy)?;
         let people_return =
             self.contributions_per_person.is_some() && environment.returns.is_some();
-        let remedy = "people of a file return, and a level is drawn for each round: give one level, or leave contributions_per_person out";
+        let remedy = "people of a file return, and a level is drawn for each round; expected one level; or leave contributions_per_person out";
         let value = format_args!("{levels:?}");
         refuse_if(levels.len() > 1 && people_return, "levels", value, remedy)?;
         for level in levels {
             let positive = level.is_finite() && *level > 0.0;
-            refuse_if(!positive, "levels", level, "give epsilons above 0")?;
+            refuse_if(!positive, "levels", level, "expected epsilons above 0")?;
         }
         if let Some(Method::KnownGram { reports, .. }) = self.method {
-            let remedy = "all rounds would be spent exploring: give fewer than there are rounds";
+            let remedy =
+                "all rounds would be spent exploring; expected fewer than there are rounds";
             refuse_if(reports >= environment.rounds, "reports", reports, remedy)?;
         }
         Ok(())

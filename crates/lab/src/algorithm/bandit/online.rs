@@ -137,7 +137,7 @@ impl OnlineToml {
         let (lowest_reward, highest_reward) = self.rewards.unwrap_or(environment.bounds.rewards);
         if lowest_reward > lowest || highest_reward < highest {
             let remedy = format!(
-                "rewards of this environment lie in [{lowest}, {highest}]: give a range that holds them"
+                "rewards of this environment lie in [{lowest}, {highest}]; expected a range that holds them"
             );
             let value = format!("[{lowest_reward}, {highest_reward}]");
             return Err(reticent::Error::invalid("rewards", value, remedy).into());
@@ -173,7 +173,7 @@ impl OnlineToml {
         ];
         if let Some((field, _, why)) = ignored.into_iter().find(|(_, given, _)| *given) {
             let remedy = format!("it has no effect here ({why}): leave it out");
-            return Err(reticent::Error::invalid(field, "given", remedy).into());
+            return Err(reticent::Error::invalid(field, "a value", remedy).into());
         }
         let randomizer = self.randomizer(bounds)?;
         let mut params = match (self.literal, self.learner) {

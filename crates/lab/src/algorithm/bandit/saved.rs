@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
-use reticent::privacy::Guarantee;
+use reticent::{error::message, privacy::Guarantee};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -96,9 +96,10 @@ impl SavedLearner {
 
     fn read(path: &Path) -> Result<(Self, u64)> {
         let refuse = |reason: String| Error::Experiment {
-            reason: format!(
-                "warm_start is {}: {reason}; give a file that `save` wrote, or its folder",
-                path.display()
+            reason: message(
+                "warm_start",
+                path.display(),
+                format!("{reason}; expected a file that `save` wrote, or its folder"),
             ),
         };
         let text = std::fs::read_to_string(path).map_err(|error| refuse(error.to_string()))?;

@@ -108,7 +108,7 @@ impl Stepped {
             return Err(reticent::Error::Dimension { field: "sums", expected, found }.into());
         }
         if sums.horizon.is_some_and(|horizon| horizon < environment.rounds) {
-            let remedy = format!("give at least the {} rounds, or none", environment.rounds);
+            let remedy = format!("expected at least the {} rounds, or none", environment.rounds);
             let horizon = sums.horizon.unwrap_or_default();
             return Err(reticent::Error::invalid("horizon", horizon, remedy).into());
         }

@@ -112,7 +112,7 @@ fn bad_lines_are_refused() {
         // Impossible combinations.
         (
             "[[algorithm]]\nkind = \"local\"\nprivacy = { epsilon = 1.0, delta = 0.5 }",
-            "delta is 0.5",
+            "delta: got 0.5",
         ),
         (
             "[[algorithm]]\nkind = \"local\"\nmechanism = \"tree\"\nprivacy = { epsilon = 1.0, delta = 1e-6 }",
@@ -128,7 +128,7 @@ fn bad_lines_are_refused() {
         ),
         (
             "[[algorithm]]\nkind = \"joint\"\nrestart_every = 5\nprivacy = { epsilon = 1.0, delta = 1e-6 }",
-            "restart_every is 5",
+            "restart_every: got 5",
         ),
         ("[[algorithm]]\nkind = \"linucb\"\nregularizer = 2.0", "regularizer"),
     ] {
@@ -139,7 +139,7 @@ fn bad_lines_are_refused() {
         let line =
             format!("[[algorithm]]\nkind = \"{kind}\"\nprivacy = {{ epsilon = 1.0, delta = 0.5 }}");
         let error = parse(&line).map(|_| ()).unwrap_err().to_string();
-        assert!(error.contains("delta is 0.5") && error.contains("line 7"), "{kind}: {error}");
+        assert!(error.contains("delta: got 0.5") && error.contains("line 7"), "{kind}: {error}");
     }
     let negative = "name = \"x\"\nrounds = 9\n[environment]\nkind = \"sphere\"\nnorm = -1.0\n[[algorithm]]\nkind = \"linucb\"";
     assert!(Experiment::parse(negative).is_err());
@@ -175,9 +175,9 @@ fn keys_without_effect_in_a_world_are_refused_with_their_line() {
     refuse(gap, &format!("{printed}mechanism = \"wishart_opt\""), &["no searched shift"]);
     refuse(gap, &format!("{joint}mechanism = \"gaussian_opt\""), &["mode = \"paper\""]);
     let modifiers = |line: &str| format!("{gap}[environment.modifiers]\n{line}");
-    refuse(&modifiers("lost = 1.5"), &joint, &["line 8", "lost is 1.5"]);
-    refuse(&modifiers("batch = 0"), &joint, &["line 8", "batch is 0"]);
-    refuse(&modifiers("delay = { mean = -1.0 }"), &joint, &["line 8", "delay is -1"]);
+    refuse(&modifiers("lost = 1.5"), &joint, &["line 8", "lost: got 1.5"]);
+    refuse(&modifiers("batch = 0"), &joint, &["line 8", "batch: got 0"]);
+    refuse(&modifiers("delay = { mean = -1.0 }"), &joint, &["line 8", "delay: got -1"]);
     refuse(&modifiers("delays = 3"), &joint, &["line 8", "delays", "did you mean `delay`"]);
     refuse(
         &modifiers("lost = 0.5"),
@@ -187,7 +187,7 @@ fn keys_without_effect_in_a_world_are_refused_with_their_line() {
     refuse(
         "kind = \"sphere\"\ndimension = 2\n[environment.modifiers]\nrotate = 0.1",
         &joint,
-        &["dimension is 2"],
+        &["dimension: got 2"],
     );
 }
 
@@ -416,7 +416,7 @@ fn a_saved_learner_gives_another_a_start() {
         assert_ne!(algorithm.data_hash(), colder.data_hash());
         // The very people it was trained on are not new to it.
         let error = trained(1, &warm_line).unwrap().simulate(|_, _| ()).unwrap_err().to_string();
-        assert!(error.contains("seed is 1") && error.contains("population"), "{error}");
+        assert!(error.contains("seed: got 1") && error.contains("population"), "{error}");
         std::fs::remove_dir_all(saved).unwrap();
     }
 }
@@ -439,7 +439,7 @@ fn promises_and_people_are_inherited() {
     assert!(conditions.contains("\"first\", \"heir\""), "{conditions}");
     for seed in [1, 2] {
         let again = third.algorithms()[0].trial(seed, 0, &[200]).unwrap_err().to_string();
-        assert!(again.contains(&format!("seed is {seed}")), "{again}");
+        assert!(again.contains(&format!("seed: got {seed}")), "{again}");
     }
     std::fs::remove_dir_all(one).unwrap();
     std::fs::remove_dir_all(two).unwrap();

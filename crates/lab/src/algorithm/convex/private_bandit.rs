@@ -122,7 +122,7 @@ fn protection(
     trust: Trust,
     mechanism: Option<Mechanism>,
 ) -> Result<Protection> {
-    let refuse = |field, remedy| Err(reticent::Error::invalid(field, "given", remedy).into());
+    let refuse = |field, remedy| Err(reticent::Error::invalid(field, "a value", remedy).into());
     if mechanism.is_some()
         && !matches!((privacy, trust), (Some(Budget { delta: Some(_), .. }), Trust::Joint))
     {
@@ -178,7 +178,7 @@ impl ConvexAlgorithm {
             }
             Algorithm::GarberKretzu(baseline) => {
                 let remedy = "garber_kretzu is not private: leave it out";
-                reticent::refuse_if(baseline.privacy.is_some(), "privacy", "given", remedy)?;
+                reticent::refuse_if(baseline.privacy.is_some(), "privacy", "a value", remedy)?;
                 let params = convex::garber_kretzu(&set, lipschitz, rounds)?;
                 (baseline.name.clone().unwrap_or("Garber and Kretzu".into()), params, false)
             }
@@ -259,7 +259,7 @@ fn start(
 impl BanditToml {
     fn params(&self, set: &AnySet, lipschitz: f64, rounds: u64) -> Result<PrivateBanditParams> {
         let protection = protection(self.privacy, self.trust, self.mechanism)?;
-        let remedy = "give the rounds of the first epoch, above 0";
+        let remedy = "expected the rounds of the first epoch, above 0";
         reticent::refuse_if(self.first_epoch == Some(0), "first_epoch", 0, remedy)?;
         let rounds = self.first_epoch.unwrap_or(rounds);
         let mut params = match self.settings {

@@ -141,14 +141,16 @@ impl LearnFile {
     pub fn learn<N: Noise>(&self, noise: &mut N) -> Result<Learnt> {
         if self.privacy.is_some() && self.epsilon_column.is_some() {
             let remedy = "give either `privacy` for everybody or `epsilon_column` with a level for each person";
-            return Err(CoreError::invalid("epsilon_column", "beside privacy", remedy).into());
+            return Err(
+                CoreError::invalid("epsilon_column", "a value beside privacy", remedy).into()
+            );
         }
         if let Some(Privacy { people: Some(people), .. }) = self.privacy {
             let remedy = "leave it out: the levels are in `epsilon_column`";
             return Err(CoreError::invalid("people", people, remedy).into());
         }
         if self.lines_per_person == 0 {
-            return Err(CoreError::invalid("lines_per_person", 0, "give 1 or more").into());
+            return Err(CoreError::invalid("lines_per_person", 0, "expected 1 or more").into());
         }
         let records = self.records(&self.file, &self.ranges).read()?;
         if self.privacy.is_some() || self.epsilon_column.is_some() {
@@ -183,7 +185,7 @@ impl LearnFile {
                 Entry::Occupied(known) => known.into_mut(),
                 Entry::Vacant(place) => {
                     let person = |error| Error::Experiment {
-                        reason: format!("{}: person {}: {error}", self.file.display(), index + 1),
+                        reason: format!("{}, person {}, {error}", self.file.display(), index + 1),
                     };
                     let asked = Privacy::everybody(level);
                     let (randomizer, _) = AnyRandomizer::new(&asked, &records).map_err(person)?;
@@ -249,7 +251,7 @@ impl LearnFile {
         let records = RecordToml { features, label, besides: None, ..records }.read()?;
         let protected = self.privacy.is_some() || self.epsilon_column.is_some();
         if protected && records.people() == learnt_from.people() {
-            let remedy = "these people are protected, and test results would reveal their data; give a file of other people";
+            let remedy = "these people are protected, and test results would reveal their data; expected a file of other people";
             return Err(CoreError::invalid("test", file.display(), remedy).into());
         }
         let (mut loss, mut zero, mut right) = (0.0, 0.0, 0.0);

@@ -94,7 +94,7 @@ impl AnyRandomizer {
         }
         if !(attributes || epsilon.is_finite() && epsilon > 0.0) {
             return Err(
-                CoreError::invalid("epsilon", epsilon, "give a finite number above 0").into()
+                CoreError::invalid("epsilon", epsilon, "expected a finite number above 0").into()
             );
         }
         // Every coordinate of a gradient is at most its Euclidean norm.
@@ -203,7 +203,8 @@ impl PrivatePeople {
         let population = source.population(rounds);
         let count = privacy.people.unwrap_or(population);
         if count > population {
-            let remedy = format!("give at most {population}, the number of people who take part");
+            let remedy =
+                format!("expected at most {population}, the number of people who take part");
             return Err(CoreError::invalid("people", count, remedy).into());
         }
         let guarantee = randomizer.guarantee(source.takes_part(rounds))?.simulated();

@@ -166,7 +166,7 @@ impl CoordinatorToml {
             (Sensitivity::Common(range), Mode::Exact) => {
                 if !range.is_finite() || range < (high - low) * (1.0 - 1e-12) {
                     let remedy = format!(
-                        "agent {axis} may answer anything in {low}..{high}, and clipping it would bias what is learnt: give at least {}",
+                        "agent {axis} may answer anything in {low}..{high}, and clipping it would bias what is learnt; expected at least {}",
                         high - low
                     );
                     return Err(reticent::Error::invalid("sensitivity", range, remedy).into());
@@ -236,7 +236,8 @@ impl SafeAlgorithm {
         if let Some(Budget { responses: Some(most), .. }) = lines.privacy
             && most < rounds
         {
-            let remedy = format!("agents answer in every round: give at least rounds = {rounds}");
+            let remedy =
+                format!("agents answer in every round; expected at least rounds = {rounds}");
             return Err(reticent::Error::invalid("responses", most, remedy).into());
         }
         let mut remarks = vec![plan.safety().to_string()];

@@ -3,6 +3,7 @@
 use std::{fmt::Write, path::Path};
 
 use reticent::{
+    error::message,
     privacy::{Mode, gaussian},
     safe::Objective,
     schema::{Count, Delta, NotNegative, Positive, Probability},
@@ -122,18 +123,20 @@ impl PlanFile {
 
     /// The plan, or what stands in its way.
     pub fn plan(&self) -> Result<Plan> {
-        let choose =
-            |field: &str, remedy: &str| Error::Experiment { reason: format!("{field}: {remedy}") };
+        const ONE: &str = "none or both";
+        let choose = |field: &str, value: &str, remedy: &str| Error::Experiment {
+            reason: message(field, value, remedy),
+        };
         let polytope = match (&self.safe_set, &self.feeder) {
             (Some(lines), None) => lines.polytope()?,
             (None, Some(feeder)) => feeder.polytope()?,
-            _ => return Err(choose("safe_set, feeder", "give exactly one of them")),
+            _ => return Err(choose("safe_set, feeder", ONE, "expected exactly one of them")),
         };
         let agents = polytope.dimension();
         let objective = match (&self.objective, &self.feeder) {
             (Some(objective), _) => objective.clone(),
             (None, Some(_)) => Objective::Linear { weights: vec![1.0; agents] },
-            (None, None) => return Err(choose("objective", "give one")),
+            (None, None) => return Err(choose("objective", "missing", "add one")),
         };
         let sigma = match (self.sigma, self.privacy) {
             (Some(sigma), None) => sigma,
@@ -143,7 +146,7 @@ impl PlanFile {
             (None, Some(BaseBudget { epsilon, delta, sensitivity, mode: Mode::Paper })) => {
                 gaussian::classic_sigma(epsilon, delta, sensitivity, Mode::Paper)?
             }
-            _ => return Err(choose("sigma, privacy", "give exactly one of them")),
+            _ => return Err(choose("sigma, privacy", ONE, "expected exactly one of them")),
         };
         // One level stands for everybody.
         let levels = match self.levels.as_slice() {

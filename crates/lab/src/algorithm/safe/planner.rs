@@ -144,7 +144,8 @@ impl PlanParams {
         let ranges = (0..agents).map(|m| self.polytope.range(m)).collect::<Result<Vec<_>>>()?;
         let limits: Vec<f64> = ranges.iter().map(|(low, high)| low.abs().max(high.abs())).collect();
         let eigenvalue = self.exploration_eigenvalue()?;
-        let remedy = "no ball around 0 is safe whatever the parameters are: give bounds above 0";
+        let remedy =
+            "no ball around 0 is safe whatever the parameters are; expected bounds above 0";
         reticent::refuse_if(eigenvalue <= 0.0, "bounds", "0", remedy)?;
         let published = Published {
             dimension: self.dimension,

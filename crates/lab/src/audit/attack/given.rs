@@ -25,11 +25,11 @@ pub fn attack(protocol: &ProtocolPlan, first: &[Report], second: &[Report]) -> R
         checker.check_report(report)?;
     }
     let count = first.len().min(second.len()) as u64;
-    let remedy = format!("give at least {LEAST} reports of each of the two people");
+    let remedy = format!("expected at least {LEAST} reports of each of the two people");
     refuse_if(count < LEAST, "reports", count, remedy)?;
     let level = first[0].level();
     let mixed = first.iter().chain(second).any(|report| report.level() != level);
-    refuse_if(mixed, "level", "of several", "give reports of one level")?;
+    refuse_if(mixed, "level", "several", "expected reports of one level")?;
     let guarantee = match level {
         Some(level) => protocol.reports().guarantee(level)?,
         None => protocol.reports().guarantee_at_any_level()?,
@@ -47,7 +47,7 @@ pub fn attack(protocol: &ProtocolPlan, first: &[Report], second: &[Report]) -> R
         let view: View = Box::new(move |data: DataSet, _| {
             let at = next[data as usize].fetch_add(1, Ordering::Relaxed);
             let given = data.pick((&*neighbours.0, &*neighbours.1)).get(at);
-            let missing = || reticent::Error::invalid("reports", at, "give more of them");
+            let missing = || reticent::Error::invalid("reports", at, "expected more of them");
             Ok(given.cloned().ok_or_else(missing)?)
         });
         Ok((view, Test::Linear { difference: None }))
@@ -140,7 +140,9 @@ mod tests {
         let refusal = |first: &[Report], second: &[Report]| {
             attack(&protocol, first, second).unwrap_err().to_string()
         };
-        assert!(refusal(&first[..100], &first).starts_with("reports is 100: give at least 4000"));
+        assert!(
+            refusal(&first[..100], &first).starts_with("reports: got 100; expected at least 4000")
+        );
         assert!(refusal(&first, &second).starts_with("level is of several"));
         let other = ProtocolParams { name: "shop".into(), ..protocol.params().clone() };
         assert!(attack(&other.check().unwrap(), &first, &first).is_err());

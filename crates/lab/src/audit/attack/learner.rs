@@ -367,7 +367,7 @@ impl Pilot {
         let Some((_, script, numbers)) = best else {
             return Err(refusal.unwrap_or_else(|| {
                 let remedy = "there is no person to replace: give more rounds, or wider bounds";
-                reticent::Error::invalid("people", "none", remedy).into()
+                reticent::Error::invalid("people", "missing", remedy).into()
             }));
         };
         for run in 0..if unmoved { SCREENING } else { 0 } {

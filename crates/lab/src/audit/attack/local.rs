@@ -124,7 +124,7 @@ pub(super) fn worst(
     }
     best.map(|(_, pair)| pair).ok_or_else(|| {
         let remedy = "every candidate was refused: widen the bounds";
-        reticent::Error::invalid("people", "none", remedy).into()
+        reticent::Error::invalid("people", "missing", remedy).into()
     })
 }
 

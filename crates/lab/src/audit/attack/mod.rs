@@ -224,11 +224,11 @@ impl AuditOptions {
     /// Refuses a confidence out of range, and too few runs to learn from.
     pub fn check(&self) -> Result<()> {
         let refused = !(0.5..1.0).contains(&self.confidence);
-        let remedy = "give a number from 0.5 to below 1, such as 0.95";
+        let remedy = "expected a number from 0.5 to below 1, such as 0.95";
         reticent::refuse_if(refused, "confidence", self.confidence, remedy)?;
         match self.samples {
             Some(samples) if !(1000..=10_000_000).contains(&samples) => {
-                let remedy = "give 1000 to 10000000 runs on each data set";
+                let remedy = "expected 1000 to 10000000 runs on each data set";
                 Err(reticent::Error::invalid("samples", samples, remedy).into())
             }
             _ => Ok(()),

@@ -150,7 +150,7 @@ impl Learner for Coin {
     }
 
     fn observe(&mut self, _: u64, _: &[f64], reward: f64) -> Result<()> {
-        reticent::refuse_if(self.refuses && reward > 0.9, "reward", reward, "give less")?;
+        reticent::refuse_if(self.refuses && reward > 0.9, "reward", reward, "expected less")?;
         Ok(())
     }
 }

@@ -91,7 +91,7 @@ impl GapSteps {
     /// The rounds this environment would play next, in law. Its dimension is at least 3.
     pub fn new(mut gap: Gap) -> Result<Self> {
         let params = *gap.plan().params();
-        let remedy = "give at least 3, or step the environment itself";
+        let remedy = "expected at least 3; or step the environment itself";
         reticent::refuse_if(params.dimension < 3, "dimension", params.dimension, remedy)?;
         Ok(GapSteps {
             theta: gap.theta().to_vec(),

@@ -98,7 +98,7 @@ fn same_dimension(policy: &Policy, dimension: usize) -> Result<()> {
         Ok(())
     } else {
         let remedy =
-            format!("the environment's arms have {dimension} features: give a policy for them");
+            format!("the environment's arms have {dimension} features; expected a policy for them");
         Err(reticent::Error::invalid("policy dimension", policy.dimension(), remedy))
     }
 }

@@ -144,16 +144,18 @@ impl CatalogueToml {
         let table: serde_json::Map<_, _> =
             given.map(|(name, part)| (name.to_string(), part.clone())).collect();
         let read = serde_json::from_value(table.into());
-        Ok(read.map_err(|error| Error::invalid("features", "unreadable", error.to_string()))?)
+        Ok(read.map_err(|error| {
+            Error::invalid("features", "what cannot be read", error.to_string())
+        })?)
     }
 
     fn check(&self) -> Result<CataloguePlan> {
-        let remedy = "with one action there is nothing to choose: give at least 2";
+        let remedy = "with one action there is nothing to choose; expected at least 2";
         refuse_if(self.actions < 2, "actions", self.actions, remedy)?;
-        let remedy = "give the mean reward of an action without effects, from 0 to 1";
+        let remedy = "expected the mean reward of an action without effects, from 0 to 1";
         refuse_if(!(0.0..=1.0).contains(&self.base), "base", self.base, remedy)?;
         for (field, value) in [("people", self.people), ("replace_every", self.replace_every)] {
-            let remedy = "give a whole number above 0, or leave it out";
+            let remedy = "expected a whole number above 0; or leave it out";
             refuse_if(value == Some(0), field, 0, remedy)?;
         }
         let params = self.features()?;
@@ -166,8 +168,9 @@ impl CatalogueToml {
         let names: Vec<&str> = features.context_names().collect();
         for name in &self.per_event {
             let known = names.join(", ");
-            let remedy =
-                format_args!("it is no feature of the context: give some of [{known}], or none");
+            let remedy = format_args!(
+                "it is no feature of the context; expected some of [{known}], or none"
+            );
             refuse_if(!names.contains(&name.as_str()), "per_event", format!("{name:?}"), remedy)?;
         }
         let remedy = "without `people` every round is another person's and all features are drawn anew: give people, or leave it out";
@@ -197,9 +200,9 @@ impl CatalogueToml {
         for (feature, decay) in &self.decay {
             let value = format!("{decay} for {feature}");
             let known_names = known.join(", ");
-            let remedy = format_args!("it is no feature: give one of {known_names}");
+            let remedy = format_args!("it is no feature; expected one of {known_names}");
             refuse_if(!known.contains(feature), "decay", &value, remedy)?;
-            let remedy = "give an exponent from 0 (all values are equally frequent) to 10";
+            let remedy = "expected an exponent from 0 (all values are equally frequent) to 10";
             refuse_if(!(0.0..=10.0).contains(decay), "decay", &value, remedy)?;
         }
         Ok(sides.map(|(side, features)| {

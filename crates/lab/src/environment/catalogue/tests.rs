@@ -291,31 +291,35 @@ fn wrong_keys_are_named() {
         let error = experiment(&SMALL.replacen(from, to, 1), linucb).err().unwrap().to_string();
         assert!(error.contains(words), "{error}");
     };
-    refuse("actions = 6", "actions = 1", "actions is 1: with one action there is nothing");
-    refuse("base = 0.4", "base = 1.5", "base is 1.5: give the mean reward");
+    refuse("actions = 6", "actions = 1", "actions: got 1; with one action there is nothing");
+    refuse("base = 0.4", "base = 1.5", "base: got 1.5; expected the mean reward");
     refuse(
         "\"action.show\" = 0.1",
         "\"action.shaw\" = 0.1",
-        "effects is 0.1 for action.shaw: it is no part: give one of context.hour, context.liked, action.show",
+        "effects: got 0.1 for action.shaw; it is no part; expected one of context.hour, context.liked, action.show",
     );
-    refuse("\"action.show\" = 0.1", "\"action.show\" = -0.1", "effects is -0.1 for action.show");
-    refuse("\"action.show\" = 0.1", "\"action.show\" = nan", "effects is NaN for action.show");
+    refuse("\"action.show\" = 0.1", "\"action.show\" = -0.1", "effects: got -0.1 for action.show");
+    refuse("\"action.show\" = 0.1", "\"action.show\" = nan", "effects: got NaN for action.show");
     refuse("effects = {", "effects = {} # {", "effects is 0 for every part: all actions would");
     refuse(
         "\"context.liked\" = 1.0",
         "liked = 1.0",
-        "decay is 1 for liked: it is no feature: give one of context.hour",
+        "decay: got 1 for liked; it is no feature; expected one of context.hour",
     );
-    refuse("\"context.liked\" = 1.0", "\"context.liked\" = 11.0", "decay is 11 for context.liked");
-    refuse("base = 0.4", "people = 0", "people is 0");
-    refuse("base = 0.4", "replace_every = 0", "replace_every is 0");
+    refuse(
+        "\"context.liked\" = 1.0",
+        "\"context.liked\" = 11.0",
+        "decay: got 11 for context.liked",
+    );
+    refuse("base = 0.4", "people = 0", "people: got 0");
+    refuse("base = 0.4", "replace_every = 0", "replace_every: got 0");
     refuse("base = 0.4", "per_event = [\"hour\"]", "without `people` every round");
     refuse(
         "base = 0.4",
         "people = 3\nper_event = [\"topic\"]",
-        "per_event is \"topic\": it is no feature of the context: give some of [hour, liked]",
+        "per_event: got \"topic\"; it is no feature of the context; expected some of [hour, liked]",
     );
-    refuse("cycle = 24", "cycle = -1", "cycle is -1");
+    refuse("cycle = 24", "cycle = -1", "cycle: got -1");
     refuse(
         "[\"hour\", \"topic\"]",
         "[\"hour\", \"topics\"]",
@@ -340,10 +344,10 @@ fn wrong_keys_are_named() {
     .err()
     .unwrap()
     .to_string();
-    assert!(error.contains("action is {}: actions without features"), "{error}");
+    assert!(error.contains("action: got {}; actions without features"), "{error}");
     let turning = format!("{SMALL}[modifiers]\nrotate = 0.1\n")
         .replace("\"action.show\" = 0.1, \"hour*topic\" = 0.1, ", "");
     let found = experiment(&turning, linucb).unwrap();
     let error = found.algorithms()[0].trial(1, 0, &[10]).err().unwrap().to_string();
-    assert!(error.contains("rotate is given: this environment has no theta*"), "{error}");
+    assert!(error.contains("rotate: got a value; this environment has no theta*"), "{error}");
 }

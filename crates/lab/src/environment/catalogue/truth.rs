@@ -45,9 +45,9 @@ impl Truth {
         for (name, size) in sizes {
             let value = format!("{size} for {name}");
             let known: Vec<&str> = plan.parts().iter().map(|part| part.name.as_str()).collect();
-            let remedy = format_args!("it is no part: give one of {}", known.join(", "));
+            let remedy = format_args!("it is no part; expected one of {}", known.join(", "));
             refuse_if(!known.contains(&name.as_str()), "effects", &value, remedy)?;
-            let remedy = "give a deviation of mean rewards from 0 to 1";
+            let remedy = "expected a deviation of mean rewards from 0 to 1";
             refuse_if(!(0.0..=1.0).contains(size), "effects", value, remedy)?;
         }
         if !sizes.values().any(|size| *size > 0.0) {

@@ -64,7 +64,7 @@ impl LossToml {
 
     /// Refuses lines that are wrong.
     pub fn check(&self) -> Result<()> {
-        let remedy = "give a number above 0, at most 1";
+        let remedy = "expected a number above 0, at most 1";
         reticent::refuse_if(!(self.depth > 0.0 && self.depth <= 1.0), "depth", self.depth, remedy)?;
         self.scale(&self.set.build()?).map(drop)
     }

@@ -110,7 +110,7 @@ pub enum SetToml {
 
 /// A size small enough to be allocated before its set is asked whether it is sound.
 fn sized(field: &'static str, size: usize, most: usize) -> Result<usize> {
-    reticent::refuse_if(size > most, field, size, format_args!("give at most {most}"))?;
+    reticent::refuse_if(size > most, field, size, format_args!("expected at most {most}"))?;
     Ok(size)
 }
 

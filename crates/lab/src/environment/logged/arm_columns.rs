@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeMap, path::Path};
 
+use reticent::error::message;
+
 use super::log::number;
 use crate::{
     Result,
@@ -39,8 +41,9 @@ impl ArmColumns {
             .collect();
         let found = rows.names().iter().filter(|name| name.starts_with("arm")).count();
         if dimension == 0 || places.len() * dimension != found {
-            let reason = "with arms_in_file it needs columns arm<action>_0, arm<action>_1, ... with as many features for every action";
-            return Err(unusable(path, reason.into()));
+            let remedy = "with arms_in_file expected columns arm<action>_0, arm<action>_1, ... with as many features for every action";
+            let columns = format!("{found} that begin with arm");
+            return Err(unusable(path, message("columns", columns, remedy)));
         }
         Ok(ArmColumns { dimension, places })
     }
@@ -61,15 +64,15 @@ impl ArmColumns {
         for (action, places) in &self.places {
             for (feature, place) in places.iter().enumerate() {
                 all.push(number(&cells[*place]).ok_or_else(|| {
-                    format!("arm{action}_{feature} is {:?}: give a number", cells[*place])
+                    let field = format!("arm{action}_{feature}");
+                    message(field, format!("{:?}", cells[*place]), "expected a number")
                 })?);
             }
             let square: f64 = all[all.len() - self.dimension..].iter().map(|x| x * x).sum();
             if square.sqrt() > 1.0 + ROUNDING {
                 let norm = square.sqrt();
-                return Err(format!(
-                    "arm{action} has norm {norm}: divide features by their largest norm"
-                ));
+                let remedy = "divide features by their largest norm";
+                return Err(message(format!("norm of arm{action}"), norm, remedy));
             }
         }
         Ok(all)

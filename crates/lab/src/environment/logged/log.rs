@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use reticent::bandit::Arms;
+use reticent::{bandit::Arms, error::message};
 
 use super::{
     super::{
@@ -78,8 +78,8 @@ pub(super) fn number(cell: &str) -> Option<f64> {
 impl Log {
     fn event(&self, cells: &[String], line: usize) -> Result<Event> {
         let changed = || {
-            let reason = format!("line {line} is not what it was: the file has changed, run again");
-            unusable(&self.path, reason)
+            let remedy = "the file has changed: run again";
+            unusable(&self.path, message(format!("line {line}"), "another line", remedy))
         };
         let [action, propensity, reward] = self.places.map(|place| &cells[place]);
         let x = match (&self.context, &self.offered) {

@@ -130,19 +130,19 @@ fn what_is_no_log_is_named_by_line() {
         assert!(words.iter().all(|word| error.contains(word)), "{error}");
         std::fs::remove_file(path).unwrap();
     };
-    refuse("a.csv", "0.5,a,0,1", "", &["line 6", "propensity is \"0\"", "above 0"]);
-    refuse("b.csv", "0.5,a,1.5,1", "", &["line 6", "propensity is \"1.5\""]);
-    refuse("c.csv", "0.5,a,NaN,1", "", &["line 6", "propensity is \"NaN\""]);
-    refuse("d.csv", "0.5,c,0.5,1", "actions = [\"a\", \"b\"]", &["line 6", "action is \"c\""]);
-    refuse("e.csv", "0.5,,0.5,1", "", &["line 6", "action is missing"]);
-    refuse("f.csv", "0.5,a,0.5,2", "", &["line 6", "reward is \"2\"", "from 0 to 1"]);
-    refuse("g.csv", "x,a,0.5,1", "", &["line 6", "u is \"x\""]);
+    refuse("a.csv", "0.5,a,0,1", "", &["line 6", "propensity: got \"0\"", "above 0"]);
+    refuse("b.csv", "0.5,a,1.5,1", "", &["line 6", "propensity: got \"1.5\""]);
+    refuse("c.csv", "0.5,a,NaN,1", "", &["line 6", "propensity: got \"NaN\""]);
+    refuse("d.csv", "0.5,c,0.5,1", "actions = [\"a\", \"b\"]", &["line 6", "action: got \"c\""]);
+    refuse("e.csv", "0.5,,0.5,1", "", &["line 6", "action: missing"]);
+    refuse("f.csv", "0.5,a,0.5,2", "", &["line 6", "reward: got \"2\"", "from 0 to 1"]);
+    refuse("g.csv", "x,a,0.5,1", "", &["line 6", "u: got \"x\""]);
     refuse("h.csv", "0.5,a,0.1,1", "least_propensity = 0.2", &["line 6", "below least_propensity"]);
     refuse("i.csv", "0.5,a,0.5,1", "reward = \"score\"", &["no column \"score\""]);
     refuse("j.csv", "0.5,a,0.5,1", "[environment.modifiers]\nlost = 0.1", &["modifiers"]);
     let path = file("k.csv", head);
     let error = experiment(&path, 3, "", linucb).err().unwrap().to_string();
-    assert!(error.contains("rounds is 3") && error.contains("give at most 2"), "{error}");
+    assert!(error.contains("rounds: got 3") && error.contains("expected at most 2"), "{error}");
     // Support and small propensities are remarked on.
     std::fs::write(&path, format!("{head}0.5,a,0.001,1\n")).unwrap();
     let more = "actions = [\"a\", \"b\", \"z\"]";
@@ -205,7 +205,7 @@ fn every_training_line_is_learnt_from_however_small_its_propensity() {
     let clipped = opened(&format!("file = {path:?}\nclip_weights = 10"), 200).unwrap();
     assert!(clipped.trials.remarks().join(" ").contains("hold for what the policy earns"));
     let error = opened(&format!("file = {path:?}\nclip_weights = 0.5"), 200).err().unwrap();
-    assert!(error.to_string().contains("clip_weights is 0.5"), "{error}");
+    assert!(error.to_string().contains("clip_weights: got 0.5"), "{error}");
     std::fs::remove_file(path).unwrap();
 }
 
@@ -260,7 +260,7 @@ fn items_have_features_of_their_own() {
         assert!(words.iter().all(|word| error.to_string().contains(word)), "{error}");
     };
     let head = "action,propensity,reward\ni1,0.5,1\ni2,0.5,0\ni1,0.5,1\ni3,0.5,0\n";
-    refuse(&format!("{head}x,0.5,1\n"), "", &["line 6", "action is \"x\"", ", ..."]);
+    refuse(&format!("{head}x,0.5,1\n"), "", &["line 6", "action: got \"x\"", ", ..."]);
     refuse(head, "actions = [\"i1\", \"z\"]", &["actions is z", "no line in `items`"]);
     refuse(head, "item = \"name\"", &["no column \"name\""]);
     std::fs::write(&path, head).unwrap();

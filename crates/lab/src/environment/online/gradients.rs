@@ -105,7 +105,7 @@ impl GradientToml {
             return Ok(());
         }
         let remedy = format!(
-            "people with {each} features each are kept in memory, at most {MOST:e} features in all: give at most {} rounds, or features = \"sparse\"",
+            "people with {each} features each are kept in memory, at most {MOST:e} features in all; expected at most {} rounds, or features = \"sparse\"",
             (MOST / each as f64) as u64
         );
         Err(Error::invalid("rounds", rounds, remedy).into())
@@ -116,14 +116,14 @@ impl GradientToml {
             Err(Error::invalid(field, value, remedy).into())
         };
         if !(1..=1_000_000).contains(&self.dimension) {
-            return invalid("dimension", &self.dimension, "give 1 to 1000000");
+            return invalid("dimension", &self.dimension, "expected 1 to 1000000");
         }
         if !(self.competitor.is_finite() && self.competitor >= 0.0) {
-            return invalid("competitor", &self.competitor, "give its norm, 0 or above");
+            return invalid("competitor", &self.competitor, "expected its norm, 0 or above");
         }
         let support = self.support.unwrap_or(self.dimension);
         if !(1..=self.dimension).contains(&support) {
-            return invalid("support", &support, "give 1 to dimension");
+            return invalid("support", &support, "expected 1 to dimension");
         }
         if self.features == Features::Sphere {
             let only = "it belongs to features = \"sparse\": add that, or leave it out";
@@ -134,13 +134,13 @@ impl GradientToml {
                 return invalid("popularity", &self.popularity, only);
             }
         } else if !(1..=self.dimension).contains(&self.nonzeros()) {
-            return invalid("nonzeros", &self.nonzeros(), "give 1 to dimension");
+            return invalid("nonzeros", &self.nonzeros(), "expected 1 to dimension");
         }
         if !(0.0..=10.0).contains(&self.popularity) {
-            return invalid("popularity", &self.popularity, "give 0 to 10");
+            return invalid("popularity", &self.popularity, "expected 0 to 10");
         }
         if !(self.label_noise.is_finite() && self.label_noise >= 0.0) {
-            return invalid("label_noise", &self.label_noise, "give a deviation, 0 or above");
+            return invalid("label_noise", &self.label_noise, "expected a deviation, 0 or above");
         }
         if self.loss.derivative_bound().is_none() {
             return invalid("loss", &"squared", "its gradients have no bound: use absolute");

@@ -9,6 +9,7 @@
 use std::path::PathBuf;
 
 use reticent::{
+    error::message,
     noise::Noise,
     online::{LinearModel, Loss, OnlineParams},
 };
@@ -92,7 +93,7 @@ impl RecordToml {
     pub(crate) fn check_size(&self, rounds: u64) -> Result<()> {
         const MOST: u64 = 100_000_000;
         let remedy = format_args!(
-            "the person of each round is drawn in advance and stored: give at most {MOST}"
+            "the person of each round is drawn in advance and stored; expected at most {MOST}"
         );
         Ok(reticent::refuse_if(rounds > MOST, "rounds", rounds, remedy)?)
     }
@@ -111,7 +112,7 @@ impl RecordToml {
         let table = Table::with_label(text, file, features, label, besides.as_deref())?;
         if table.rows.len() < 8 {
             let (file, found) = (self.file.display(), table.rows.len());
-            let reason = format!("{file}: {found} people are too few: give 8 or more");
+            let reason = message(format!("{file}, people"), found, "expected 8 or more");
             return Err(Error::Experiment { reason });
         }
         let scaling = Scaling::new(&table, self.loss, &self.ranges)?;
@@ -258,7 +259,7 @@ mod tests {
         );
         assert!(lines(Loss::Hinge).parse(&table(20)).unwrap().clipped().is_none());
         let error = lines(Loss::Hinge).check_size(1 << 50).unwrap_err().to_string();
-        assert!(error.contains("rounds is"), "{error}");
+        assert!(error.contains("rounds: got"), "{error}");
     }
 
     #[test]

@@ -53,13 +53,13 @@ impl Scaling {
     /// For a table whose last column is the label.
     pub(crate) fn new(table: &Table, loss: Loss, ranges: &Ranges) -> Result<Self> {
         if let Some(name) = ranges.keys().find(|name| !table.names.contains(name)) {
-            let remedy = format!("give ranges of {}", table.names.join(", "));
+            let remedy = format!("expected ranges of {}", table.names.join(", "));
             return Err(CoreError::invalid("ranges", name, remedy).into());
         }
         for (name, &(low, high)) in ranges {
             if !(low.is_finite() && high.is_finite() && low < high) {
                 let value = format!("{name} = [{low}, {high}]");
-                let remedy = "give two finite numbers, the smaller first";
+                let remedy = "expected two finite numbers, the smaller first";
                 return Err(CoreError::invalid("ranges", value, remedy).into());
             }
         }
@@ -138,7 +138,7 @@ impl Scaling {
             None => Ok(()),
             Some(name) => {
                 let remedy = format!(
-                    "give the public range of {name}: a range taken from the file would reveal its people's data"
+                    "expected the public range of {name}: a range taken from the file would reveal its people's data"
                 );
                 Err(CoreError::invalid("ranges", "incomplete", remedy).into())
             }

@@ -4,6 +4,7 @@
 //! corner of agent k, `theta_k = (0, 0, 1/2)` and `-(1, 1, 1)/13` for the others, S = 1/2, K = 2, R = 0.001.
 
 use reticent::{
+    error::message,
     geometry::Polytope,
     safe::{Objective, Simplex},
     schema::{NotNegative, Positive},
@@ -86,7 +87,7 @@ impl AgentsToml {
             (None, Some(feeder), false) => feeder.environment()?,
             (None, None, true) => self.by_hand()?,
             _ => {
-                let remedy = "give exactly one of: setup, feeder, or safe_set with objective, parameters, parameter_bound, action_bound and response_noise";
+                let remedy = "expected exactly one of: setup, feeder, or safe_set with objective, parameters, parameter_bound, action_bound and response_noise";
                 return Err(reticent::Error::invalid("environment", "agents", remedy).into());
             }
         };
@@ -96,7 +97,11 @@ impl AgentsToml {
 
     fn by_hand(&self) -> Result<SafeEnvironment> {
         let missing = |field: &str| Error::Experiment {
-            reason: format!("environment.{field} is missing: give it, or a setup, or a feeder"),
+            reason: message(
+                format!("environment.{field}"),
+                "missing",
+                "add it, or a setup, or a feeder",
+            ),
         };
         Ok(SafeEnvironment {
             polytope: self.safe_set.as_ref().ok_or_else(|| missing("safe_set"))?.polytope()?,
@@ -128,7 +133,7 @@ impl SafeEnvironment {
             let norm = reticent::special::euclidean_norm(theta);
             if theta.is_empty() || !norm.is_finite() || norm > self.parameter_bound * (1.0 + 1e-12)
             {
-                let remedy = format!("give at most parameter_bound = {}", self.parameter_bound);
+                let remedy = format!("expected at most parameter_bound = {}", self.parameter_bound);
                 return Err(reticent::Error::invalid("norm of a parameter", norm, remedy).into());
             }
         }

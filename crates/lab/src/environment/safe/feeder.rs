@@ -87,7 +87,7 @@ impl Feeder {
     /// The safe set.
     pub fn polytope(&self) -> Result<Polytope> {
         let n = self.households;
-        let remedy = "give whole numbers above 0";
+        let remedy = "expected whole numbers above 0";
         reticent::refuse_if(n == 0 || self.appliances == 0, "households, appliances", 0, remedy)?;
         let phase = |m: usize| m % 3;
         let (mut rows, mut bounds, mut broken) = (Vec::new(), Vec::new(), Vec::new());

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use reticent::{geometry::Polytope, safe::Simplex};
+use reticent::{error::message, geometry::Polytope, safe::Simplex};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -51,8 +51,9 @@ impl SafeSetToml {
                 Ok(Simplex::new(reaches)?.polytope()?)
             }
             _ => {
-                let reason = "safe_set: give rows and bounds, or a file, or a simplex; exactly one of the three";
-                Err(Error::Experiment { reason: reason.into() })
+                let remedy = "expected exactly one of rows with bounds, a file and a simplex";
+                let found = "none of them, or several";
+                Err(Error::Experiment { reason: message("safe_set", found, remedy) })
             }
         }
     }
@@ -60,8 +61,11 @@ impl SafeSetToml {
 
 fn from_file(path: &Path) -> Result<Polytope> {
     let unusable =
-        |reason: String| Error::Experiment { reason: format!("{}: {reason}", path.display()) };
-    let text = std::fs::read_to_string(path).map_err(|error| unusable(error.to_string()))?;
+        |reason: String| Error::Experiment { reason: format!("{}, {reason}", path.display()) };
+    let text = std::fs::read_to_string(path).map_err(|error| Error::Unreadable {
+        path: path.to_path_buf(),
+        reason: error.to_string(),
+    })?;
     let toml = path.extension().is_some_and(|extension| extension == "toml");
     let RowToml { rows, bounds } = if toml {
         crate::parse_lines(&text).map_err(|error| unusable(error.to_string()))?
@@ -87,18 +91,22 @@ fn from_csv(text: &str) -> std::result::Result<RowToml, String> {
             Err(_) if rows.is_empty() && cells.iter().all(|cell| cell.parse::<f64>().is_err()) => {
                 continue;
             }
-            Err(error) => return Err(format!("line {}: {error} in {line:?}", number + 1)),
+            Err(error) => {
+                let found = format!("{line:?} ({error})");
+                return Err(message(format!("line {}", number + 1), found, "expected numbers"));
+            }
         };
         let bound = numbers.pop().unwrap_or_default();
         if numbers.is_empty() || rows.first().is_some_and(|row| row.len() != numbers.len()) {
-            let reason = "give the same number of entries in every line, the bound last";
-            return Err(format!("line {}: {} entries; {reason}", number + 1, numbers.len() + 1));
+            let reason = "expected the same number of entries in every line, the bound last";
+            let found = format!("{} entries", numbers.len() + 1);
+            return Err(message(format!("line {}", number + 1), found, reason));
         }
         rows.push(numbers);
         bounds.push(bound);
     }
     if rows.is_empty() {
-        return Err("it holds no constraint: give lines `a_1, ..., a_M, b`".into());
+        return Err(message("constraints", "missing", "expected lines `a_1, ..., a_M, b`"));
     }
     Ok(RowToml { rows, bounds })
 }
@@ -117,8 +125,8 @@ mod tests {
             ("1,1,3\n1,x,2\n", "line 2"),
             ("1,1,3\n1,2\n", "line 2"),
             ("1,1,3\n1,\n", "line 2"),
-            ("", "no constraint"),
-            ("a,b\nc,d\n", "no constraint"),
+            ("", "constraints: missing"),
+            ("a,b\nc,d\n", "constraints: missing"),
             ("7\n", "line 1"),
         ] {
             let error = from_csv(bad).unwrap_err();

@@ -35,7 +35,8 @@ fn replaced(text: &str, part: Range<usize>, by: &str) -> String {
 /// A reader that takes any JSON object: what a message must not be read by.
 fn careless(text: &[u8]) -> Result<Vec<u8>> {
     let read = serde_json::from_slice::<serde_json::Value>(text);
-    read.map(|_| Vec::new()).map_err(|error| reticent::Error::invalid("text", error, "give JSON"))
+    read.map(|_| Vec::new())
+        .map_err(|error| reticent::Error::invalid("text", error, "expected JSON"))
 }
 
 /// The whole numbers of a message that may be replaced by 2^53 or more and are still read as numbers, and how many whole numbers there are.

@@ -99,7 +99,7 @@ impl PublishedLocal {
         for (field, value) in
             [("dimension", self.dimension as u64), ("horizon", self.horizon), ("batch", self.batch)]
         {
-            reticent::refuse_if(value == 0, field, value, "give a whole number above 0")?;
+            reticent::refuse_if(value == 0, field, value, "expected a whole number above 0")?;
         }
         Ok(())
     }

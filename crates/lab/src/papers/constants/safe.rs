@@ -112,7 +112,7 @@ impl Published {
         levels.iter().try_for_each(|&level| not_negative("levels", level).map(drop))?;
         if levels.iter().any(|&level| self.noise(level) == 0.0) {
             let remedy =
-                "without any noise there is nothing to bound; give R or every level above 0";
+                "without any noise there is nothing to bound; expected R or every level above 0";
             return Err(Error::invalid("levels", 0, remedy));
         }
         Ok(())
@@ -230,7 +230,7 @@ impl Published {
         let levels: Option<Vec<f64>> = simplex.reaches().iter().map(level).collect();
         levels.ok_or_else(|| {
             let remedy = format!(
-                "no privacy vector is that cheap: responses alone vary too much; give at least {smallest}"
+                "no privacy vector is that cheap: responses alone vary too much; expected at least {smallest}"
             );
             Error::invalid("budget", budget, remedy)
         })

@@ -249,7 +249,7 @@ pub fn matching(wanted: Option<&str>) -> Result<Vec<&'static PaperExperiment>> {
     let found: Vec<_> = EXPERIMENTS.iter().filter(fits).collect();
     if found.is_empty() {
         let known: Vec<&str> = EXPERIMENTS.iter().map(|experiment| experiment.id).collect();
-        let remedy = format!("give a paper or one of: {}", known.join(", "));
+        let remedy = format!("expected a paper or one of: {}", known.join(", "));
         let wanted = wanted.unwrap_or_default();
         return Err(reticent::Error::invalid("experiment", wanted, remedy).into());
     }

@@ -63,10 +63,10 @@ ENGINES = {"dask": _dask, "ray": _ray}
 def run(engine, text, folder, overrides, shards, client, keep_going, tell, base=None):
     """Distributes the shards, stores the trials that come back, and merges them in `folder`."""
     if engine not in ENGINES:
-        raise _core.ReticentError(f'engine is {engine!r}: give "local", "ray" or "dask"')
+        raise _core.ReticentError(f'engine: got {engine!r}; expected "local", "ray" or "dask"')
     shards = 8 if shards is None else shards
     if shards < 1:
-        raise _core.ReticentError(f"shards is {shards}: give a whole number above 0")
+        raise _core.ReticentError(f"shards: got {shards}; expected a whole number above 0")
     parts = [pathlib.Path(folder) / "shards" / f"{index}-of-{shards}" for index in range(shards)]
     jobs = []
     for index, part in enumerate(parts):
@@ -84,6 +84,6 @@ def run(engine, text, folder, overrides, shards, client, keep_going, tell, base=
             if tell is not None:
                 tell(done + 1, shards)
     except ImportError as error:
-        raise _core.ReticentError(f'engine is {engine!r}: {error}; pip install "reticent[{engine}]"') from error
+        raise _core.ReticentError(f'engine: got {engine!r}; {error}; pip install "reticent[{engine}]"') from error
     _core.merge(parts, pathlib.Path(folder))
     return total

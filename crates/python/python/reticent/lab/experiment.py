@@ -26,7 +26,7 @@ def _text(config, folder=None):
         environment = config.get("environment")
         if isinstance(environment, Classification):
             if folder is None:
-                raise _core.ReticentError("folder is None: the runner needs the data set as a file beside the results; give a folder")
+                raise _core.ReticentError("folder: missing; the runner needs the data set as a file beside the results; expected a folder")
             config["environment"] = environment._table(folder)
         return _core.to_toml(config)
     if isinstance(config, os.PathLike) or "\n" not in config:
@@ -35,7 +35,7 @@ def _text(config, folder=None):
             return path.read_text()
         except OSError as error:
             raise _core.ReticentError(
-                f"config is {str(path)!r}: {error.strerror or error}; give a file, its text or a dictionary"
+                f"config: got {str(path)!r}; {error.strerror or error}; expected a file, its text or a dictionary"
             ) from None
     return config
 
@@ -93,7 +93,7 @@ def run(
     """
     if folder is None:
         if shard is not None:
-            raise _core.ReticentError("folder is None: the results of a shard are needed for `merge`; give a folder")
+            raise _core.ReticentError("folder: missing; the results of a shard are needed for `merge`; expected a folder")
         with tempfile.TemporaryDirectory(prefix="reticent-") as temporary:
             results = run(
                 config,
@@ -113,7 +113,7 @@ def run(
         if engine == "local":
             outcome = _core.run(text, folder, changes, shard, keep_going, tell, _base(config))
         elif shard is not None:
-            raise _core.ReticentError(f"shard is {shard}: an engine makes the shards itself; give the number of `shards`")
+            raise _core.ReticentError(f"shard: got {shard}; an engine makes the shards itself; give it the number of `shards`")
         else:
             outcome = engines.run(engine, text, folder, changes, shards, client, keep_going, tell, _base(config))
     if shard is not None:

@@ -57,7 +57,7 @@ def play(
     True
     """
     if trials < 1:
-        raise _core.ReticentError(f"trials is {trials}: give a whole number above 0")
+        raise _core.ReticentError(f"trials: got {trials}; expected a whole number above 0")
     algorithms = []
     for label, policy in policies.items():
         curves, promise, clipped = [], None, 0
@@ -70,7 +70,7 @@ def play(
                 learner = _made(label, policy, number)
             elif trials > 1:
                 raise _core.ReticentError(
-                    f"policy {label!r} is one object: give a function that makes a new one for every trial"
+                    f"policy {label!r}: got one object; expected a function that makes a new one for every trial"
                 )
             _check(label, learner)
             recorded, regret, count = _core.play_trial(trial_environment, learner, rounds, delay, lost, number)
@@ -96,7 +96,7 @@ def _makes(value, *methods):
 def _made(label, policy, seed):
     """A policy of this seed."""
     if not _takes(policy, 1):
-        raise _core.ReticentError(f"policy {label!r} is {policy!r}: it is called with a seed; give a function or a class of one argument")
+        raise _core.ReticentError(f"policy {label!r}: got {policy!r}; it is called with a seed; expected a function or a class of one argument")
     return policy(seed)
 
 
@@ -106,8 +106,8 @@ def _check(label, learner):
     for method, arguments in ways.items():
         function = getattr(learner, method, None)
         if not callable(function) or not _takes(function, arguments.count(",") + 1):
-            given = f"{method}{inspect.signature(function)}" if callable(function) else "missing"
-            raise _core.ReticentError(f"{method} of policy {label!r} is {given}: it is called as {method}({arguments}); define {method}(self, {arguments})")
+            given = f"got {method}{inspect.signature(function)}" if callable(function) else "missing"
+            raise _core.ReticentError(f"{method} of policy {label!r}: {given}; it is called as {method}({arguments}); define {method}(self, {arguments})")
 
 
 def _takes(function, count):
@@ -192,11 +192,11 @@ def audit(
     ['leak']
     """
     if rounds < 2:
-        raise _core.ReticentError(f"rounds is {rounds}: give a whole number above 1")
+        raise _core.ReticentError(f"rounds: got {rounds}; expected a whole number above 1")
     named = []
     for label, policy in policies.items():
         if not _makes(policy, "decide", "choose"):
-            raise _core.ReticentError(f"policy {label!r} is one object: give a function that makes a new one for every run")
+            raise _core.ReticentError(f"policy {label!r}: got one object; expected a function that makes a new one for every run")
         learner = _made(label, policy, seed)
         _check(label, learner)
         named.append((label, policy, _promise(learner)))
@@ -237,13 +237,13 @@ class Classification:
         labels = numpy.asarray(y)
         if self.X.ndim != 2 or labels.shape != self.X.shape[:1]:
             raise _core.ReticentError(
-                f"X, y is of shapes {self.X.shape}, {labels.shape}: give one line of X for every entry of y"
+                f"X, y: got shapes {self.X.shape}, {labels.shape}; expected one line of X for every entry of y"
             )
         if not numpy.isfinite(self.X).all():
-            raise _core.ReticentError("X is not finite everywhere: fill in missing values, or leave the line out")
+            raise _core.ReticentError("X: got values that are not finite; fill in missing values, or leave the line out")
         self.classes, self.y = numpy.unique(labels.astype(str), return_inverse=True)
         if not 2 <= len(self.classes) <= 100:
-            raise _core.ReticentError(f"y is of {len(self.classes)} different values: one arm is made of each; give 2 to 100")
+            raise _core.ReticentError(f"y: got {len(self.classes)} different values; one arm is made of each; expected 2 to 100")
         low, high = self.X.min(axis=0), self.X.max(axis=0)
         span = numpy.where(high > low, high - low, 1.0)
         scaled = numpy.where(high > low, 2.0 * (self.X - low) / span - 1.0, 0.0)

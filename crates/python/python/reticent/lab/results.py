@@ -137,7 +137,7 @@ class Results:
         for algorithm in self.algorithms:
             if algorithm.name == name:
                 return algorithm
-        raise KeyError(f"{name!r}: there are {', '.join(map(repr, self.names))}")
+        raise KeyError(f"name: got {name!r}; expected one of {', '.join(map(repr, self.names))}")
 
     @property
     def names(self) -> list[str]:

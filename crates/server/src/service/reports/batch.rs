@@ -95,7 +95,7 @@ impl Reports {
     fn read_batch(&self, key: Option<&SealKey>, body: &[u8]) -> Result<Read> {
         let Some((subject, plan)) = self.sealed_form() else {
             let remedy = "this loop has no shuffler: send reports one by one";
-            return Err(Error::invalid("batch", "sent", remedy));
+            return Err(Error::invalid("batch", "a batch", remedy));
         };
         let (people, request) = (plan.params().batch, digest(&[body]));
         if self.plan.sums() {

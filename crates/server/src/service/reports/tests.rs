@@ -287,16 +287,16 @@ async fn foreign_and_malformed_reports_are_refused_with_a_reason_and_change_noth
     let foreign = report(protocol, &wire::from_json(&foreign_model.message).unwrap());
     let values = text.find("\"values\":[").unwrap() + 10;
     for (bad, words) in [
-        (wire::to_json(&foreign), "protocol is"),
+        (wire::to_json(&foreign), "protocol: got"),
         (text.replace("\"model\":0", "\"model\":1"), "model = 1: the last model has number 0"),
-        (text.replace("\"level\":0", "\"level\":1"), "level is 1"),
-        (text.replace("\"level\":0", "\"level\":null"), "level is missing"),
+        (text.replace("\"level\":0", "\"level\":1"), "level: got 1"),
+        (text.replace("\"level\":0", "\"level\":null"), "level: missing"),
         (format!("{}9e9,{}", &text[..values], &text[values..]), "values"),
-        (format!("{}1e999,{}", &text[..values], &text[values..]), "report is"),
-        (text.replace("\"version\":3", "\"version\":2"), "version is 2"),
-        (text.replace("\"values\"", "\"colour\""), "report is"),
-        (text[..text.len() - 1].into(), "report is"),
-        ("{}".into(), "report is"),
+        (format!("{}1e999,{}", &text[..values], &text[values..]), "report: got"),
+        (text.replace("\"version\":3", "\"version\":2"), "version: got 2"),
+        (text.replace("\"values\"", "\"colour\""), "report: got"),
+        (text[..text.len() - 1].into(), "report: got"),
+        ("{}".into(), "report: got"),
     ] {
         assert_ne!(bad, text);
         let error = world.send_text(&bad).await.unwrap_err().to_string();

@@ -134,14 +134,14 @@ fn files_that_cannot_keep_actions_fixed_are_refused() {
     let twice = fixed(SMALL, "").replace("id = \"b\"", "id = \"a\"");
     let unknown = fixed(SMALL, "").replace("topic = \"sport\" }", "topic = \"weather\" }");
     let cases = [
-        (learner("rule = \"thompson\""), "loop.home.fixed_action = 3"),
-        (learner("explore = \"tuned\""), "loop.home.fixed_action = 3"),
+        (learner("rule = \"thompson\""), "loop.home.fixed_action: got 3"),
+        (learner("explore = \"tuned\""), "loop.home.fixed_action: got 3"),
         (learner("horizon = 100"), "loop.home.learner.horizon"),
-        (none, "loop.home.learner.rule = episodes"),
-        (twice, "loop.home.fixed_action.id = \"a\""),
-        (unknown, "loop.home.fixed_action.features.topic = b"),
-        (fixed(SMALL, "trust = \"device\""), "loop.home.trust = device"),
-        (fixed(SMALL, "trust = \"shuffler\""), "loop.home.trust = shuffler"),
+        (none, "loop.home.learner.rule: got episodes"),
+        (twice, "loop.home.fixed_action.id: got \"a\""),
+        (unknown, "loop.home.fixed_action.features.topic: got b"),
+        (fixed(SMALL, "trust = \"device\""), "loop.home.trust: got device"),
+        (fixed(SMALL, "trust = \"shuffler\""), "loop.home.trust: got shuffler"),
         (fixed(SMALL, "mode = \"apprentice\""), "loop.home.mode"),
         (fixed(SMALL, "baseline = { share = 0.1 }"), "loop.home.baseline.share"),
         (fixed(SMALL, "context.age = { range = [0, 1] }"), "loop.home.context"),

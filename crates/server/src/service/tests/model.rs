@@ -14,7 +14,7 @@ async fn a_stopped_store_gives_the_model_that_its_service_gave() {
     let stored = async |name: &str, witness: Option<&std::path::Path>| {
         stored_model(store.as_ref(), name, witness).await.map_err(|error| error.to_string())
     };
-    assert!(stored("home", None).await.unwrap_err().contains("releases is 0"));
+    assert!(stored("home", None).await.unwrap_err().contains("releases: got 0"));
     clock.pass(TICK);
     service.tick("home").await.unwrap();
     let live = service.model_file("home").await.unwrap();

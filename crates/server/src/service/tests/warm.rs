@@ -55,10 +55,10 @@ async fn a_public_prior_is_known_from_the_start_and_costs_nothing() {
     }
     for (examples, field) in [
         (vec![example("weather", 0.5)], "examples[0].action.topic"),
-        (vec![example("news", 0.5), example("news", 1.5)], "examples[1].reward = 1.5"),
+        (vec![example("news", 0.5), example("news", 1.5)], "examples[1].reward: got 1.5"),
         (
             vec![serde_json::json!({"action": {"topic": "news"}, "reward": 0, "weight": -1})],
-            "examples[0].weight = -1",
+            "examples[0].weight: got -1",
         ),
         (vec![serde_json::json!({"action": {"topic": "news"}})], "reward"),
     ] {
@@ -149,7 +149,7 @@ async fn a_private_model_is_begun_with_and_its_cost_is_in_the_total() {
     assert!(refusal(&text).contains("can be read"));
     assert!(
         refusal(&file(PERSONS, "warm_start_origin = { store = \"00\", life = 1, generation = \"00\", release = 1, chain = \"00\", units = [] }"))
-            .contains("warm_start_origin = given")
+            .contains("warm_start_origin: got a value")
     );
 }
 
@@ -230,7 +230,7 @@ async fn a_model_of_decisions_is_no_person_s_cost() {
     let hour = serde_json::json!(["hour"]);
     for (broken, words) in [
         (json.to_string(), "missing field `units`"),
-        (edited(&model, "/origin/units", two), "units = 2 of them"),
+        (edited(&model, "/origin/units", two), "what is protected in 2"),
         (edited(&model, "/origin/units", hour), "unknown variant `hour`"),
     ] {
         std::fs::write(&path, broken).unwrap();

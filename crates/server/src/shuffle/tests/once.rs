@@ -236,6 +236,6 @@ async fn the_model_is_bound_to_what_is_sealed() {
     world.tick(1).await;
     let newer = Envelope { model: 1, ..envelope.clone() };
     let Err(Error::Invalid { value, .. }) = world.take(&newer, "a").await else { panic!() };
-    assert_eq!(value, "unreadable");
+    assert_eq!(value, "what cannot be read");
     assert_eq!(world.take(&envelope, "a").await.unwrap(), Taken::Taken);
 }

@@ -156,7 +156,7 @@ async fn reports_that_were_priced_for_another_protocol_are_refused() {
         let subject = Subject { protocol: protocol_of(&stated), ..subject.clone() };
         let sealed = seal(&subject, &key(2), 0, &vec![0.0; subject.values]);
         let refused = world.take(&sealed, "a").await.unwrap_err().to_string();
-        assert!(refused.starts_with("protocol is "), "{refused}");
+        assert!(refused.starts_with("protocol: got "), "{refused}");
     }
     assert_eq!(world.loop_().waiting(), 0);
 }

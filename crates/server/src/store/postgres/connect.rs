@@ -39,10 +39,10 @@ impl Address {
             let cause = std::error::Error::source(&error)
                 .map(|cause| format!(" ({cause})"))
                 .unwrap_or_default();
-            invalid(format!("{error}{cause}: give postgres://user@host/database"))
+            invalid(format!("{error}{cause}; expected postgres://user@host/database"))
         })?;
         if config.get_hosts().is_empty() {
-            return Err(invalid("it names no host: give postgres://user@host/database, or ?host= with the folder of a socket".into()));
+            return Err(invalid("it names no host; expected postgres://user@host/database, or ?host= with the folder of a socket".into()));
         }
         let holds_at = |host: &Host| matches!(host, Host::Tcp(name) if name.contains('@'));
         let of_name = config.get_dbname().is_some_and(|name| name.contains('@'));

@@ -8,7 +8,7 @@ use crate::{
 /// A number that is stored.
 pub(super) fn signed(field: &str, number: u64) -> Result<i64> {
     i64::try_from(number).map_err(|_| {
-        Error::invalid(field, number, "give a number below 2^63: PostgreSQL has no larger ones")
+        Error::invalid(field, number, "expected a number below 2^63: PostgreSQL has no larger ones")
     })
 }
 

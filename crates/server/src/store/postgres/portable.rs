@@ -231,7 +231,7 @@ async fn import(
         return Err(Error::invalid(
             "to",
             "this database",
-            "it holds a store already: give an empty one",
+            "it holds a store already; expected an empty one",
         )
         .into());
     }

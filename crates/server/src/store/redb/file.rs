@@ -65,7 +65,7 @@ fn explain(path: &Path, error: DatabaseError) -> Failure {
         DatabaseError::Storage(StorageError::Io(error))
             if error.kind() == ErrorKind::InvalidData =>
         {
-            let remedy = "it is no store of this program, or its beginning is damaged: give the folder of a store, or restore a backup (docs/reference/service.md, Restoring)";
+            let remedy = "it is no store of this program, or its beginning is damaged; expected the folder of a store; or restore a backup (docs/reference/service.md, Restoring)";
             Error::invalid("store", path.display(), remedy).into()
         }
         error => match Failure::from(error) {
@@ -81,7 +81,7 @@ pub(super) fn copy(transaction: &ReadTransaction, path: &Path) -> Attempt<()> {
         return Err(Error::invalid(
             "backup",
             path.display(),
-            "give the name of a file that does not exist yet",
+            "expected the name of a file that does not exist yet",
         )
         .into());
     }

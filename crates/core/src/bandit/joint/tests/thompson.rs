@@ -130,9 +130,9 @@ fn bad_parameters_are_refused_by_name() {
         JointParams { rule, ..params() }.check().err().unwrap().to_string()
     };
     let error = refused(0, 0.0);
-    assert!(error.contains("members is 0") && error.contains("power of two"), "{error}");
+    assert!(error.contains("members: got 0") && error.contains("power of two"), "{error}");
     let error = refused(64, 1.5);
-    assert!(error.contains("minimum_probability is 1.5"), "{error}");
+    assert!(error.contains("minimum_probability: got 1.5"), "{error}");
     // The number of a person's arms is their data: a floor above 1/K refuses no person, and all arms are equally likely.
     let rule = Rule::Thompson { ridge: 3.0, width: 0.5, members: 64, minimum_probability: 0.4 };
     let mut learner = start(JointParams { rule, ..params() });

@@ -36,7 +36,7 @@ fn restarts_that_leave_nothing_to_learn_are_refused() {
     let refused = |params: LocalParams| params.check().map(drop).unwrap_err().to_string();
     let good = LocalParams::new(bounds(), 2.0, 1e-3);
     let error = refused(LocalParams { restart_every: Some(0), ..good.clone() });
-    assert!(error.contains("restart_every is 0"), "{error}");
+    assert!(error.contains("restart_every: got 0"), "{error}");
     let method = Some(Method::KnownGram { gram: vec![0.5, 0.0, 0.5], reports: 40 });
     let report = ReportParams { method, ..good.report.clone() };
     let error = refused(LocalParams { report, restart_every: Some(40), ..good });

@@ -303,9 +303,9 @@ fn what_it_is_not_for_is_refused_with_a_remedy() {
         |rule: &Rule, domain: Domain| rule.plan(domain, None, None).unwrap_err().to_string();
     let domain = Domain::regression(d, 1.0, 1.0);
     let error = refused(&Rule::TWO_LEVEL, domain.clone());
-    assert!(error.starts_with("rule is two_level: ") && error.contains("thompson"), "{error}");
+    assert!(error.starts_with("rule: got two_level; ") && error.contains("thompson"), "{error}");
     let error = refused(&rule(&levels), Domain::regression(d + 1, 1.0, 1.0));
-    assert!(error.starts_with("dimension is "), "{error}");
+    assert!(error.starts_with("dimension: got "), "{error}");
     let error = refused(&rule(&levels), domain.structured(Structure::blocks(2)));
     assert!(error.contains("blocks"), "{error}");
 
@@ -313,7 +313,7 @@ fn what_it_is_not_for_is_refused_with_a_remedy() {
     let rule = || rule(&levels);
     let exact = LinUcbParams { rule: rule(), ..LinUcbParams::new(bounds) };
     let error = exact.check().unwrap_err().to_string();
-    assert!(error.starts_with("schedule is every_round: "), "{error}");
+    assert!(error.starts_with("schedule: got every_round; "), "{error}");
     let joint = JointParams { rule: rule(), ..JointParams::new(bounds, 4.0, 1e-6, Some(1000)) };
     joint.check().unwrap();
     let reports = JointParams { mechanism: Some(Mechanism::Reports), ..joint };
@@ -322,14 +322,14 @@ fn what_it_is_not_for_is_refused_with_a_remedy() {
     let forgetting = JointParams::forgetting(bounds, 4.0, 1e-6, 1000.0);
     let changes = JointParams { rule: rule(), detect_changes: true, ..forgetting };
     let error = changes.check().unwrap_err().to_string();
-    assert!(error.starts_with("detect_changes is true: ") && error.contains("merged"), "{error}");
+    assert!(error.starts_with("detect_changes: got true; ") && error.contains("merged"), "{error}");
     let merged = || Domain::merged(Merging::new(levels.clone()), 1.0, 1.0);
     let error = refused(&Rule::CERTIFIED, merged());
     assert!(error.contains("merged sums"), "{error}");
     let other = World::new(0, 0.0, 0.0).levels.with_groups(2).unwrap();
     let grouped = Rule::TWO_LEVEL.with_levels(|| Ok(other)).unwrap();
     let error = refused(&grouped, merged());
-    assert!(error.starts_with("dimension is "), "{error}");
+    assert!(error.starts_with("dimension: got "), "{error}");
     let local = LocalParams { rule: rule(), ..LocalParams::new(bounds, 4.0, 1e-6) };
     assert!(local.check().unwrap_err().to_string().contains("curator"));
     let shuffle = ShuffleParams {

@@ -39,19 +39,19 @@ fn doubling_forgets_the_horizon_and_not_the_promise() {
     // More losses of one person than the first epoch has could fill several epochs at full sensitivity.
     let crowded = PrivateBanditParams { contributions_per_person: 201, ..first.clone() };
     let error = DoublingBandit::start(crowded.clone(), set(), Seeded(1)).unwrap_err().to_string();
-    assert!(error.contains("contributions_per_person is 201"), "{error}");
+    assert!(error.contains("contributions_per_person: got 201"), "{error}");
     // Nor do forged bytes get past that.
     let numbers = (crowded.clone(), 0_u32, 0_u64, 0_u64, BanditCounts::default());
     let inner = start(crowded, set()).save();
     let forged = wire::save(wire::kinds::DOUBLING_BANDIT, &(numbers, Some(inner)));
     let error = DoublingBandit::<_, Seeded>::resume(&forged, 0, 0, set()).unwrap_err().to_string();
-    assert!(error.contains("contributions_per_person is 201"), "{error}");
+    assert!(error.contains("contributions_per_person: got 201"), "{error}");
     // Nor an epoch without noise around which a promise is wrapped.
     let numbers = (first.clone(), 0_u32, 0_u64, 0_u64, BanditCounts::default());
     let open = start(params(200, Protection::None), set()).save();
     let forged = wire::save(wire::kinds::DOUBLING_BANDIT, &(numbers, Some(open)));
     let error = DoublingBandit::<_, Seeded>::resume(&forged, 0, 0, set()).unwrap_err().to_string();
-    assert!(error.contains("saved epoch is 0"), "{error}");
+    assert!(error.contains("saved epoch: got 0"), "{error}");
     let fixed = PrivateBanditParams { batch: Some(4), ..first };
     assert!(DoublingBandit::start(fixed, L1Ball::set(3, 1.0).unwrap(), Seeded(1)).is_err());
 }

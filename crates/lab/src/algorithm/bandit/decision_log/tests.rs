@@ -83,7 +83,7 @@ fn a_run_logs_its_decisions_and_the_log_is_read_back() {
             // Another learner does not take its place.
             let other = text_of_other(&folder, environment);
             let error = other.algorithms()[0].runnable(1, 0).unwrap_err().to_string();
-            assert!(error.contains("log is") && error.contains("another learner"), "{error}");
+            assert!(error.contains("log: got") && error.contains("another learner"), "{error}");
             std::fs::remove_dir_all(&folder).unwrap();
         }
     }
@@ -104,7 +104,7 @@ fn what_cannot_be_logged_or_read_is_refused() {
     );
     let experiment = Experiment::parse(&text).unwrap();
     let error = experiment.algorithms()[0].runnable(1, 0).unwrap_err().to_string();
-    assert!(error.contains("log is") && error.contains("come and go"), "{error}");
+    assert!(error.contains("log: got") && error.contains("come and go"), "{error}");
     assert!(!folder.exists());
     std::fs::create_dir_all(&folder).unwrap();
     let refuse = |text: &str, more: &str, words: &[&str]| {
@@ -119,9 +119,13 @@ fn what_cannot_be_logged_or_read_is_refused() {
     let head = "action,propensity,reward,arm0_0,arm0_1,arm1_0,arm1_1\n";
     let line = "0,0.5,1,0.6,0.8,0,1\n";
     refuse(&format!("{head}{line}{line}0,0.5,1,0.6,0.9,0,1\n"), "", &["line 4", "arm0 has norm"]);
-    refuse(&format!("{head}{line}{line}0,0.5,1,0.6,x,0,1\n"), "", &["line 4", "arm0_1 is \"x\""]);
-    refuse(&format!("{head}{line}{line}2,0.5,1,0,0,0,1\n"), "", &["line 4", "action is \"2\""]);
-    refuse(&format!("{head}{line}{line}{line}"), "features = [\"arm0_0\"]", &["features is given"]);
+    refuse(&format!("{head}{line}{line}0,0.5,1,0.6,x,0,1\n"), "", &["line 4", "arm0_1: got \"x\""]);
+    refuse(&format!("{head}{line}{line}2,0.5,1,0,0,0,1\n"), "", &["line 4", "action: got \"2\""]);
+    refuse(
+        &format!("{head}{line}{line}{line}"),
+        "features = [\"arm0_0\"]",
+        &["features: got a value"],
+    );
     refuse("action,propensity,reward,arm0_0,arm0_1,arm1_0\n", "", &["as many features"]);
     refuse("action,propensity,reward,x\n", "", &["arm<action>_0"]);
     std::fs::remove_dir_all(&folder).unwrap();

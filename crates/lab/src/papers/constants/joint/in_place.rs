@@ -33,8 +33,7 @@ pub fn in_place_of(
         return Err(Error::invalid("horizon", "unknown", "the published constants need one"));
     };
     let Rule::Certified { failure_probability, parameter_bound, reward_noise, .. } = rule else {
-        let remedy =
-            "the publication has its own confidence set: give \"certified\", with its S and sigma";
+        let remedy = "the publication has its own confidence set; expected \"certified\", with its S and sigma";
         return Err(Error::invalid("rule", rule, remedy));
     };
     if let Some(intercept) = bounds.intercept {

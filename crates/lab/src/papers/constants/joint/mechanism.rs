@@ -96,7 +96,7 @@ impl JointMechanism {
             JointMechanism::Core(mechanism) => Ok(Some(mechanism)),
             JointMechanism::Published(_) => {
                 let names = Mechanism::NAMES.join(", ");
-                let remedy = format!("it is for `paper` mode: give one of {names}");
+                let remedy = format!("it is for `paper` mode; expected one of {names}");
                 Err(Error::invalid("mechanism", self, remedy))
             }
         }

@@ -58,7 +58,7 @@ impl Published {
     pub(super) fn check_wishart_bounds(&self) -> Result<()> {
         let (root, q) = (self.wishart_root(), self.eigenvalue_quantile(self.log_failure()));
         let remedy = format_args!(
-            "Proposition 9 needs sqrt(mk) = {root:.1} above sqrt d + sqrt(2 ln(4/alpha')) = {q:.1}: give a larger alpha"
+            "Proposition 9 needs sqrt(mk) = {root:.1} above sqrt d + sqrt(2 ln(4/alpha')) = {q:.1}; expected a larger alpha"
         );
         reticent::refuse_if(root <= q, "alpha", self.alpha, remedy)
     }

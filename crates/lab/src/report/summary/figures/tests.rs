@@ -129,14 +129,14 @@ fn trials_that_are_skewed_are_shown_by_their_quantiles() {
 #[test]
 fn what_an_experiment_does_not_have_is_refused() {
     for (figure, words) in [
-        ("algorithms = [\"central\"]", "algorithms is central: give some of linucb"),
-        ("facets = \"epsilon\"", "facets is epsilon: give one of algorithm, none"),
-        ("against = \"delta\"", "against is delta: give one of round"),
+        ("algorithms = [\"central\"]", "algorithms: got central; expected some of linucb"),
+        ("facets = \"epsilon\"", "facets: got epsilon; expected one of algorithm, none"),
+        ("against = \"delta\"", "against: got delta; expected one of round"),
         ("size = [10, 10]", "from 120 to 1000"),
-        ("format = []", "give some of svg, png"),
+        ("format = []", "expected some of svg, png"),
         (
             "title = false\nformat = [\"svg\", \"gif\"]",
-            "line 8, figure: `format`: unknown value `gif`, expected `svg` or `png`",
+            "line 8, figure, format: got `gif`; expected `svg` or `png`",
         ),
         ("format = [\"pdf\"]", "got pdf; expected svg or png; convert the SVG"),
         ("colour = 1", "colour"),

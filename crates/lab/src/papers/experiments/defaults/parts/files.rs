@@ -2,6 +2,7 @@
 
 use reticent::{
     bandit::{JointParams, JointPlan, Rule},
+    error::message,
     features::{FeaturesParams, FeaturesPlan},
     randomize::Bounds,
     release::Schedule,
@@ -41,7 +42,7 @@ pub(super) struct Plans {
 impl File {
     pub fn plan(&self) -> Result<Plans> {
         let refuse = |error: toml::de::Error| Error::Experiment {
-            reason: format!("{}: {error}", self.name),
+            reason: message(self.name, error, "correct it"),
         };
         let params: FeaturesParams = toml::from_str(self.features).map_err(refuse)?;
         let features = params.check()?;
