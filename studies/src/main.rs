@@ -37,6 +37,7 @@ mod whitening;
 
 use std::{path::PathBuf, process::ExitCode};
 
+use reticent::error::message;
 use reticent_lab::papers::{Extent, PaperExperiment};
 
 /// All studies.
@@ -83,17 +84,18 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Arguments, String> {
             "--quick" => arguments.extent = Extent::Quick,
             "--full" => arguments.extent = Extent::Full,
             "--out" => {
-                let missing = "--out: got nothing; expected a folder; give --out PATH";
-                arguments.folder = words.next().ok_or(missing)?.into();
+                let missing = || message("--out", "missing", "expected a folder; give --out PATH");
+                arguments.folder = words.next().ok_or_else(missing)?.into();
             }
             name if arguments.study.is_none() && STUDIES.iter().any(|study| study.id == name) => {
                 arguments.study = Some(word);
             }
             _ => {
                 let known = STUDIES.map(|study| study.id).join(", ");
-                return Err(format!(
-                    "arguments: got {word}; expected one of {known}, and --quick, --full or --out PATH; give one study"
-                ));
+                let remedy = format!(
+                    "expected one of {known}, and --quick, --full or --out PATH; give one study"
+                );
+                return Err(message("arguments", word, remedy));
             }
         }
     }

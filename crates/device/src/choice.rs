@@ -63,7 +63,7 @@ impl Choice {
     pub(crate) fn expect(&self, protocol: u64, dimension: usize) -> Result<()> {
         if self.protocol != protocol {
             let remedy = "the protocol has changed since: choose again, nothing was counted";
-            let value = format!("of protocol {:016x}", self.protocol);
+            let value = format!("one of protocol {:016x}", self.protocol);
             return Err(Error::invalid("choice", value, remedy));
         }
         finite_vector("choice", &self.features, dimension)

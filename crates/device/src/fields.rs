@@ -204,7 +204,7 @@ fn shown(value: &Value) -> String {
         Value::Text(text) => format!("{:?}", text.chars().take(40).collect::<String>()),
         // Versions are small, and doubles are printed elsewhere.
         Value::Integer(number) => (*number as f64).to_string(),
-        _ => "of another form".to_string(),
+        _ => "another form".to_string(),
     }
 }
 

@@ -50,7 +50,7 @@ impl Ledger {
         let new = Ledger::new(plan, seconds);
         if self.name != new.name {
             let remedy = format!("this is the loop {:?}: give each loop its own", new.name);
-            return Err(Error::invalid("ledger", format!("of loop {:?}", self.name), remedy));
+            return Err(Error::invalid("ledger", format!("one of loop {:?}", self.name), remedy));
         }
         if seconds >= self.end {
             return Ok(new);

@@ -125,7 +125,7 @@ mod tests {
         // Another generation, and another plan: its own choices are counted with the others, and the smallest k counts.
         let mut later = device(&features, &many, 2).unwrap();
         let foreign = later.report(Some(&ledger), NOW, &choice, 1.0).unwrap_err().to_string();
-        assert!(foreign.starts_with("choice is of protocol"), "{foreign}");
+        assert!(foreign.starts_with("choice: got one of protocol"), "{foreign}");
         let mut smaller = device(&features, &few, 2).unwrap();
         let choice = smaller.choose(&Value::Missing, &[Value::Missing]).unwrap();
         let (_, ledger) = smaller.report(Some(&ledger), NOW, &choice, 1.0).unwrap();

@@ -120,7 +120,7 @@ fn another_protocol_of_the_loop_counts_on() -> Result<()> {
     let mut shop = params();
     shop.name = "shop".into();
     let error = ledger.at(&shop.check()?, NOW).unwrap_err().to_string();
-    assert!(error.starts_with("ledger is of loop \"home\""), "{error}");
+    assert!(error.starts_with("ledger: got one of loop \"home\""), "{error}");
     Ok(())
 }
 

@@ -211,7 +211,7 @@ mod tests {
         let kept = fs::read(&file.path).unwrap();
         let (mut shop, choice_of_shop) = device(&protocol("shop", 2));
         let error = file.report(&mut shop, NOW, &choice_of_shop, 1.0).unwrap_err().to_string();
-        assert!(error.starts_with("ledger is of loop \"home\""), "{error}");
+        assert!(error.starts_with("ledger: got one of loop \"home\""), "{error}");
         assert_eq!(fs::read(&file.path).unwrap(), kept);
         fs::write(&file.path, &kept[..kept.len() - 1]).unwrap();
         assert!(file.read().is_err());

@@ -61,7 +61,7 @@ def test_devices_on_one_file_share_one_count_for_ever(tmp_path, mode):
 
 def test_choices_of_another_protocol_are_refused_and_nothing_is_counted():
     person = device("sealed")
-    with pytest.raises(reticent.ReticentError, match="choice: got of protocol"):
+    with pytest.raises(reticent.ReticentError, match="choice: got one of protocol"):
         person.report(device("sum").choose({}, [{"topic": "news"}]), 1.0)
     with pytest.raises(reticent.ReticentError, match="model: got"):
         person.set_model(golden("sum", "model.json"))

@@ -271,7 +271,7 @@ fn a_broken_experiment_is_refused_with_file_line_and_remedy() {
         ("arms = 20", "arm = 20", ["broken.toml", "line 8", "did you mean `arms`?"]),
         ("delta = 1e-6", "delta = 0.5e1", ["broken.toml", "line 13", "delta: got 5"]),
         ("delta = 1e-6", "delta = 0.5", ["broken.toml", "line 13", "at most 0.1"]),
-        ("delta = 1e-6", "delta = -1e-6", ["broken.toml", "line 13", "delta is -"]),
+        ("delta = 1e-6", "delta = -1e-6", ["broken.toml", "line 13", "delta: got -"]),
         ("\"linucb\"", "\"linucp\"", ["broken.toml", "line 10", "did you mean `linucb`?"]),
         ("trials = 8", "trials = = 8", ["broken.toml", "line 4", ""]),
     ] {

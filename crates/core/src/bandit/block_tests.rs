@@ -487,7 +487,7 @@ fn blocks_that_are_missing_unknown_or_not_supported_are_refused_by_name() {
     let public = ReportParams { public_arms: true, ..report.clone() };
     refused(public.check().map(drop), "public_arms blocks");
     let shuffle = ShuffleParams::new(bounds(PURE), 1.0, 1e-6, 100, Aggregation::Sum);
-    refused(shuffle.check().map(drop), "blocks is 4 shuffle");
+    refused(shuffle.check().map(drop), "blocks: got 4 shuffle");
     for structure in [Structure { blocks: 0, shared: 0 }, Structure { blocks: 1 << 40, shared: 0 }]
     {
         refused(LinUcbParams::new(bounds(structure)).check().map(drop), "blocks");

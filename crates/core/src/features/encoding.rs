@@ -437,7 +437,7 @@ mod tests {
             (Encoding::Range(1.0, 1.0), "range: got [1, 1] for age; "),
             (Encoding::Range(f64::NAN, 1.0), "range: got [NaN, 1] for age; "),
             (Encoding::Range(0.0, f64::INFINITY), "range: got [0, inf] for age; "),
-            (Encoding::Range(0.0, 5e-324), "range is [0, 0.0000"),
+            (Encoding::Range(0.0, 5e-324), "range: got [0, 0.0000"),
             (words(&[]), "categories: got [] for age; "),
             (words(&["a", "b", "a"]), "categories: got \"a\" twice for age; "),
             (words(&["a", ""]), "categories: got \"\" for age; "),

@@ -376,7 +376,8 @@ mod tests {
             assert_eq!(list.unwrap(), [expected.clone(), expected]);
         }
         assert!(records_from_json("actions", b" [ ] ").unwrap().is_empty());
-        for (text, words) in [("{}", "actions is no list"), ("[1", "actions is not JSON at byte 2")]
+        for (text, words) in
+            [("{}", "actions: got no list"), ("[1", "actions: got not JSON at byte 2")]
         {
             let error = records_from_json("actions", text.as_bytes()).unwrap_err().to_string();
             assert!(error.starts_with(words), "{error}");

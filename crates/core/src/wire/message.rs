@@ -191,10 +191,10 @@ mod tests {
         for (start, words) in [
             (
                 r#"{"version":1,"kind":"arms","#,
-                r#"arms is a message with "version" in place of "kind""#,
+                r#"arms: got a message with "version" in place of "kind""#,
             ),
-            (r#"{"kind":"arms","#, r#"arms is a message with "dimension" in place of "version""#),
-            ("{", r#"arms is a message with "dimension" in place of "kind""#),
+            (r#"{"kind":"arms","#, r#"arms: got a message with "dimension" in place of "version""#),
+            ("{", r#"arms: got a message with "dimension" in place of "kind""#),
         ] {
             let error = refused(&format!("{start}{fields}"));
             assert!(
@@ -202,8 +202,10 @@ mod tests {
                 "{error}"
             );
         }
-        assert!(refused("{}").starts_with("arms is a message without \"kind\""));
-        assert!(refused(r#"{"kind":"arms"}"#).starts_with("arms is a message without \"version\""));
+        assert!(refused("{}").starts_with("arms: got a message without \"kind\""));
+        assert!(
+            refused(r#"{"kind":"arms"}"#).starts_with("arms: got a message without \"version\"")
+        );
     }
 
     #[test]

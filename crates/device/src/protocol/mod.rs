@@ -397,10 +397,10 @@ mod tests {
             ("86400", "86401", "hash: got "),
             ("\"home\"", "\"homes\"", "hash: got "),
             ("80.0", "81.0", "hash: got "),
-            ("\"home\"", "\"a b\"", "loop is \\\"a b\\\""),
+            ("\"home\"", "\"a b\"", "loop: got \\\"a b\\\""),
             ("86400", "0", "period: got 0"),
             ("\"feature_bound\":1.0", "\"feature_bound\":2.0", "feature_bound: got 2"),
-            ("\"dimension\":4", "\"dimension\":5", "bounds has"),
+            ("\"dimension\":4", "\"dimension\":5", "bounds: got"),
             ("\"blocks\":1", "\"blocks\":2", "blocks: got 2"),
         ] {
             assert!(text.contains(from), "{text}");
@@ -425,7 +425,10 @@ mod tests {
         for error in
             [protocol.local(&report.into()).unwrap_err(), protocol.load_server(&state).unwrap_err()]
         {
-            assert!(error.to_string().starts_with("report is of other parameters"), "{error}");
+            assert!(
+                error.to_string().starts_with("report: got one of other parameters"),
+                "{error}"
+            );
         }
         assert!(protocol.arms(&Value::Missing, &[]).is_err());
         Ok(())

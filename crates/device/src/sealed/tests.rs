@@ -84,7 +84,7 @@ fn foreign_and_damaged_envelopes_are_refused() {
     // A point of small order: the secret would be public.
     let weak = PublicKey::parse(&"00".repeat(32)).unwrap();
     let error = subject.seal(&mut system(), &weak, 7, &[0.0; 3]).unwrap_err().to_string();
-    assert!(error.starts_with("public_key is \"0000"), "{error}");
+    assert!(error.starts_with("public_key: got \"0000"), "{error}");
 }
 
 /// A loop of one feature with a shuffler.
@@ -210,7 +210,7 @@ fn what_a_server_says_is_priced_and_compared() {
             ("honest", json!(400), "epsilon: got 1."),
             ("honest", json!(600), "protocol: got "),
             ("generation", json!("0000000000000001"), "protocol: got "),
-            ("protocol", json!("00".repeat(32)), "protocol is \"0000"),
+            ("protocol", json!("00".repeat(32)), "protocol: got \"0000"),
             ("protocol", json!("00"), "protocol: got nothing or another form"),
             ("features", json!({}), "context: missing"),
             ("batch", json!("many"), "batch: got nothing or another form"),
@@ -241,7 +241,10 @@ fn a_shuffler_that_knows_another_protocol_or_key_than_the_server_tells_is_refuse
         let mut other = world.shuffler();
         other["protocol"] = json!("11".repeat(32));
         let error = join(other).unwrap_err().to_string();
-        assert!(error.starts_with("protocol is \"1111") && error.contains("same file"), "{error}");
+        assert!(
+            error.starts_with("protocol: got \"1111") && error.contains("same file"),
+            "{error}"
+        );
         for unreadable in [json!({}), json!([]), json!({ "public_key": "zz", "protocol": "" })] {
             assert!(join(unreadable).is_err());
         }

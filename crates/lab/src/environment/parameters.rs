@@ -209,7 +209,7 @@ mod tests {
         }
         let refused = experiment(&table("hybrid"), &private("joint", "rule = \"certified\""));
         let error = refused.map(drop).unwrap_err().to_string();
-        assert!(error.contains("rule is certified") && error.contains("thompson"), "{error}");
+        assert!(error.contains("rule: got certified") && error.contains("thompson"), "{error}");
         std::fs::remove_file(path).unwrap();
     }
 

@@ -4,6 +4,7 @@ use std::{borrow::Cow, collections::BTreeMap, fmt};
 
 use reticent::{
     bandit::Rule,
+    error::message,
     features::{
         Cross, FeatureTable, FeaturesParams, Fourier, MOST_NAMES, Products, Projection, Weighting,
     },
@@ -189,10 +190,18 @@ impl LoopParams {
         let of_features = self.features().map(|features| features.warnings()).unwrap_or_default();
         warnings.extend(of_features.iter().map(|warning| format!("loop.{name}.{warning}")));
         if self.privacy.delta > MEANINGLESS_DELTA {
-            warnings.push(format!("loop.{name}.privacy.delta: got {}; it allows that one person in {:.0} is published outright; expected {MEANINGLESS_DELTA} or less, and less than one in the number of people", self.privacy.delta, 1.0 / self.privacy.delta));
+            let delta = self.privacy.delta;
+            let remedy = format!(
+                "it allows that one person in {:.0} is published outright; expected {MEANINGLESS_DELTA} or less, and less than one in the number of people",
+                1.0 / delta
+            );
+            warnings.push(message(format!("loop.{name}.privacy.delta"), delta, remedy));
         }
         if self.privacy.epsilon > MEANINGLESS_EPSILON {
-            warnings.push(format!("loop.{name}.privacy.epsilon: got {}; it promises next to nothing; expected less than {MEANINGLESS_EPSILON}", self.privacy.epsilon));
+            let remedy =
+                format!("it promises next to nothing; expected less than {MEANINGLESS_EPSILON}");
+            let field = format!("loop.{name}.privacy.epsilon");
+            warnings.push(message(field, self.privacy.epsilon, remedy));
         }
         warnings
     }

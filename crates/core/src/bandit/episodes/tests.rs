@@ -250,7 +250,7 @@ fn learners_of_any_arms_refuse_the_rule() {
     for error in errors {
         let error = error.unwrap().to_string();
         assert!(
-            error.contains("rule is episodes") && error.contains("may depend on the person"),
+            error.contains("rule: got episodes") && error.contains("may depend on the person"),
             "{error}"
         );
     }

@@ -263,7 +263,7 @@ fn patterns_without_a_grid_are_refused() {
     };
     let many = vec![part(&[0], 0.01); 1000].into_iter().chain([part(&[], 0.01)]).collect();
     for error in [refused(many), refused(vec![part(&[0], 1e-200), part(&[], 0.5)])] {
-        assert!(error.starts_with("levels is noise ratios from"), "{error}");
+        assert!(error.starts_with("levels: got noise ratios from"), "{error}");
     }
     let text = serde_json::to_string(&Domain::merged(merging(), 1.0, 1.0)).unwrap();
     assert!(text.starts_with(r#"{"merged":{"pattern":{"features":[{"coordinates":2"#), "{text}");

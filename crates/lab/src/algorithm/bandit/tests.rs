@@ -161,7 +161,7 @@ fn keys_without_effect_in_a_world_are_refused_with_their_line() {
         &format!(
             "[[algorithm]]\nkind = \"local\"\nmethod = {{ known_gram = {{ reports = 9 }} }}\n{budget}"
         ),
-        &["line 10", "method is known_gram"],
+        &["line 10", "method: got known_gram"],
     );
     refuse(gap, &format!("{joint}intercept = true"), &["line 11", "intercept"]);
     refuse(

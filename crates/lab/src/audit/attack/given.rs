@@ -143,7 +143,7 @@ mod tests {
         assert!(
             refusal(&first[..100], &first).starts_with("reports: got 100; expected at least 4000")
         );
-        assert!(refusal(&first, &second).starts_with("level is of several"));
+        assert!(refusal(&first, &second).starts_with("level: got several"));
         let other = ProtocolParams { name: "shop".into(), ..protocol.params().clone() };
         assert!(attack(&other.check().unwrap(), &first, &first).is_err());
         assert!((4000..30_000).all(|count| {

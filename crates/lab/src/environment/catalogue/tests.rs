@@ -300,7 +300,7 @@ fn wrong_keys_are_named() {
     );
     refuse("\"action.show\" = 0.1", "\"action.show\" = -0.1", "effects: got -0.1 for action.show");
     refuse("\"action.show\" = 0.1", "\"action.show\" = nan", "effects: got NaN for action.show");
-    refuse("effects = {", "effects = {} # {", "effects is 0 for every part: all actions would");
+    refuse("effects = {", "effects = {} # {", "effects: got 0 for every part; all actions would");
     refuse(
         "\"context.liked\" = 1.0",
         "liked = 1.0",

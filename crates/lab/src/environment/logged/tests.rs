@@ -261,7 +261,7 @@ fn items_have_features_of_their_own() {
     };
     let head = "action,propensity,reward\ni1,0.5,1\ni2,0.5,0\ni1,0.5,1\ni3,0.5,0\n";
     refuse(&format!("{head}x,0.5,1\n"), "", &["line 6", "action: got \"x\"", ", ..."]);
-    refuse(head, "actions = [\"i1\", \"z\"]", &["actions is z", "no line in `items`"]);
+    refuse(head, "actions = [\"i1\", \"z\"]", &["actions: got z", "no line in `items`"]);
     refuse(head, "item = \"name\"", &["no column \"name\""]);
     std::fs::write(&path, head).unwrap();
     let environment = opened(&format!("file = {path:?}\nitems = {items:?}"), 2).unwrap();

@@ -100,7 +100,7 @@ fn products_and_fourier_features_are_those_of_cores_rule() {
     assert_eq!(row, whole);
 
     for (wrong, words) in [
-        ("fourier = { count = 0, scale = 0.5, seed = 7 }", ["fourier.count", "0", "give 16 to 64"]),
+        ("fourier = { count = 0, scale = 0.5, seed = 7 }", ["fourier.count", "0", "expected 16 to 64"]),
         (
             "fourier = { count = 3, scale = -1.0, seed = 7 }",
             ["fourier.scale", "-1", "0.001 to 1000"],
@@ -186,7 +186,7 @@ fn cells_outside_their_ranges_are_counted_for_the_holder_and_no_certificate_tell
     let remarks = run(&path, &wide, joint).unwrap().algorithms()[0].remarks().join(" ");
     assert!(!remarks.contains("outside"), "{remarks}");
     let unnamed = run(&path, "", joint).err().unwrap().to_string();
-    assert!(unnamed.contains("column 1 has no name") && unnamed.contains("features"), "{unnamed}");
+    assert!(unnamed.contains("column 1: got no name") && unnamed.contains("features"), "{unnamed}");
     std::fs::remove_file(path).unwrap();
 }
 
@@ -207,17 +207,17 @@ fn what_cannot_be_a_bandit_is_named_by_line() {
     let many: String = (0..200).map(|i| format!("{i},{i}.5\n")).collect();
     refuse("f.csv", &format!("x,y\n{many}"), "", linucb, &["101 different values or more"]);
     let known = "[[algorithm]]\nkind = \"local\"\nmethod = { known_gram = { reports = 100 } }\nprivacy = { epsilon = 1.0, delta = 1e-5 }";
-    refuse("g.csv", "x,y\n1,a\n2,b\n", "", known, &["method is known_gram", "is not known"]);
+    refuse("g.csv", "x,y\n1,a\n2,b\n", "", known, &["method: got known_gram", "is not known"]);
     refuse("h.csv", "x,y\n1,a\n,b\n", "", linucb, &["line 3", "x: missing", "middle"]);
     let colours = "categories = { x = [\"red\"] }";
     refuse("i.csv", "x,y\nred,a\nblue,b\n", colours, linucb, &["line 3", "x: got \"blue\""]);
     let none = "hashes = { x = 0 }";
     refuse("m.csv", "x,y\nred,a\nblue,b\n", none, linucb, &["buckets: got 0 for x"]);
     let both = "hashes = { x = 8 }\ncategories = { x = [\"red\"] }";
-    refuse("n.csv", "x,y\nred,a\nblue,b\n", both, linucb, &["features is x", "one meaning"]);
+    refuse("n.csv", "x,y\nred,a\nblue,b\n", both, linucb, &["features: got x", "one meaning"]);
     refuse("j.csv", "x,y\n3,a\n3,b\n", "", linucb, &["no feature ever changes: x"]);
     let unknown = "ranges = { z = [0, 1] }";
-    refuse("k.csv", "x,y\n1,a\n2,b\n", unknown, linucb, &["ranges is z", "no feature"]);
+    refuse("k.csv", "x,y\n1,a\n2,b\n", unknown, linucb, &["ranges: got z", "no feature"]);
     let moving = "[environment.modifiers]\nchange_every = 5";
     refuse("l.csv", "x,y\n1,a\n2,b\n", moving, linucb, &["change_every", "as they are"]);
 }

@@ -48,15 +48,15 @@ impl Picture {
 
     /// The picture as PNG, twice as large.
     pub fn png(&self) -> Result<Vec<u8>> {
-        let size = raster::size(&self.svg).ok_or_else(|| self.failed("it has no size"))?;
+        let size = raster::size(&self.svg).ok_or_else(|| self.failed("no size"))?;
         let (width, height) = (SHARPNESS * size.0, SHARPNESS * size.1);
         if width * height > MOST_POINTS {
             return Err(self.failed(format!(
-                "size: got {width} x {height} points; expected at most {MOST_POINTS:e} for a PNG; give a smaller size, or svg alone"
+                "{width} x {height} points; expected at most {MOST_POINTS:e} for a PNG; give a smaller size, or svg alone"
             )));
         }
-        let mut points = Pixmap::new(width as u32, height as u32)
-            .ok_or_else(|| self.failed("it has no size"))?;
+        let mut points =
+            Pixmap::new(width as u32, height as u32).ok_or_else(|| self.failed("no size"))?;
         raster::draw(&self.svg, SHARPNESS, &mut points);
         points.encode_png().map_err(|error| self.failed(error))
     }
