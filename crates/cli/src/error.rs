@@ -44,7 +44,7 @@ pub enum Error {
         reason: String,
     },
     /// A command of the service, which is another program.
-    #[error("{}", message(.0, "a command of the service", format_args!("expected one of this program; do `reticent-server {0} ...` with the same arguments")))]
+    #[error("{}", message(.0, "a command of the service", format_args!("expected one of this program; do `reticent-server {} ...` with the same arguments", .0)))]
     OfService(&'static str),
     /// Failed trials; the others were completed.
     #[error("some trials failed:\n{0}")]

@@ -6,7 +6,7 @@ create_exception!(
     reticent,
     ReticentError,
     PyValueError,
-    "Something was refused: the message names the field, its value and what to give instead. Nothing has changed."
+    "Something was refused: the message is `field: got value; expected ...; do ...`. Nothing has changed."
 );
 
 create_exception!(

@@ -96,7 +96,7 @@ impl MalerParams {
         for (field, value) in [("radius", self.radius), ("gradient_bound", self.gradient_bound)] {
             let size = positive(field, value)?;
             // Squares of rates and their inverses stay far from the ends of a double.
-            let remedy = "choose units; expected 1e-30 to 1e30";
+            let remedy = "expected 1e-30 to 1e30; choose other units";
             refuse_if(!(1e-30..=1e30).contains(&size), field, value, remedy)?;
         }
         refuse_if(self.horizon == 0, "horizon", 0, "expected a whole number above 0")?;

@@ -7,7 +7,7 @@ use super::*;
 #[test]
 fn files_that_say_something_else_are_refused() {
     for (text, what) in [
-        (r#"{"context": {"age": 3}}"#, "\"age\" is no feature; expected { range"),
+        (r#"{"context": {"age": 3}}"#, "\"age\": got no feature; expected { range"),
         (r#"{"context": {"age": {}}}"#, "\"age\" is no feature"),
         (r#"{"context": {"age": {"range": [1]}}}"#, "\"age.range\" is no feature"),
         (r#"{"context": {"age": {"range": [1, 2], "hash": {"buckets": 2}}}}"#, "is no feature"),
