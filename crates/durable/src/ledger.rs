@@ -220,7 +220,8 @@ mod tests {
         fs::write(&file.path, &kept).unwrap();
         fs::create_dir(file.path.with_added_extension("new")).unwrap();
         let error = file.report(&mut device_home, NOW, &choice, 1.0).unwrap_err().to_string();
-        assert!(error.contains("home.ledger.new cannot be written"), "{error}");
+        assert!(error.contains("home.ledger.new: got "), "{error}");
+        assert!(error.contains("it cannot be written"), "{error}");
         assert_eq!(file.read().unwrap().unwrap().reports(), 1);
     }
 }

@@ -325,8 +325,8 @@ mod tests {
         refuse("a,a\n1,2\n", &["columns 1 and 2", "different name"]);
         refuse(",a\n1,2\n", &["column 1: got no name", "pandas", "`features`"]);
         refuse(",\n1,2\n", &["line 1: got no names"]);
-        refuse(",0,1\n0,1,2\n", &["first line holds numbers"]);
-        refuse("1,2\n1,2\n", &["first line holds numbers"]);
+        refuse(",0,1\n0,1,2\n", &["first line: got numbers"]);
+        refuse("1,2\n1,2\n", &["first line: got numbers"]);
         refuse("a;y\n1;2\n", &["commas"]);
         assert!(parse("a,y\n1,2\n", Some(&["z"])).unwrap_err().contains("expected one of a, y"));
     }

@@ -343,7 +343,7 @@ fn follow(line: &GivenLine, before: &Digest, found: &mut VerifiedChain) -> Resul
     if !follows {
         let remedy =
             format!("it follows release {}: one was left out, repeated or moved", found.last);
-        return Err(broken("out of order", &remedy));
+        return Err(broken("a release out of order", &remedy));
     }
     let sound = if is_rollback { linked(b"rollback") } else { linked(b"release") };
     let continues = rollback.is_none_or(|rollback| {
@@ -354,7 +354,7 @@ fn follow(line: &GivenLine, before: &Digest, found: &mut VerifiedChain) -> Resul
     });
     if !sound || !continues {
         return Err(broken(
-            "the chain breaks here",
+            "a break of the chain",
             "this release or one before it was replaced, or the listing is that of another generation or store",
         ));
     }

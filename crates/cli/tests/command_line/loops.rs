@@ -103,7 +103,7 @@ fn a_log_of_another_form_is_refused_without_its_contents() {
         file("log.jsonl", "{\"time\":1,\"context\":{\"age\":\"SECRET\"}}\n"),
         file("log.csv", "SECRET,31\n"),
     );
-    for (log, word) in [(&lines, "lines of JSON"), (&table, "its first line")] {
+    for (log, word) in [(&lines, "lines of JSON"), (&table, "a first line")] {
         let (config, log) = (config.to_str().unwrap(), log.to_str().unwrap());
         let run = ["run", config, "--loop", "home", "--log", log];
         refused(&run, &[word, "format=csv"]);

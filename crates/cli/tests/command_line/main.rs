@@ -138,7 +138,7 @@ fn an_experiment_runs_from_its_file_and_repeats_itself() {
     refuse("rounds = 20_000", "rounds = 0", &["rounds: got 0"]);
     refuse("rounds = 20_000", "rounds = 5", &["horizon: got 5"]);
     refuse("trials = 4", "trials = 0", &["trials: got 0"]);
-    refuse("kind = \"gap\"", "kind = \"chasm\"", &["unknown environment.kind `chasm`", "gap"]);
+    refuse("kind = \"gap\"", "kind = \"chasm\"", &["environment, kind: got `chasm`", "gap"]);
     refuse("dimension = 5", "dimension = 1", &["dimension: got 1"]);
     // Sizes beyond memory are refused.
     let huge = "9223372036854775807";
@@ -252,7 +252,7 @@ fn a_sweep_killed_ten_times_has_the_results_of_an_undisturbed_one() {
     let merged = folder.join("merged");
     refused(
         &["merge", &parts[0], "--out", &path(&merged)],
-        &["missing trials is 20", "reticent run"],
+        &["trials: got 20 of 40", "reticent run"],
     );
     let output = reticent(&["merge", &parts[0], &parts[1], "--out", &path(&merged)]);
     assert!(output.status.success(), "{}", stderr(&output));

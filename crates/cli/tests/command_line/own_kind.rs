@@ -88,6 +88,6 @@ fn run_certify_and_audit_see_the_kinds_of_a_program() {
     // The program without the kinds does not know them.
     let plain = super::reticent(&["certify", file.to_str().unwrap()]);
     assert_eq!(plain.status.code(), Some(2));
-    assert!(stderr(&plain).contains("unknown environment.kind `shop`"), "{}", stderr(&plain));
+    assert!(stderr(&plain).contains("environment, kind: got `shop`"), "{}", stderr(&plain));
     std::fs::remove_dir_all(&folder).unwrap();
 }

@@ -302,7 +302,7 @@ pub(super) mod tests {
         };
         assert!(matched((0, 4)).is_ok());
         for pair in [(0, 1), (0, 2), (0, 0), (0, 3), (0, 5)] {
-            assert!(matched(pair).unwrap_err().to_string().starts_with("matched is ("));
+            assert!(matched(pair).unwrap_err().to_string().starts_with("matched: got ("));
         }
         let none = levels().with_groups(0).unwrap_err().to_string();
         assert!(none.starts_with("groups: got 0"), "{none}");

@@ -206,7 +206,7 @@ mod tests {
             // The same noise in smaller batches, less noise, and the noise of a larger budget.
             let error = refusal(&sound, 900, summed, &limits);
             assert!(error.starts_with("epsilon: got 1."), "{error}");
-            assert!(error.contains("at most 1 is accepted here"), "{error}");
+            assert!(error.contains("; expected at most 1;"), "{error}");
             let error = refusal(&reports(aggregation, 1.1, visits), 1000, summed, &limits);
             assert!(error.starts_with("epsilon: got 1."), "{error}");
             let nothing = Limits { epsilon: f64::NAN, ..limits.clone() };

@@ -74,7 +74,7 @@ fn an_older_copy_of_the_state_is_refused_or_charged_each_time() {
     for replays in 1..=3 {
         fs::copy(&old, &state).unwrap();
         let refused = open(&folder.0).err().unwrap().to_string();
-        assert!(refused.contains("stands at 1 releases"), "{refused}");
+        assert!(refused.contains("saved state: got 1 releases"), "{refused}");
         let mut bandit = DurableBandit::open(&folder.0, &params(), &charge).unwrap();
         assert_eq!(bandit.learner().replays(), replays);
         assert!(bandit.guarantee().unwrap().epsilon() > alone);

@@ -39,12 +39,12 @@ impl Experiment {
         let missing = results.iter().filter(|result| result.is_none()).count();
         if missing > 0 {
             let remedy = format!(
-                "of {} trials; `reticent run {} --out {}` computes them",
-                jobs.len(),
+                "expected all of them; `reticent run {} --out {}` computes the others",
                 folder.join("experiment.toml").display(),
                 folder.display()
             );
-            return Err(reticent::Error::invalid("missing trials", missing, remedy).into());
+            let found = format!("{} of {}", jobs.len() - missing, jobs.len());
+            return Err(reticent::Error::invalid("trials", found, remedy).into());
         }
         let summary = experiment.summary(&jobs, results);
         summary.write(folder)?;

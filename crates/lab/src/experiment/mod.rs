@@ -209,7 +209,7 @@ impl Experiment {
                             _ => format!("`{kind}`"),
                         };
                         let remedy = with_suggestion(&kind, &known);
-                        let error = Error::experiment(message("environment.kind", found, remedy));
+                        let error = Error::experiment(message("kind", found, remedy));
                         let section = Section::Environment(index);
                         return Err(document.locate(error, section, Some("kind")));
                     }

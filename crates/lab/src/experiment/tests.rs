@@ -104,7 +104,7 @@ fn an_error_names_line_table_key_and_remedy() {
         &["line 19", "delta: got \"small\"; expected a number"],
     );
     says("delta = [1e-6, 1e-5]", "delta = 1.5", &["line 19, algorithm 2", "delta: got 1.5"]);
-    says("arms = 5", "arms = -5", &["line 9, environment", "`arms`"]);
+    says("arms = 5", "arms = -5", &["line 9, environment, arms: got -5"]);
     says("arms = 5", "arm = 5", &["line 9, environment", "did you mean `arms`?"]);
     says("rounds = 200", "rounds = 0", &["line 3, rounds: got 0"]);
     says("rounds = 200", "round = 200", &["line 3", "did you mean `rounds`?"]);
@@ -145,7 +145,7 @@ fn a_run_in_any_number_of_pieces_is_the_same_run() {
     let merged = folder.join("merged");
     let missing =
         Experiment::merge(&parts[..2], &merged, &Kinds::default()).unwrap_err().to_string();
-    assert!(missing.contains("missing trials is 10"), "{missing}");
+    assert!(missing.contains("trials: got 20 of 30"), "{missing}");
     Experiment::merge(&parts, &merged, &Kinds::default()).unwrap();
     assert!(read(&merged) == read(&whole));
     // A damaged line is computed again, and nothing else is.
@@ -207,7 +207,7 @@ fn errors_for_absurd_values_name_their_key_before_anything_runs() {
         says(
             &text,
             &["rounds=1000000000000000000"],
-            &["--set rounds: rounds is 1000000000000000000"],
+            &["--set rounds, rounds: got 1000000000000000000"],
         );
         says(
             &text,
@@ -219,9 +219,9 @@ fn errors_for_absurd_values_name_their_key_before_anything_runs() {
             &["rounds=ten"],
             &["rounds: got \"ten\"; expected a whole number of 0 or more"],
         );
-        says(&text, &["rounds=1e3"], &["not 1000.0: write it as 1000"]);
+        says(&text, &["rounds=1e3"], &["rounds: got 1000.0", "write it as 1000"]);
         says(&text, &["algorithm.privacy=3"], &["privacy: got 3; expected a table, such as {"]);
-        says(&text, &["environment.kind=5"], &["unknown environment.kind `5`"]);
+        says(&text, &["environment.kind=5"], &["environment, kind: got `5`"]);
         says(&text, &["environment.arms=true"], &["arms: got true; expected a whole number"]);
         says(
             &text,
@@ -249,8 +249,8 @@ fn errors_for_absurd_values_name_their_key_before_anything_runs() {
     let ridge = "rule = { tuned = { ridge = -1.0, bonus = 0.2, width = 1.0 } }";
     let fixed = "rule = { fixed = { ridge = 0.0, width = 1.0 } }";
     for kind in ["joint", "local", "shuffle", "ldp_linucb"] {
-        says(&base(kind, ridge), &[], &["line 8, algorithm 1: ridge is -1"]);
-        says(&base(kind, fixed), &[], &["line 8, algorithm 1: ridge is 0"]);
+        says(&base(kind, ridge), &[], &["line 8, algorithm 1, ridge: got -1"]);
+        says(&base(kind, fixed), &[], &["line 8, algorithm 1, ridge: got 0"]);
         says(&base(kind, "rule = 3"), &[], &["line 8", "rule"]);
         says(&base(kind, "rule = { tunde = { ridge = 1.0 } }"), &[], &["did you mean `tuned`?"]);
     }

@@ -58,12 +58,12 @@ fn the_first_line_of_a_later_listing_is_bound_to_its_chain() {
         verify(lines, None).unwrap_err().to_string()
     };
     let forged = forge(&mut later(&lines, 3), "{}");
-    assert!(forged.contains("the chain breaks here"), "{forged}");
+    assert!(forged.contains("a break of the chain"), "{forged}");
     let lines = rolled_back(7);
     assert_eq!(verify(&later(&lines, 3), None).unwrap().rollbacks.len(), 1);
     let cheaper = r#"{"accepted_rollback":{"after":2,"replays":1}} "#;
     let forged = forge(&mut later(&lines, 3), cheaper);
-    assert!(forged.contains("the chain breaks here"), "{forged}");
+    assert!(forged.contains("a break of the chain"), "{forged}");
 }
 
 #[test]
@@ -75,11 +75,11 @@ fn a_change_is_found_at_its_number() {
         verify(&lines, None).unwrap_err().to_string()
     };
     let content = broken(&|lines| lines[3] = lines[3].replace("[3,", "[4,"));
-    assert!(content.starts_with("release 3 = another content"), "{content}");
+    assert!(content.starts_with("release 3: got another content"), "{content}");
     let removed = broken(&|lines| drop(lines.remove(2)));
-    assert!(removed.starts_with("release 3 = out of order"), "{removed}");
+    assert!(removed.starts_with("release 3: got a release out of order"), "{removed}");
     let store = broken(&|lines| lines[0] = lines[0].replace("0707", "0708"));
-    assert!(store.starts_with("release 1 = the chain breaks here"), "{store}");
+    assert!(store.starts_with("release 1: got a break of the chain"), "{store}");
     // A release that is replaced together with its hash breaks the link.
     let other = listing(5)[2].replace("[2,", "[9,");
     let hash = hex(&digest(&[b"{\"sums\": [9, 1e-6]}"]));
@@ -88,7 +88,7 @@ fn a_change_is_found_at_its_number() {
         line["hash"] = hash.clone().into();
         lines[2] = line.to_string();
     });
-    assert!(replaced.starts_with("release 2 = the chain breaks here"), "{replaced}");
+    assert!(replaced.starts_with("release 2: got a break of the chain"), "{replaced}");
     for bad in ["", "{}", "{\"number\": 1}", "[]", "\u{0}"] {
         let lines = [vec![lines[0].clone()], vec![format!("{bad}x")]].concat();
         assert!(verify(&lines, None).is_err());
@@ -150,8 +150,8 @@ fn an_accepted_rollback_is_a_link_that_shows_its_charge() {
         verify(&lines, None).unwrap_err().to_string()
     };
     // It cannot be left out, moved or charged less, and no gap passes as one.
-    assert!(broken(&|lines| drop(lines.remove(3))).contains("out of order"));
-    assert!(broken(&|lines| drop(lines.remove(2))).contains("the chain breaks here"));
+    assert!(broken(&|lines| drop(lines.remove(3))).contains("a release out of order"));
+    assert!(broken(&|lines| drop(lines.remove(2))).contains("a break of the chain"));
     let cheaper = broken(&|lines| lines[3] = lines[3].replace(":1}}", ":0}}"));
     assert!(cheaper.contains("another content"), "{cheaper}");
     let forged = broken(&|lines| {
@@ -161,7 +161,7 @@ fn an_accepted_rollback_is_a_link_that_shows_its_charge() {
         line["hash"] = hex(&digest(&[text.as_bytes()])).into();
         lines[3] = line.to_string();
     });
-    assert!(forged.contains("the chain breaks here"), "{forged}");
+    assert!(forged.contains("a break of the chain"), "{forged}");
 }
 
 #[test]
@@ -207,7 +207,7 @@ fn every_rollback_charges_more_than_the_one_before() {
     assert_eq!(verify(&rolled_back_twice(2), None).unwrap().rollbacks.len(), 2);
     for replays in [0, 1] {
         let refused = verify(&rolled_back_twice(replays), None).unwrap_err().to_string();
-        assert!(refused.contains("the chain breaks here"), "{replays}: {refused}");
+        assert!(refused.contains("a break of the chain"), "{replays}: {refused}");
     }
 }
 

@@ -38,7 +38,7 @@ fn bad_features_are_refused_by_field_value_and_remedy() {
             "nothing left for context.age",
             "smaller ones",
         ),
-        ("[loop.home.weight]\nconstnt = 0.2", "weight", "0.2 for constnt", "expected one of"),
+        ("[loop.home.weight]\nconstnt = 0.2", "weight", "0.2 for constnt", "give one of"),
         (
             "[loop.home.cross]\nmatch = [[\"hour\", \"genre\"]]",
             "cross.match",

@@ -381,11 +381,11 @@ mod tests {
             ("action.price.range = [0, 1]\nproducts = { degree = 2 }", "products"),
             (
                 "trust = \"device\"\nprivacy.visits = 3\nprivacy.per = \"ever\"",
-                "learner.rule = two_level: it is for sums of a trusted curator",
+                "learner.rule: got two_level; it is for sums of a trusted curator",
             ),
             (
                 "trust = \"shuffler\"\nshuffle = { batch = 1000 }\nprivacy.visits = 1\nprivacy.per = \"ever\"",
-                "learner.rule = two_level: it is for sums of a trusted curator",
+                "learner.rule: got two_level; it is for sums of a trusted curator",
             ),
         ] {
             let error = checked(more).err().map(|error| error.to_string()).unwrap_or_default();

@@ -52,8 +52,8 @@ fn a_refusal_of_a_file_names_the_remedy() {
     for (privacy, more, words) in [
         ("epsilon = 1.0, delta = 1e-6, visits = -3, per = \"ever\"", "", "whole number from 1"),
         ("epsilon = 1.0, delta = 1e-6, visits = 1.5, per = \"ever\"", "", "whole number from 1"),
-        ("epsilon = -1.0, delta = 1e-6", "", "loop.home.privacy.epsilon = -1"),
-        ("epsilon = 1.0, delta = 7", "", "loop.home.privacy.delta = 7"),
+        ("epsilon = -1.0, delta = 1e-6", "", "loop.home.privacy.epsilon: got -1"),
+        ("epsilon = 1.0, delta = 7", "", "loop.home.privacy.delta: got 7"),
         (good, "reward = { range = [0, nan] }", "loop.home.reward.range"),
         (good, "context = { age = { range = [0, nan] } }", "loop.home.context.age.range"),
         (good, both, "two names of one key"),
@@ -68,11 +68,14 @@ fn what_is_probably_not_meant_is_warned_of() {
     let warnings = |text: &str| ServiceFile::parse(text).unwrap().loops["home"].warnings("home");
     let loud = "[loop.home]\nprivacy = { epsilon = 25.0, delta = 1e-6 }";
     let found = warnings(loud).join("\n");
-    assert!(found.contains("no features of their own") && found.contains("epsilon = 25"));
+    assert!(found.contains("no features of their own") && found.contains("epsilon: got 25"));
     let sound = "[loop.home]\nprivacy = { epsilon = 20.0, delta = 1e-6 }\naction = { x = { range = [0, 1] } }";
     assert_eq!(warnings(sound), [""; 0]);
     let delta = warnings(&sound.replace("1e-6", "0.1")).join("\n");
-    assert!(delta.contains("loop.home.privacy.delta = 0.1") && delta.contains("0.001"), "{delta}");
+    assert!(
+        delta.contains("loop.home.privacy.delta: got 0.1") && delta.contains("0.001"),
+        "{delta}"
+    );
     assert_eq!(warnings(&sound.replace("1e-6", "0.001")), [""; 0]);
     // A feature of the context adds the same to every action, unless it is crossed; what begins again is no line.
     let context = "\ncontext = { age = { range = [18, 80] }, hour = { range = [0, 24] } }";

@@ -22,6 +22,9 @@ pub(super) fn within(name: &str, error: Error) -> Error {
             (Some(path), reticent::Error::Invalid { value, remedy, .. }) => {
                 Error::invalid(format!("loop.{name}.{path}"), value, remedy)
             }
+            (None, reticent::Error::Invalid { field, value, remedy }) => {
+                Error::invalid(format!("loop.{name}, {field}"), value, remedy)
+            }
             (_, error) => {
                 Error::invalid(format!("loop.{name}"), "parameters that do not fit", error)
             }

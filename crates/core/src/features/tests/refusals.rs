@@ -8,9 +8,9 @@ use super::*;
 fn files_that_say_something_else_are_refused() {
     for (text, what) in [
         (r#"{"context": {"age": 3}}"#, "\"age\": got no feature; expected { range"),
-        (r#"{"context": {"age": {}}}"#, "\"age\" is no feature"),
-        (r#"{"context": {"age": {"range": [1]}}}"#, "\"age.range\" is no feature"),
-        (r#"{"context": {"age": {"range": [1, 2], "hash": {"buckets": 2}}}}"#, "is no feature"),
+        (r#"{"context": {"age": {}}}"#, "\"age\": got no feature"),
+        (r#"{"context": {"age": {"range": [1]}}}"#, "\"age.range\": got no feature"),
+        (r#"{"context": {"age": {"range": [1, 2], "hash": {"buckets": 2}}}}"#, "got no feature"),
         (
             r#"{"context": {"u": {"a": {"range": [0, 1]}}, "u.a": {"range": [0, 2]}}}"#,
             "\"u.a\": got two values",

@@ -162,7 +162,7 @@ fn a_broken_bound_is_reported_and_a_kept_one_is_not() {
     // The same gradient, declared free of noise, is refused at once.
     let mut learner = start(2, methods()[0]);
     let error = learner.absorb_exact(&[-2.0, 0.0]).unwrap_err().to_string();
-    assert!(error.contains("norm of gradient is 2") && error.contains("gradient_bound = 1"));
+    assert!(error.contains("norm of gradient: got 2") && error.contains("gradient_bound = 1"));
 }
 
 #[test]

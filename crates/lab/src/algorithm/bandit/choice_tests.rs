@@ -248,6 +248,9 @@ fn a_bare_name_that_needs_parameters_is_refused() {
         ("regularized", serde_json::from_value::<Rule>(json!("regularized")).map(drop)),
     ] {
         let error = refused.unwrap_err().to_string();
-        assert!(error.contains(name) && error.contains("needs parameters"), "{error}");
+        assert!(
+            error.contains(name) && error.contains(" alone; expected a table with its parameters"),
+            "{error}"
+        );
     }
 }

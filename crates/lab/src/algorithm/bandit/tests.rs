@@ -350,7 +350,7 @@ fn a_proved_width_has_its_theorem() {
     let private = "kind = \"online_ucb\"\nprivacy = { epsilon = 10.0, delta = 0.1 }";
     let lines = format!(
         "[[algorithm]]\n{private}\nliteral = true\n[[algorithm]]\n{private}\n\
-         [[algorithm]]\n{private}\nliteral = true\nwidth = 3.0\n"
+         [[algorithm]]\n{private}\nname = \"given\"\nliteral = true\nwidth = 3.0\n"
     );
     let experiment = parse(&lines).unwrap();
     let [proved, tuned, given] = experiment.algorithms()[..] else { panic!("three") };

@@ -112,13 +112,17 @@ fn bad_lines_are_named() {
         ("{ adagrad = { step = 3.0 } }", 8, "radius: missing"),
         ("\"adagrad\"", 10, "method: got adagrad alone; expected a table"),
         ("\"oak\"", 10, "method: got `oak`; expected one of `reduction`"),
-        ("{ known_noise = { stepp = 1.0 } }", 10, "`stepp`, expected `deviation` or `step`"),
+        (
+            "{ known_noise = { stepp = 1.0 } }",
+            10,
+            "stepp: got an unknown key; expected `deviation` or `step`",
+        ),
         ("{ known_noise = { deviation = -1.0 } }", 10, "deviation: got -1; "),
         ("{ known_noise = 3 }", 10, "known_noise: got 3; expected a table"),
         ("3", 10, "method: got 3; expected one of reduction, coordinatewise, "),
     ] {
         let error = refuse(SPHERE, &with(&format!("method = {method}")));
-        let place = format!("line {line}, algorithm 1: ");
+        let place = format!("line {line}, algorithm 1, ");
         assert!(error.contains(&place) && error.contains(said), "{method}: {error}");
     }
 }

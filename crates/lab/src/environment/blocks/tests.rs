@@ -276,7 +276,7 @@ fn a_policy_of_another_dimension_is_refused() {
     let plan = GapParams::new(3, 2).check().unwrap();
     let policy = Policy::from_parts(vec![0.0; 2], vec![0.0; 3], 1.0, 0.0).unwrap();
     let message = GapBlocks::new(plan.fresh(1)).follow(&policy).unwrap_err().to_string();
-    assert!(message.contains("3 features") && message.contains("is 2"), "{message}");
+    assert!(message.contains("3 features") && message.contains("dimension: got 2"), "{message}");
     assert!(FixedBlocks::new(plan.fixed(1)).follow(&policy).is_err());
 }
 

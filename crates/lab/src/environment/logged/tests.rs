@@ -137,8 +137,13 @@ fn what_is_no_log_is_named_by_line() {
     refuse("e.csv", "0.5,,0.5,1", "", &["line 6", "action: missing"]);
     refuse("f.csv", "0.5,a,0.5,2", "", &["line 6", "reward: got \"2\"", "from 0 to 1"]);
     refuse("g.csv", "x,a,0.5,1", "", &["line 6", "u: got \"x\""]);
-    refuse("h.csv", "0.5,a,0.1,1", "least_propensity = 0.2", &["line 6", "below least_propensity"]);
-    refuse("i.csv", "0.5,a,0.5,1", "reward = \"score\"", &["no column \"score\""]);
+    refuse(
+        "h.csv",
+        "0.5,a,0.1,1",
+        "least_propensity = 0.2",
+        &["line 6", "at least least_propensity"],
+    );
+    refuse("i.csv", "0.5,a,0.5,1", "reward = \"score\"", &["column: got \"score\""]);
     refuse("j.csv", "0.5,a,0.5,1", "[environment.modifiers]\nlost = 0.1", &["modifiers"]);
     let path = file("k.csv", head);
     let error = experiment(&path, 3, "", linucb).err().unwrap().to_string();
@@ -262,7 +267,7 @@ fn items_have_features_of_their_own() {
     let head = "action,propensity,reward\ni1,0.5,1\ni2,0.5,0\ni1,0.5,1\ni3,0.5,0\n";
     refuse(&format!("{head}x,0.5,1\n"), "", &["line 6", "action: got \"x\"", ", ..."]);
     refuse(head, "actions = [\"i1\", \"z\"]", &["actions: got z", "no line in `items`"]);
-    refuse(head, "item = \"name\"", &["no column \"name\""]);
+    refuse(head, "item = \"name\"", &["column: got \"name\""]);
     std::fs::write(&path, head).unwrap();
     let environment = opened(&format!("file = {path:?}\nitems = {items:?}"), 2).unwrap();
     assert_eq!((environment.bounds.dimension, environment.arms), (3, 150));

@@ -266,7 +266,7 @@ mod tests {
     fn files_of_too_few_people_and_unknown_columns_are_named() {
         let reason = |lines: RecordToml| lines.parse(&table(9)).unwrap_err().to_string();
         let few = lines(Loss::Hinge).parse(&table(3)).unwrap_err().to_string();
-        assert!(few.contains("too few"));
+        assert!(few.contains("people: got 3; expected 8 or more"));
         let other = RecordToml { label: Some("z".into()), ..lines(Loss::Hinge) };
         assert!(reason(other).contains("a, b, y"));
         let features = Some(vec!["a".into(), "y".into()]);

@@ -203,7 +203,7 @@ fn what_cannot_be_a_bandit_is_named_by_line() {
     refuse("b.csv", "x,y\n1,a\n2,\n", "", linucb, &["line 3", "y: missing"]);
     refuse("c.csv", "x,y\n1,a\n2,a\n", "", linucb, &["1 different values"]);
     refuse("d.csv", "x,y\n1,a\n2\n", "", linucb, &["line 3", "1 cells; expected 2"]);
-    refuse("e.csv", "x,y\n1,a\n2,b\n", "label = \"z\"", linucb, &["no column \"z\""]);
+    refuse("e.csv", "x,y\n1,a\n2,b\n", "label = \"z\"", linucb, &["column: got \"z\""]);
     let many: String = (0..200).map(|i| format!("{i},{i}.5\n")).collect();
     refuse("f.csv", &format!("x,y\n{many}"), "", linucb, &["101 different values or more"]);
     let known = "[[algorithm]]\nkind = \"local\"\nmethod = { known_gram = { reports = 100 } }\nprivacy = { epsilon = 1.0, delta = 1e-5 }";
@@ -215,7 +215,7 @@ fn what_cannot_be_a_bandit_is_named_by_line() {
     refuse("m.csv", "x,y\nred,a\nblue,b\n", none, linucb, &["buckets: got 0 for x"]);
     let both = "hashes = { x = 8 }\ncategories = { x = [\"red\"] }";
     refuse("n.csv", "x,y\nred,a\nblue,b\n", both, linucb, &["features: got x", "one meaning"]);
-    refuse("j.csv", "x,y\n3,a\n3,b\n", "", linucb, &["no feature ever changes: x"]);
+    refuse("j.csv", "x,y\n3,a\n3,b\n", "", linucb, &["features: got x, which never change"]);
     let unknown = "ranges = { z = [0, 1] }";
     refuse("k.csv", "x,y\n1,a\n2,b\n", unknown, linucb, &["ranges: got z", "no feature"]);
     let moving = "[environment.modifiers]\nchange_every = 5";

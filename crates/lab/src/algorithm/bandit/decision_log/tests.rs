@@ -118,7 +118,11 @@ fn what_cannot_be_logged_or_read_is_refused() {
     };
     let head = "action,propensity,reward,arm0_0,arm0_1,arm1_0,arm1_1\n";
     let line = "0,0.5,1,0.6,0.8,0,1\n";
-    refuse(&format!("{head}{line}{line}0,0.5,1,0.6,0.9,0,1\n"), "", &["line 4", "arm0 has norm"]);
+    refuse(
+        &format!("{head}{line}{line}0,0.5,1,0.6,0.9,0,1\n"),
+        "",
+        &["line 4", "norm of arm0: got 1.08"],
+    );
     refuse(&format!("{head}{line}{line}0,0.5,1,0.6,x,0,1\n"), "", &["line 4", "arm0_1: got \"x\""]);
     refuse(&format!("{head}{line}{line}2,0.5,1,0,0,0,1\n"), "", &["line 4", "action: got \"2\""]);
     refuse(

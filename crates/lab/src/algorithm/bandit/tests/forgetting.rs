@@ -71,7 +71,7 @@ fn half_lives_that_make_no_sense_are_refused_with_the_reason() {
         ("forget = 50.0\nschedule = { geometric = { first = 8, rate = 0.1 } }", "constant gaps"),
         ("forget = 50.0\nrestart_every = 300", "leave one of `forget` and `restart_every` out"),
         ("detect_changes = true", "give `forget` too"),
-        ("forget = 50.0\ndetect_changes = true\nrule = \"certified\"", "expected tuned or fixed"),
+        ("forget = 50.0\ndetect_changes = true\nrule = \"certified\"", "give tuned or fixed"),
         ("forget = 50.0\nmechanism = \"honaker\"", "made by BLT"),
         ("forget = 50.0\nmode = \"paper\"", "forget"),
         ("forget = 50.0\nmode = \"paper\"\nmechanism = \"gaussian_tree\"", "forget"),
