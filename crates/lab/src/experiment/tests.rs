@@ -258,7 +258,7 @@ fn errors_for_absurd_values_name_their_key_before_anything_runs() {
     says(
         &format!("{linucb}rule = {{ fixed = {{ width = -1.0 }} }}"),
         &[],
-        &["line 7, algorithm 1: width is -1"],
+        &["line 7, algorithm 1, width: got -1"],
     );
     let why = "it is not private, so contributions are not counted";
     says(&format!("{linucb}contributions_per_person = 2"), &[], &["line 7", why]);

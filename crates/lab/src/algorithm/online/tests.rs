@@ -353,7 +353,7 @@ fn bad_learning_files_are_named() {
     let slip = learn(&huge, &format!("{own}{all}")).unwrap_err().to_string();
     assert!(slip.contains("line 5") && slip.contains("1e999"), "{slip}");
     std::fs::remove_file(huge).unwrap();
-    refuse("loss = \"logistic\"\nepsilon_column = \"level\"", "no column \"level\"");
+    refuse("loss = \"logistic\"\nepsilon_column = \"level\"", "column: got \"level\"");
     refuse("loss = \"logistic\"\nlabel = \"name\"", "line 2");
     refuse("loss = \"quartic\"", "quartic");
     refuse("loss = \"hinge\"\nprivacy = { epsilon = 1.0, people = 3 }", "people");
