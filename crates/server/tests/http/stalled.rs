@@ -131,7 +131,9 @@ async fn a_shuffler_has_the_same_limit_of_an_address() {
         limits: HttpLimits { per_address: PerAddress::Every(3), ..HttpLimits::default() },
     };
     let ((stop, stopped), (opened, address)) = (oneshot::channel::<()>(), oneshot::channel());
-    let open = |address| drop(opened.send(address));
+    let open = |address| {
+        let _ = opened.send(address);
+    };
     let shuffler = tokio::spawn(run_shuffler(options, open, async move { drop(stopped.await) }));
     no_more_than_three_at_a_time(address.await.unwrap()).await;
     drop(stop);

@@ -100,7 +100,7 @@ fn products_and_fourier_features_are_those_of_cores_rule() {
     assert_eq!(row, whole);
 
     for (wrong, words) in [
-        ("fourier = { count = 0, scale = 0.5, seed = 7 }", ["fourier.count", "0", "expected 16 to 64"]),
+        ("fourier = { count = 0, scale = 0.5, seed = 7 }", ["fourier.count", "0", "give 16 to 64"]),
         (
             "fourier = { count = 3, scale = -1.0, seed = 7 }",
             ["fourier.scale", "-1", "0.001 to 1000"],
