@@ -205,12 +205,18 @@ fn later() {}
         assert_eq!(count(text, true), Lines { code: 0, docs: 0, tests: 17 });
     }
 
+    fn texts_below(path: &Path) -> Vec<String> {
+        match path.is_dir() {
+            true => entries(path).unwrap().iter().flat_map(|entry| texts_below(entry)).collect(),
+            false => vec![read(path).unwrap()],
+        }
+    }
+
     #[test]
     fn every_line_of_this_package_is_counted_once() {
         let package = crate::root().join("xtask");
         let (printed, sum) = table(&package).unwrap();
-        let files = entries(&package.join("src")).unwrap();
-        let texts: Vec<String> = files.iter().map(|file| read(file).unwrap()).collect();
+        let texts = texts_below(&package.join("src"));
         let counts = |line: &&str| {
             let bare = line.trim_start();
             let documents = bare.starts_with("///") || bare.starts_with("//!");
