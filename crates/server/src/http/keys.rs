@@ -338,7 +338,7 @@ mod tests {
             store.begin_generation(generation).await.unwrap();
             assert!(check(useful).await.is_ok() && check(Role::Read).await.is_ok());
             let error = check(useless).await.unwrap_err().to_string();
-            assert!(error.contains("role") && error.contains("give"), "{error}");
+            assert!(error.contains("role") && error.contains("expected "), "{error}");
         }
     }
 

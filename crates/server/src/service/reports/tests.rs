@@ -288,7 +288,7 @@ async fn foreign_and_malformed_reports_are_refused_with_a_reason_and_change_noth
     let values = text.find("\"values\":[").unwrap() + 10;
     for (bad, words) in [
         (wire::to_json(&foreign), "protocol: got"),
-        (text.replace("\"model\":0", "\"model\":1"), "model = 1: the last model has number 0"),
+        (text.replace("\"model\":0", "\"model\":1"), "model: got 1; the last model has number 0"),
         (text.replace("\"level\":0", "\"level\":1"), "level: got 1"),
         (text.replace("\"level\":0", "\"level\":null"), "level: missing"),
         (format!("{}9e9,{}", &text[..values], &text[values..]), "values"),
@@ -426,11 +426,15 @@ fn what_devices_cannot_do_is_refused_with_a_remedy() {
         (PRIVACY, "learner = { forget = \"1 day\" }", "learner.forget"),
         (PRIVACY, "shuffle = { batch = 100 }", "shuffle"),
         (PRIVACY, "device = { levels = [1.0] }", "device.levels"),
-        (r#"epsilon = 0.0, delta = 1e-6, visits = 1, per = "ever""#, "", "privacy.epsilon = 0"),
-        (r#"epsilon = -1.0, delta = 1e-6, visits = 1, per = "ever""#, "", "privacy.epsilon = -1"),
-        (r#"epsilon = 1.0, delta = 2.0, visits = 1, per = "ever""#, "", "privacy.delta = 2"),
+        (r#"epsilon = 0.0, delta = 1e-6, visits = 1, per = "ever""#, "", "privacy.epsilon: got 0"),
+        (
+            r#"epsilon = -1.0, delta = 1e-6, visits = 1, per = "ever""#,
+            "",
+            "privacy.epsilon: got -1",
+        ),
+        (r#"epsilon = 1.0, delta = 2.0, visits = 1, per = "ever""#, "", "privacy.delta: got 2"),
         (PRIVACY, "device = { levels = [-1.0, 2.0] }", "device.levels"),
-        (PRIVACY, "reward = { range = [0, nan] }", "reward.range = [0, NaN]"),
+        (PRIVACY, "reward = { range = [0, nan] }", "reward.range: got [0, NaN]"),
     ] {
         let refused = ServiceFile::parse(&file(privacy, more)).unwrap().check();
         let error = refused.map(drop).unwrap_err().to_string();

@@ -98,11 +98,11 @@ async fn requests_with_other_actions_are_refused_by_their_own_shape() {
     };
     let before = refusals(&world).await;
     for (error, field) in before.iter().zip([
-        "actions = 2",
-        "actions = 4",
-        "actions = \"b\"",
-        "actions = \"x\"",
-        "actions = \"b\"",
+        "actions: got 2",
+        "actions: got 4",
+        "actions: got \"b\"",
+        "actions: got \"x\"",
+        "actions: got \"b\"",
         "exclude",
     ]) {
         assert!(error.starts_with(field) && error.contains("fixed"), "{error}");

@@ -21,7 +21,7 @@ async fn a_stopped_store_gives_the_model_that_its_service_gave() {
     for witness in [None, Some(path.as_path())] {
         assert_eq!(stored("home", witness).await.unwrap(), live);
     }
-    assert!(stored("hoem", None).await.unwrap_err().contains("name one of home"));
+    assert!(stored("hoem", None).await.unwrap_err().contains("expected one of home"));
 }
 
 /// Its cost may be known to the witness only, and a release that the witness does not know has not left the service.
