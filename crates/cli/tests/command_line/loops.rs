@@ -74,11 +74,8 @@ fn loops_of_devices_are_certified_with_what_enforces_each_condition() {
 #[test]
 fn the_schema_has_the_limits_that_are_documented() {
     let schema = json(&["schema", "loops"]);
-    let limits = &schema["properties"]["limits"];
-    let limits = match limits["$ref"].as_str() {
-        Some(path) => schema.pointer(path.trim_start_matches('#')).unwrap(),
-        None => limits,
-    };
+    let path = schema["properties"]["limits"]["allOf"][0]["$ref"].as_str().unwrap();
+    let limits = schema.pointer(path.trim_start_matches('#')).unwrap();
     let known = limits["properties"].as_object().unwrap();
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
     let page = std::fs::read_to_string(root.join("docs/reference/service.md")).unwrap();

@@ -212,7 +212,7 @@ fn what_a_server_says_is_priced_and_compared() {
             ("generation", json!("0000000000000001"), "protocol: got "),
             ("protocol", json!("00".repeat(32)), "protocol: got \"0000"),
             ("protocol", json!("00"), "protocol: got nothing or another form"),
-            ("features", json!({}), "context: missing"),
+            ("features", json!({}), "context: got nothing or another form"),
             ("batch", json!("many"), "batch: got nothing or another form"),
             ("honest", Json::Null, "honest: got nothing or another form"),
             ("generation", json!("x"), "generation: got nothing or another form"),
