@@ -156,7 +156,16 @@ fn fuzz(minutes: &str) -> Result<(), String> {
 /// Figures of an optimised build of the service.
 fn bench() -> Result<(), String> {
     let mut command = root_command("cargo");
-    command.args(["run", "--release", "--quiet", "--package", "reticent-trials", "--", "bench"]);
+    command.args([
+        "run",
+        "--profile",
+        "dist",
+        "--quiet",
+        "--package",
+        "reticent-trials",
+        "--",
+        "bench",
+    ]);
     step("bench", command.args(env::args().skip(2)))
 }
 

@@ -74,10 +74,12 @@ pub fn run() -> Result<(), String> {
         python::clients()?;
         debian::test(packaged)
     });
-    cargo("unit, property, documentation and command-line tests", &tests)?;
-    browser::pages(browser)?;
-    web::test(&web)?;
-    join("programs, Python and the site", programs)
+    let tested = cargo("unit, property, documentation and command-line tests", &tests)
+        .and_then(|()| browser::pages(browser))
+        .and_then(|()| web::test(&web));
+    // What it started has ended before this returns.
+    let programs = join("programs, Python and the site", programs);
+    tested.and(programs)
 }
 
 /// The result of what ran meanwhile.

@@ -41,7 +41,7 @@ impl Fields {
         let mut fields = Map::new();
         for (name, value) in members {
             if fields.insert(name, value).is_some() {
-                return Err(undecoded(kind, bytes.len(), &wrong("a field")));
+                return Err(undecoded(kind, bytes.len(), &wrong("fields")));
             }
         }
         Ok(Fields(fields))

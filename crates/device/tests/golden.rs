@@ -225,10 +225,10 @@ fn bad_input_is_refused() {
     let mut device = device(text.as_bytes(), home(), 0).expect("a device");
     device.set_model(model(&protocol()).as_bytes()).expect("a model");
     for (context, actions, words) in [
-        ("{\"secret", "[]", "context: got not JSON at byte 8"),
+        ("{\"secret", "[]", "context: got a text that is not JSON at byte 8"),
         ("null", "{}", "actions: got no list"),
         ("null", "[]", "actions: got []"),
-        ("null", "[1", "actions: got not JSON"),
+        ("null", "[1", "actions: got a text that is not JSON"),
     ] {
         let error = device.choose(context.as_bytes(), actions.as_bytes()).unwrap_err().to_string();
         assert!(error.starts_with(words) && !error.contains("secret"), "{error}");

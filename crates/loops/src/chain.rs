@@ -264,7 +264,7 @@ pub fn verify_chain<E: std::fmt::Display>(
         let line: GivenLine = serde_json::from_str(&line).map_err(|error| {
             Error::invalid(
                 &place,
-                "not a release",
+                "a line that is no release",
                 format!("{error}; expected number, hash, chain and release"),
             )
         })?;

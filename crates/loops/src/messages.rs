@@ -192,7 +192,11 @@ impl RewardRequest {
     /// The value in units of 2^-32. Values beyond 2^30 count as that.
     pub fn units(&self) -> Result<i64> {
         if !self.value.is_finite() {
-            return Err(Error::invalid("value", "not a number", "expected a finite number"));
+            return Err(Error::invalid(
+                "value",
+                "a value that is not finite",
+                "expected a finite number",
+            ));
         }
         let most = (1_i64 << 30) as f64;
         Ok((self.value.clamp(-most, most) * (1_i64 << 32) as f64).round_ties_even() as i64)

@@ -55,7 +55,11 @@ pub(crate) fn parameter<T: DeserializeOwned>(
             reason if reason.contains("expected unit") => {
                 "it has no parameters: give its name alone".into()
             }
-            reason => reason,
+            // A bare word where the choice is a table.
+            reason => match reason.split_once(" alone; ") {
+                Some((_, remedy)) => remedy.to_string(),
+                None => reason,
+            },
         };
         Failure::invalid(field, text, remedy)
     })

@@ -81,7 +81,7 @@ impl Count {
             (Some(path), false) => Ok(Count::File(LedgerFile::new(path))),
             (None, true) => Ok(Count::Memory(None)),
             (given, _) => {
-                let value = if given.is_some() { "given with in_memory" } else { "missing" };
+                let value = if given.is_some() { "a path beside in_memory" } else { "missing" };
                 let remedy = "expected the path of the file that counts this installation's reports; for simulations in_memory=True";
                 Err(Failure::invalid("ledger", value, remedy))
             }
@@ -220,6 +220,6 @@ impl Device {
 pub(crate) fn moment(given: Option<u64>) -> Answer<u64> {
     let system = || SystemTime::now().duration_since(UNIX_EPOCH).map(|since| since.as_secs());
     given.map_or_else(system, Ok).map_err(|_| {
-        Failure::invalid("clock", "before 1970", "set the system's clock, or give `now`")
+        Failure::invalid("clock", "a time before 1970", "set the system's clock, or give `now`")
     })
 }

@@ -359,7 +359,7 @@ impl JointBandit {
     fn save<'py>(&mut self, py: Python<'py>, open_decisions: bool) -> Answer<Bound<'py, PyBytes>> {
         if !matches!(self.kept, Kept::Memory) {
             let remedy = "it is saved in its folder: close it, and open it where it is to go on";
-            return Err(Failure::invalid("JointBandit", "in files", remedy));
+            return Err(Failure::invalid("JointBandit", "a bandit in files", remedy));
         }
         self.learner.enter()?;
         Ok(PyBytes::new(py, &saved(&self.learner, open_decisions)))

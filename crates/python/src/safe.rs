@@ -201,7 +201,7 @@ fn agent(polytope: &Polytope, axis: usize, given: &Bound<'_, PyDict>) -> Answer<
         given.get_item(key)?.ok_or_else(|| {
             let remedy =
                 "an agent has dimension, parameter_bound, action_bound, response_noise and privacy";
-            Failure::invalid("agent", format!("without {key}"), remedy)
+            Failure::invalid("agent", format!("no {key}"), remedy)
         })
     };
     let known = [

@@ -355,7 +355,7 @@ def test_a_safe_coordinator_is_safe():
     assert agents[0].guarantee.epsilon > plan.guarantee().epsilon
     with pytest.raises(ReticentError, match="agent: got colour"):
         reticent.SafePlan(rows, bounds, [1.0, 2.0], [agent, {**agent, "colour": 1}])
-    with pytest.raises(ReticentError, match="without dimension"):
+    with pytest.raises(ReticentError, match="no dimension"):
         reticent.SafePlan(rows, bounds, [1.0, 2.0], [agent, {"parameter_bound": 1.0, "action_bound": 1.0, "response_noise": 0.1}])
 
 

@@ -40,7 +40,11 @@ pub(super) fn experiment(
         (name, all) => {
             all.iter().find(|plan| Some(plan.name.as_str()) == name).ok_or_else(|| {
                 let remedy = format!("expected one of {}", names.join(", "));
-                malformed(message("--loop", name.unwrap_or("missing"), remedy))
+                malformed(message(
+                    "--loop",
+                    name.map_or("missing".into(), |name| format!("{name:?}")),
+                    remedy,
+                ))
             })?
         }
     };

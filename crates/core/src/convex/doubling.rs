@@ -224,5 +224,5 @@ fn lengthened(params: &PrivateBanditParams, epoch: u32) -> Result<PrivateBanditP
 }
 
 fn lost() -> Error {
-    Error::invalid("epoch", "lost", "begin anew")
+    Error::invalid("epoch", "a lost one", "begin anew")
 }

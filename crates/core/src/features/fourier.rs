@@ -62,7 +62,7 @@ impl Fourier {
         }
         if numbers == 0 {
             let remedy = "expected at least one feature that is a number; give one as a range or a cycle, or leave `fourier` out";
-            return Err(Error::invalid("fourier", "without numbers", remedy));
+            return Err(Error::invalid("fourier", "no number among the features", remedy));
         }
         Ok(())
     }

@@ -48,7 +48,11 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn refusal(&self, field: &'static str) -> Error {
-        Error::invalid(field, format!("not JSON at byte {}", self.at), "expected JSON")
+        Error::invalid(
+            field,
+            format!("a text that is not JSON at byte {}", self.at),
+            "expected JSON",
+        )
     }
 
     fn end(&mut self) -> Option<()> {
@@ -376,9 +380,10 @@ mod tests {
             assert_eq!(list.unwrap(), [expected.clone(), expected]);
         }
         assert!(records_from_json("actions", b" [ ] ").unwrap().is_empty());
-        for (text, words) in
-            [("{}", "actions: got no list"), ("[1", "actions: got not JSON at byte 2")]
-        {
+        for (text, words) in [
+            ("{}", "actions: got no list"),
+            ("[1", "actions: got a text that is not JSON at byte 2"),
+        ] {
             let error = records_from_json("actions", text.as_bytes()).unwrap_err().to_string();
             assert!(error.starts_with(words), "{error}");
         }

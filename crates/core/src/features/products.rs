@@ -37,7 +37,7 @@ impl Products {
         }
         if numbers == 0 {
             let remedy = "expected at least one feature that is a number; give one as a range or a cycle, or leave `products` out";
-            return Err(Error::invalid("products", "without numbers", remedy));
+            return Err(Error::invalid("products", "no number among the features", remedy));
         }
         Ok(())
     }

@@ -233,7 +233,7 @@ pub(super) fn empty(multipliers: &[f64]) -> Error {
     let remedy = format!(
         "no point satisfies them together (counted from 0; their sum with weights {weights:?} reads 0 <= negative): loosen one"
     );
-    Error::invalid("rows", format!("empty because of rows {rows:?}"), remedy)
+    Error::invalid("rows", format!("an empty set, by rows {rows:?}"), remedy)
 }
 
 pub(crate) fn stalled() -> Error {

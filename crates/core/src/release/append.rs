@@ -46,7 +46,7 @@ pub(crate) fn check_places(places: &Places, earlier: usize) -> Result<()> {
         refuse_if(twice, "places", place, remedy)?;
     }
     match found.iter().position(|found| !found) {
-        Some(missing) => Err(Error::invalid("places", format!("none for {missing}"), remedy)),
+        Some(missing) => Err(Error::invalid("places", format!("no place for {missing}"), remedy)),
         None => Ok(()),
     }
 }

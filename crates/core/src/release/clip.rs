@@ -223,7 +223,7 @@ impl Clipper {
         let square: u128 = features.iter().map(|x| u128::from((x * x) as u64)).sum();
         let refused = features.len() != dimension || square > largest * largest;
         let remedy = "they were clipped for another stream: restore another copy";
-        refuse_if(refused, "features of an open decision", "too long", remedy)?;
+        refuse_if(refused, "features of an open decision", "features that are too long", remedy)?;
         Ok(Contribution { clipper: self.clone(), features, reward, block, clipped })
     }
 

@@ -157,7 +157,7 @@ impl<N: Noise> PrivateSum<N> {
     /// Refuses exact contributions to sums that have no noise but that of reports.
     fn takes_exact(&self) -> Result<()> {
         let remedy = "this stream takes reports: give contributions one by one to its learner";
-        refuse_if(self.is_randomized(), "contribution", "not randomised", remedy)
+        refuse_if(self.is_randomized(), "contribution", "data as they are", remedy)
     }
 
     fn absorb_with(

@@ -198,7 +198,7 @@ impl Parts {
     fn check_figure(&self, document: &Document) -> Result<()> {
         let figure = &self.header.figure;
         let refuse = |field: &'static str, value: &str, remedy: String| {
-            let error = reticent::Error::invalid(field, value, remedy);
+            let error = reticent::Error::invalid(field, format!("{value:?}"), remedy);
             Err(document.locate(error.into(), Section::Figure, Some(field)))
         };
         let mut names: Vec<&str> = self.cells.iter().map(|cell| cell.series.as_str()).collect();

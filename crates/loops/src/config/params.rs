@@ -149,7 +149,11 @@ impl LoopParams {
         ];
         for (name, part) in parts.iter().filter(|(_, part)| !part.is_null()) {
             if let Some(path) = not_finite(name, part) {
-                return Err(Error::invalid(path, "not a finite number", "expected finite numbers"));
+                return Err(Error::invalid(
+                    path,
+                    "a value that is not finite",
+                    "expected finite numbers",
+                ));
             }
         }
         let given = parts.into_iter().filter(|(_, part)| !part.is_null());
@@ -338,7 +342,7 @@ impl<'de> Deserialize<'de> for Period {
             "ever" => Ok(Period::Ever),
             span => Span::parse(span)
                 .map(Period::Each)
-                .map_err(|remedy| D::Error::custom(format!("{text:?}: {remedy}, or \"ever\""))),
+                .map_err(|remedy| D::Error::custom(format!("got {text:?}; {remedy}, or \"ever\""))),
         }
     }
 }

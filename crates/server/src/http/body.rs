@@ -199,7 +199,9 @@ fn describe(path: &str, message: &str) -> (String, String, String) {
         return (field, "two values".into(), "expected one".into());
     }
     let field = if path.is_empty() { "body" } else { path };
-    let expected = message.rsplit_once("expected ").map_or("another value", |(_, rest)| rest);
+    let expected = message
+        .rsplit_once("expected ")
+        .map_or("a value as /openapi.json describes it", |(_, rest)| rest);
     (field.to_string(), kind_of(message).into(), format!("expected {}", in_words(expected)))
 }
 

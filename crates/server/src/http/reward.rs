@@ -132,7 +132,7 @@ fn idempotency_key(
     let refuse =
         |value: &str, remedy: &str| Err(crate::Error::invalid(field, value, remedy).into());
     let Ok(of_header) = of_header.to_str() else {
-        return refuse("not visible ASCII", "expected visible ASCII characters");
+        return refuse("other characters", "expected visible ASCII characters");
     };
     match of_body {
         Some(of_body) if of_body != of_header => {

@@ -185,7 +185,7 @@ impl Service {
         let check = events.check_value();
         if store.keep_setting(EVENTS_CHECK.into(), check.to_vec()).await? != check {
             let remedy = "under another key a repeated rank request is a second event: restore the file that this store was made with";
-            return Err(Error::invalid("events.key", "not the key of this store", remedy));
+            return Err(Error::invalid("events.key", "another key than the store's", remedy));
         }
         let mut loops: BTreeMap<String, Loop> = BTreeMap::new();
         for plan in plans {

@@ -139,7 +139,7 @@ impl Shuffler {
         }
         if loops.is_empty() {
             let remedy = "give at least one loop trust = \"shuffler\"";
-            return Err(Error::invalid("loop", "none with a shuffler", remedy));
+            return Err(Error::invalid("loop", "no loop with a shuffler", remedy));
         }
         let stopping = AtomicBool::new(false);
         Ok(Arc::new(Shuffler { loops, store, upstream, clock, key, senders, stopping }))

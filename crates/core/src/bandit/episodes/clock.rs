@@ -127,7 +127,7 @@ impl<N: Noise> Episodes<N> {
             "this learner counts people: give their rewards to `observe`, or start it with `clock`";
         refuse_if(self.state.clock.is_none(), "clock", false, remedy)?;
         let remedy = "they are of another learner: take those of `no_sums`";
-        refuse_if(!sums.fits(arms), "sums", "of other arms", remedy)?;
+        refuse_if(!sums.fits(arms), "sums", "sums of other arms", remedy)?;
         self.noise.rekey()?;
         let Some(clock) = &mut self.state.clock else { return Ok(()) };
         for (total, more) in [

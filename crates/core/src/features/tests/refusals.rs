@@ -187,11 +187,11 @@ fn newer_keys_that_mean_nothing_are_refused() {
         ),
         (
             json!({ "context": { "liked": { "categories": ["a"] } }, "fourier": { "count": 4, "scale": 1, "seed": 1 } }),
-            "fourier: got without numbers; ",
+            "fourier: got no number among the features; ",
         ),
         (
             json!({ "context": { "liked": { "categories": ["a"] } }, "products": { "degree": 2 } }),
-            "products: got without numbers; ",
+            "products: got no number among the features; ",
         ),
         (
             json!({ "fourier": { "count": 4096, "scale": 1, "seed": 1 } }),

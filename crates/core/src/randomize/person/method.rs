@@ -272,7 +272,7 @@ impl CalibratedMethod {
             CalibratedMethod::GramGaussian(randomizer) => Ok(&randomizer.mechanism),
             _ => Err(Error::invalid(
                 "method",
-                "not additive",
+                "a method without additive noise",
                 "only Gaussian reports of x x^T and x z may be summed: take gram_gaussian",
             )),
         }

@@ -41,7 +41,7 @@ impl ArmColumns {
             .collect();
         let found = rows.names().iter().filter(|name| name.starts_with("arm")).count();
         if dimension == 0 || places.len() * dimension != found {
-            let remedy = "with arms_in_file expected columns arm<action>_0, arm<action>_1, ... with as many features for every action";
+            let remedy = "expected, with arms_in_file, columns arm<action>_0, arm<action>_1, ... with as many features for every action";
             let columns = format!("{found} that begin with arm");
             return Err(unusable(path, message("columns", columns, remedy)));
         }

@@ -206,7 +206,7 @@ impl Reports {
         if plan.shuffled().is_some() && !plan.sums() && seal_key.is_none() {
             let field = format!("loop.{}.shuffle.mode", plan.name);
             let remedy = "this process has no key that opens sealed reports";
-            return Err(Error::invalid(field, "a sealed one", remedy));
+            return Err(Error::invalid(field, "sealed", remedy));
         }
         let Begun { cycle, head, released, .. } =
             LifeCycle::begin(store, new, true, plan.tick).await?;

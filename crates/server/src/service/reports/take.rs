@@ -38,7 +38,7 @@ impl Service {
         if loop_.plan.shuffled().is_some() {
             let remedy =
                 "reports of this loop go to its shuffler, which mixes them: send them there";
-            return Err(Error::invalid("reports", "sent to the server", remedy));
+            return Err(Error::invalid("reports", "reports at the server", remedy));
         }
         let reports: Vec<Result<Report>> =
             messages.iter().map(|message| loop_.read(message)).collect();

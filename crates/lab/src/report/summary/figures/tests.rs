@@ -129,9 +129,9 @@ fn trials_that_are_skewed_are_shown_by_their_quantiles() {
 #[test]
 fn what_an_experiment_does_not_have_is_refused() {
     for (figure, words) in [
-        ("algorithms = [\"central\"]", "algorithms: got central; expected some of linucb"),
-        ("facets = \"epsilon\"", "facets: got epsilon; expected one of algorithm, none"),
-        ("against = \"delta\"", "against: got delta; expected one of round"),
+        ("algorithms = [\"central\"]", "algorithms: got \"central\"; expected some of linucb"),
+        ("facets = \"epsilon\"", "facets: got \"epsilon\"; expected one of algorithm, none"),
+        ("against = \"delta\"", "against: got \"delta\"; expected one of round"),
         ("size = [10, 10]", "from 120 to 1000"),
         ("format = []", "expected some of svg, png"),
         (
