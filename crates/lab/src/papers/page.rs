@@ -119,4 +119,18 @@ mod tests {
             assert!(!page.contains(OURS), "claims of the papers only");
         }
     }
+
+    /// Pages of the repository are of full runs, of claims of the papers.
+    #[test]
+    fn the_pages_that_are_kept_are_of_full_runs() {
+        let pages = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/papers");
+        for (paper, _) in TITLES.iter().filter(|(paper, _)| paper.starts_with("paper")) {
+            let page = std::fs::read_to_string(pages.join(format!("{paper}.md"))).unwrap();
+            let begins = "    reticent reproduce ";
+            let mut commands = page.lines().filter(|line| line.starts_with(begins)).peekable();
+            assert!(commands.peek().is_some(), "{paper} has no command");
+            assert!(commands.all(|line| line.contains(" --full")), "{paper} has a short run");
+            assert!(!page.contains(OURS), "{paper} has a claim that is not the paper's");
+        }
+    }
 }

@@ -64,12 +64,12 @@ pub const EXPERIMENTS: &[PaperExperiment] = &[
     PaperExperiment {
         id: "paper0/figure1",
         title: "regret under local, shuffle and joint privacy with the published constants",
-        seconds: (30, 200),
+        seconds: (30, 30),
         run: paper0::figure1,
     },
     PaperExperiment {
         id: "paper0/conjecture",
-        title: "Figure 1(a) and (b) with noise on the reward alone",
+        title: "Figure 1(a) and (b) with noise on the reward alone, which protects no features",
         seconds: (10, 60),
         run: paper0::conjecture,
     },
@@ -124,13 +124,13 @@ pub const EXPERIMENTS: &[PaperExperiment] = &[
     PaperExperiment {
         id: "paper3/figure2",
         title: "six privacy vectors where the best point is the sharpest corner",
-        seconds: (20, 120),
+        seconds: (20, 30),
         run: paper3::figure2,
     },
     PaperExperiment {
         id: "paper3/figure3",
         title: "six privacy vectors, averaged over three setups (also Figure 1)",
-        seconds: (60, 420),
+        seconds: (60, 100),
         run: paper3::figure3,
     },
     PaperExperiment {
