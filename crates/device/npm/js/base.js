@@ -212,7 +212,7 @@ export function checkLimits(given = {}) {
   for (const [name, limit] of Object.entries(given)) {
     if (!(name in LIMITS)) throw new ReticentError(`limits: got ${name}; expected ${Object.keys(LIMITS).join(", ")}`);
     if (limit !== undefined && !(typeof limit === "number" && limit >= 0)) {
-      throw new ReticentError(`limits.${name}: got ${String(limit)}; expected a number from 0 on`);
+      throw new ReticentError(`limits.${name}: got ${typeof limit === "number" ? limit : "no number"}; expected a number, 0 or above`);
     }
   }
   const limits = { ...LIMITS };

@@ -82,6 +82,7 @@ function readLevels(bytes) {
 function checkLevel(level, levels) {
   // The module would read a larger number modulo 2^32.
   if (!Number.isInteger(level) || level < 0 || level >= levels.length) {
-    throw new ReticentError(`level: got ${level}; expected the index of one of ${levels.length} levels`);
+    const shown = typeof level === "number" ? level : "no number";
+    throw new ReticentError(`level: got ${shown}; expected the index of one of ${levels.length} levels`);
   }
 }

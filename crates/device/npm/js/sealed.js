@@ -16,7 +16,7 @@ export class SealedPerson extends BaseDevice {
    * The options are those of `Person.fromProtocol`, without a level: a batch has one level of noise.
    */
   static async fromSealing(plan, server, shuffler, { loop, limits, level, wasm, ...options } = {}) {
-    if (level !== undefined) throw new ReticentError(`level: got ${level}; it cannot be chosen in a loop with a shuffler: leave it out`);
+    if (level !== undefined) throw new ReticentError("level: got a value; a batch behind a shuffler has one level of noise: leave it out");
     const { epsilon, delta, reports, period } = checkLimits(limits);
     const parts = [plan, server, shuffler, checkLoop(loop)].map(toBytes);
     const engine = await load(wasm);

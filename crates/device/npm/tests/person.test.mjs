@@ -120,7 +120,7 @@ test("levels are chosen by the person, the strictest first", async () => {
   assert.equal(await level(), 0);
   device.setLevel(2);
   assert.equal(await level(), 2);
-  for (const bad of [3, -1, 1.5, "1", 2 ** 32, 2 ** 32 + 1, Number.NaN]) assert.throws(() => device.setLevel(bad), /level: got/);
+  for (const bad of [3, -1, 1.5, "1", {}, 2 ** 32, 2 ** 32 + 1, Number.NaN]) assert.throws(() => device.setLevel(bad), /level: got .*; expected the index of one of 3 levels/);
   assert.equal(device.level, 2);
 });
 
@@ -135,7 +135,7 @@ test("a protocol beyond the person's limits is refused, whatever it calls itself
     [{ limits: { epsilon: 0.5 } }, /epsilon: got 1; expected at most 0.5/],
     [{ limits: { epsilon: 4 }, level: 2 }, /epsilon: got 8; expected at most 4/],
     [{ limits: { epsilon: Number.NaN } }, /limits.epsilon: got NaN/],
-    [{ limits: { period: "1" } }, /limits.period: got 1; expected a number/],
+    [{ limits: { period: "1" } }, /limits.period: got no number; expected a number, 0 or above/],
     [{ limits: { epsilons: 1 } }, /limits: got epsilons/],
     [{ level: 2 ** 32 }, /level: got 4294967296/],
   ]) {

@@ -58,7 +58,7 @@ test("without crypto nothing starts, and when it fails nothing leaves", async ()
     device.setModel(golden.model);
     device.choose(golden.context, golden.actions);
     replace({ getRandomValues: () => { throw new Error("no entropy"); } });
-    await assert.rejects(device.report(1), /no entropy/);
+    await assert.rejects(device.report(1), /^ReticentError: entropy of the operating system: missing; .*repair/);
     assert.equal(await storage.read('["","home"]'), undefined, "nothing was counted");
     replace(real);
     await device.report(1);

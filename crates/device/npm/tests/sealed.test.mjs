@@ -73,16 +73,16 @@ for (const mode of MODES) {
       SealedPerson.fromSealing(plan, JSON.stringify({ ...said, ...change }), shuffler, { loop: "mixed", limits, storage: memoryStorage(), ...options });
     for (const [change, options, words] of [
       [{}, { loop: undefined }, /loop: missing/],
-      [{}, { loop: "shop" }, /protocol is /],
-      [{}, { level: 0 }, /level cannot be chosen/],
+      [{}, { loop: "shop" }, /protocol: got "[0-9a-f]{64}"; the published protocol has [0-9a-f]{64}/],
+      [{}, { level: 0 }, /level: got a value; .*leave it out/],
       [{}, { limits: { ...limits, epsilon: 3.9 } }, /epsilon: got .*; expected at most 3.9/],
       [{}, { limits: { ...limits, reports: 0 } }, /visits: got \d; expected at most 0/],
-      [{ batch: 2 }, {}, /epsilon is /],
-      [{ honest: 1 }, {}, /epsilon is /],
+      [{ batch: 2 }, {}, /epsilon: got \d.*; expected at most \d/],
+      [{ honest: 1 }, {}, /epsilon: got \d.*; expected at most \d/],
       [{ batch: 8 }, {}, /protocol: got "[0-9a-f]{64}"; the published protocol has [0-9a-f]{64}/],
-      [{ generation: "1" }, {}, /protocol is /],
+      [{ generation: "1" }, {}, /protocol: got "[0-9a-f]{64}"; the published protocol has [0-9a-f]{64}/],
       [{ mode: "open" }, {}, /mode: got nothing or another form/],
-      [{ features: {} }, {}, /context: missing/],
+      [{ features: {} }, {}, /context: got nothing or another form; update the older program/],
     ]) {
       await assert.rejects(refused(change, options), words);
     }
