@@ -45,7 +45,8 @@ def remedy(refusal, name):
     """Values of this key that a refusal asks for: the text after `expected`. None if it speaks of another key."""
     if found := re.search(r"(at least 1 ms and at most \d+ years)", refusal):
         return found[1]
-    asked = re.search(rf"\b{name}: (?:got [^;]+|missing); (?:[^;]*; )?expected ((?:an? |the |at least \d|finite |radians |\d)[^:;=]*)(?:[:;]|$)", refusal.strip())
+    # A count of entries is no value of the key.
+    asked = re.search(rf"\b{name}: (?:got (?!\d+ entries)[^;]+|missing); (?:[^;]*; )?expected ((?:an? |the |at least \d|finite |radians |\d)[^:;=]*)(?:[:;]|$)", refusal.strip())
     # What a value of another type is refused with is no range.
     return asked[1] if asked and asked[1] not in TYPES else None
 
