@@ -117,7 +117,7 @@ def test_refusals_are_raised_with_the_services_words(service, keys):
     assert str(refused.value).count(refused.value.remedy) == 1
     again = pickle.loads(pickle.dumps(refused.value))
     assert (again.status, again.problem, str(again)) == (422, refused.value.problem, str(refused.value))
-    with pytest.raises(reticent.ServiceError, match="unknown"):
+    with pytest.raises(reticent.ServiceError, match='event_id: got "never asked"; expected the event_id of an answer of this loop'):
         client.activate("never asked")
     with pytest.raises(reticent.ServiceError) as refused:
         reticent.Client(service.address, "nowhere", key=keys["home"]).rank(ACTIONS)
@@ -152,7 +152,7 @@ def test_what_cannot_be_sent_is_refused_before_it_is_sent_and_without_its_conten
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), "much", None])
 def test_a_reward_is_a_number(value):
-    with pytest.raises(reticent.ReticentError, match="value is not a finite number"):
+    with pytest.raises(reticent.ReticentError, match="value: got no finite number; expected a finite number"):
         reticent.Client(AWAY, "home").reward("event", value)
 
 
@@ -165,8 +165,9 @@ def test_a_reward_is_a_number(value):
         ("http://127.0.0.1:port", {}, "address: got what cannot be used"),
         (AWAY, {"timeout": 0}, "timeout: got 0"),
         (AWAY, {"timeout": float("nan")}, "timeout: got nan"),
-        (AWAY, {"retries": -1}, "retries"),
-        (AWAY, {"key": "rt_a\r\nCookie: b"}, "key cannot be used"),
+        (AWAY, {"retries": -1}, "retries: got -1; expected a whole number from 0 to 100"),
+        (AWAY, {"retries": ["secret"]}, "retries: got no whole number; expected a whole number from 0 to 100"),
+        (AWAY, {"key": "rt_a\r\nCookie: b"}, "key: got what cannot be used; expected a key"),
     ],
 )
 def test_a_client_that_could_not_be_used_is_refused(address, options, words):

@@ -109,10 +109,10 @@ def test_noise_behind_a_shuffler_is_priced_by_the_devices_own_accountant(service
     for limits, words in [
         ({"most_epsilon": 3.5}, "epsilon: got .*; expected at most 3.5"),
         ({"most_epsilon": float("nan")}, "epsilon: got .*; expected at most NaN"),
-        ({"most_delta": 1e-5}, "epsilon: got .*; expected at most 4 "),
+        ({"most_delta": 1e-5}, "epsilon: got .*; expected at most 4; give another limit"),
         ({"most_reports": visits - 1}, f"visits: got {visits}; expected at most {visits - 1}"),
-        ({"says": {"batch": 4}}, "epsilon: got .*; expected at most 4 "),
-        ({"says": {"honest": 1}}, "epsilon: got .*; expected at most 4 "),
+        ({"says": {"batch": 4}}, "epsilon: got .*; expected at most 4; give another limit"),
+        ({"says": {"honest": 1}}, "epsilon: got .*; expected at most 4; give another limit"),
         # Everything that was priced is in the hash: the shuffler would refuse these reports.
         ({"says": {"batch": 80}}, "protocol: got"),
         ({"says": {"generation": "1"}}, "protocol: got"),
@@ -127,7 +127,7 @@ def test_noise_behind_a_shuffler_is_priced_by_the_devices_own_accountant(service
             join(**limits)
     # The client asks for it, before anything is stored.
     client = reticent.Client(service.address, loop, key=keys[loop], timeout=10)
-    with pytest.raises(reticent.ReticentError, match="level cannot be chosen"):
+    with pytest.raises(reticent.ReticentError, match="level: got a value; .*leave it out"):
         client.device(tmp_path, shuffler="http://127.0.0.1:9", level=0, most_delta=1e-3)
     assert not list(tmp_path.iterdir())
 
@@ -204,7 +204,7 @@ def test_sealed_reports_go_through_the_shuffler(service, keys, tmp_path, shuffle
 
 def test_the_servers_own_address_is_no_shuffler(service, keys, tmp_path):
     client = reticent.Client(service.address, "mixed", key=keys["mixed"])
-    with pytest.raises(reticent.ReticentError, match="shuffler is http.*the address of the server"):
+    with pytest.raises(reticent.ReticentError, match="shuffler: got http.*, the address of the server; .*expected the address of"):
         client.device(tmp_path, shuffler=service.address + "/", most_delta=1e-3)
     with pytest.raises(reticent.ReticentError, match="shuffler: missing"):
         client.device(tmp_path)

@@ -158,12 +158,12 @@ class TestFork:
         ticket = bandit.decide().ticket
 
         def refused():
-            with pytest.raises(reticent.ReticentError, match="open decisions is 1.*observe or dismiss"):
+            with pytest.raises(reticent.ReticentError, match="open decisions: got 1; .*observe or dismiss"):
                 bandit.observe(ticket, 0.5)
             return True
 
         assert in_child(fork, refused)
-        with pytest.raises(reticent.ReticentError, match="open decisions is 1.*observe or dismiss"):
+        with pytest.raises(reticent.ReticentError, match="open decisions: got 1; .*observe or dismiss"):
             pickle.dumps(bandit)
         alone = bandit.guarantee.epsilon
         bandit.observe(ticket, 0.5)

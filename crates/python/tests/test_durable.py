@@ -78,7 +78,7 @@ def test_an_old_copy_is_detected_and_charged(tmp_path):
         alone, thetas = learner.guarantee.epsilon, [step(learner)]
     for replays in (1, 2):
         shutil.copy(old, folder / "state.reticent")
-        with pytest.raises(reticent.StaleState, match="stands at 1 releases"):
+        with pytest.raises(reticent.StaleState, match=f"saved state: got 1 releases; expected {1 + replays}, which have been made already; restore the newest state"):
             bandit(folder)
         with bandit(folder, rollback="charge") as learner:
             assert learner.replays == replays and learner.guarantee.epsilon > alone

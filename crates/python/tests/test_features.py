@@ -111,7 +111,7 @@ def test_copies_have_the_rule_and_not_the_counts():
 def test_bad_rules_are_named():
     for changes, message in [
         ({"context": {"age": {"range": [80, 18]}}, "cross": None}, r"range: got \[80, 18\] for context.age"),
-        ({"context": {"age": 3}}, '"age" is no feature'),
+        ({"context": {"age": 3}}, '"age": got no feature; expected { range'),
         ({"action": {"x": {"categories": []}}, "cross": None}, r"categories: got \[\] for action.x"),
         ({"action": {"x": {"hash": {"buckets": 0}}}, "cross": None}, "buckets: got 0 for action.x"),
         ({"cross": [("topic", "user.device")]}, '"topic" is no feature of the context'),

@@ -38,7 +38,7 @@ def test_results_are_arrays(experiment):
     frame = results.frame()
     assert list(frame.columns) == ["algorithm", "trial", "round", "regret"] and len(frame) == 12 * len(results.algorithms[0].rounds)
     assert results[results.names[2]].name in repr(results) and results._repr_html_().count("<tr>") == 4
-    with pytest.raises(KeyError, match="there are"):
+    with pytest.raises(KeyError, match="name: got 'no such'; expected one of '"):
         results["no such"]
 
 
@@ -133,7 +133,7 @@ def test_an_experiment_in_any_form(experiment, tmp_path):
     assert half.algorithms[0].guarantee["epsilon"] <= 0.5
     for bad, words in [
         ({**config, "rounds": 0}, "rounds: got 0"),
-        ({**config, "environment": {"kind": "moon"}}, "unknown environment.kind `moon`"),
+        ({**config, "environment": {"kind": "moon"}}, "kind: got `moon`; expected one of `gap`"),
         ({**config, "colour": 1}, "colour"),
         (tmp_path / "none.toml", "none.toml"),
         ("name = \n", "line 1"),
@@ -300,7 +300,7 @@ def test_exceptions_of_user_objects_are_raised_unchanged():
         (Broken, Greedy, ZeroDivisionError, "mine"),
         (Means, Wild, ReticentError, "arm: got 7"),
         (Vague, Greedy, ReticentError, "means: got 1 entries; expected 2"),
-        (Means, lambda seed: object(), ReticentError, "choose of policy .x. is missing"),
+        (Means, lambda seed: object(), ReticentError, "choose of policy .x.: missing; .*define choose"),
         (lambda seed: object(), Greedy, AttributeError, "arms"),
     ]:
         with pytest.raises(kind, match=words):

@@ -70,14 +70,14 @@ class TestBandits:
         bad[3, 1] = numpy.nan
         for call, words in [
             (lambda: bandit.decide(bad), "nan"),
-            (lambda: bandit.decide(arms[:, :3]), "exactly 5"),
+            (lambda: bandit.decide(arms[:, :3]), "every arm: got 3 entries; expected 5"),
             (lambda: bandit.decide(arms[0]), "one arm a row"),
             (lambda: bandit.decide("arms"), "one arm a row"),
-            (lambda: bandit.decide(numpy.zeros((0, 5))), "above 0"),
+            (lambda: bandit.decide(numpy.zeros((0, 5))), "count: got 0; expected a whole number above 0"),
             (lambda: bandit.observe(ticket, numpy.nan), "reward"),
             (lambda: bandit.decide_many(arms), "people=n"),
             (lambda: bandit.decide_many(numpy.stack([arms, bad])), "entry 1"),
-            (lambda: bandit.observe_many([ticket], [0.1, 0.2]), "exactly 1"),
+            (lambda: bandit.observe_many([ticket], [0.1, 0.2]), "rewards: got 2 entries; expected 1"),
             (lambda: bandit.observe_many([0.5], [0.1]), "list of tickets"),
             (lambda: bandit.observe_many(["77"], [0.1]), "32 hexadecimal digits"),
             (lambda: bandit.observe_many(["7" * 32], [0.1]), "entry 0, ticket: got 7777"),

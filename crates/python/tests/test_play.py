@@ -113,12 +113,12 @@ def test_a_policy_that_cannot_be_called_is_refused_by_name():
         return type("Policy", (Good,), methods)
 
     for policy, words in [
-        (but(choose=lambda self, arms: 0), r"choose of policy 'x' is choose\(arms\): it is called as choose\(arms, round\); define"),
-        (but(observe=lambda self, reward: None), r"observe of policy 'x' is observe\(reward\): .*observe\(round, features, reward\)"),
-        (but(observe=None), "observe of policy 'x' is missing"),
-        (but(decide=lambda self: 0), r"decide of policy 'x' is decide\(\): it is called as decide\(arms\)"),
-        (but(__init__=lambda self: None), "policy 'x' is .*: it is called with a seed"),
-        (lambda seed: object(), "choose of policy 'x' is missing"),
+        (but(choose=lambda self, arms: 0), r"choose of policy 'x': got choose\(arms\); it is called as choose\(arms, round\); define"),
+        (but(observe=lambda self, reward: None), r"observe of policy 'x': got observe\(reward\); .*observe\(round, features, reward\)"),
+        (but(observe=None), "observe of policy 'x': missing; .*define observe"),
+        (but(decide=lambda self: 0), r"decide of policy 'x': got decide\(\); it is called as decide\(arms\)"),
+        (but(__init__=lambda self: None), "policy 'x': got .*; it is called with a seed; expected a function or a class of one argument"),
+        (lambda seed: object(), "choose of policy 'x': missing; .*define choose"),
     ]:
         for called in (lambda: lab.play(environment, {"x": policy}, rounds=10), lambda: lab.audit(environment, {"x": policy}, rounds=10)):
             with pytest.raises(ReticentError, match=words):

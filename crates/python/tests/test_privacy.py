@@ -83,8 +83,13 @@ def test_the_calculator_is_consistent_and_refuses():
     assert epsilon(noise, 1e-5, sensitivity=2.0, compose=7) == pytest.approx(1.0, rel=1e-9)
     assert delta(noise, 1.0, sensitivity=2.0, compose=7) == pytest.approx(1e-5, rel=1e-9)
     assert shuffle_epsilon(2.0, 100_000, 1e-6) < 0.2
-    for call in (lambda: sigma(-1.0, 1e-5), lambda: sigma(1.0, 0.0), lambda: epsilon(1.0, math.nan), lambda: shuffle_epsilon(1.0, 0, 1e-6)):
-        with pytest.raises(ReticentError, match="give"):
+    for call, words in [
+        (lambda: sigma(-1.0, 1e-5), "epsilon: got -1; expected a finite number above 0"),
+        (lambda: sigma(1.0, 0.0), "delta: got 0; expected a number strictly between 0 and 1"),
+        (lambda: epsilon(1.0, math.nan), "delta: got NaN; expected a number strictly between 0 and 1"),
+        (lambda: shuffle_epsilon(1.0, 0, 1e-6), "people: got 0; expected a whole number, 1 or above"),
+    ]:
+        with pytest.raises(ReticentError, match=words):
             call()
 
 

@@ -118,7 +118,7 @@ class ServiceDevice:
                     f"shuffler: got {shuffler.address}, the address of the server; reports would reach it with their sender; expected the address of `reticent-server shuffle`"
                 )
             if level is not None:
-                raise ReticentError(f"level: got {level}; it cannot be chosen in a loop with a shuffler: leave it out")
+                raise ReticentError("level: got a value; a batch behind a shuffler has one level of noise: leave it out")
             # Both are asked, so that a server cannot tell its devices anything else than its shuffler.
             sealing = [each.call("GET", f"{self._path}/sealing").body for each in (server, shuffler)]
             self._person = Person.from_sealing(protocol, *sealing, loop, ledger=ledger, **asdict(limits))

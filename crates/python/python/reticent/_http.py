@@ -196,9 +196,10 @@ class Endpoint:
         if not 0 < timeout <= 3600:
             raise ReticentError(f"timeout: got {timeout}; expected seconds, above 0 and at most 3600")
         if isinstance(retries, bool) or not isinstance(retries, int) or not 0 <= retries <= 100:
-            raise ReticentError(f"retries: got {retries!r}; expected a whole number from 0 to 100")
+            shown = retries if type(retries) is int else "no whole number"
+            raise ReticentError(f"retries: got {shown}; expected a whole number from 0 to 100")
         if key is not None and not (key.isascii() and key.isprintable() and key):
-            raise ReticentError("key: got what cannot be used; expected it as `reticent-server key new` printed it")
+            raise ReticentError("key: got what cannot be used; expected a key as `reticent-server key new` printed it")
         self._tls = ssl.create_default_context(cafile=roots) if parts.scheme == "https" else None
         self._host = host
         self._port = port or (443 if self._tls else 80)

@@ -131,7 +131,7 @@ class Client:
         except (TypeError, ValueError):
             value = math.nan
         if not math.isfinite(value):
-            raise ReticentError("value: got no finite number; expected the reward as one")
+            raise ReticentError("value: got no finite number; expected a finite number as the reward")
         key = str(uuid.uuid4()) if idempotency_key is None else _text("idempotency_key", idempotency_key)
         return self._of_event(event_id, "reward", _written({"value": value, "idempotency_key": key}))
 
