@@ -130,7 +130,7 @@ def test_what_is_refused_counts_nothing(tmp_path):
 
 
 def test_the_count_is_kept_unless_its_loss_is_asked_for(tmp_path):
-    for options, found in [({}, "missing"), ({"ledger": tmp_path / "home.ledger", "in_memory": True}, "got given with in_memory")]:
+    for options, found in [({}, "missing"), ({"ledger": tmp_path / "home.ledger", "in_memory": True}, "got a path beside in_memory")]:
         with pytest.raises(reticent.ReticentError, match=f"ledger: {found}; expected the path of .*in_memory=True"):
             reticent.Person.from_protocol(golden("protocol.json"), "home", **options)
 

@@ -89,9 +89,9 @@ class TestServers:
             (good.replace(b'"version":1', b'"version":2'), "version: got 2"),
             (good[:-4], "cannot be decoded"),
             (b"", "feature_reward_report: got 0 bytes"),
-            (b'{"kind":"feature_reward_report","version":1,"values":[0.0,0.0]}', "report: got 2 entries|report"),
+            (b'{"kind":"feature_reward_report","version":1,"values":[0.0,0.0]}', "report: got 2 entries; expected 3"),
             (b'{"kind":"feature_reward_report","version":1,"values":[1e300,0.0,0.0]}', "report: got .*; no honest report exceeds"),
-            ([0.1, 0.2, 0.3], "give the message or its bytes"),
+            ([0.1, 0.2, 0.3], "feature_reward_report: got .*list.*; expected the message or its bytes"),
         ]:
             with pytest.raises(reticent.ReticentError, match=words):
                 absorb(server, bad)
