@@ -7,7 +7,7 @@ export function toBytes(message) {
   if (typeof message === "string") return encoder.encode(message);
   if (message instanceof Uint8Array) return message;
   if (message instanceof ArrayBuffer) return new Uint8Array(message);
-  throw new TypeError("a message is a string, a Uint8Array or an ArrayBuffer");
+  throw new TypeError("message: got a value of another type; expected a string, a Uint8Array or an ArrayBuffer");
 }
 
 /** A message as text. */

@@ -260,6 +260,7 @@ test("foreign, damaged and missing messages are refused by name", async () => {
   const device = await Person.fromProtocol(golden.protocol, { loop: "home", storage });
   assert.throws(() => device.choose(golden.context, golden.actions), /model: missing/);
   assert.throws(() => device.setModel(golden.protocol), /kind: got "protocol"/);
+  assert.throws(() => device.setModel(7), /^TypeError: message: got a value of another type; expected a string/);
   const foreign = new TextDecoder().decode(golden.model).replace(/"protocol":"(.)/, (_, digit) => `"protocol":"${digit === "0" ? 1 : 0}`);
   assert.throws(() => device.setModel(foreign), /other parameters/);
   device.setModel(golden.model);
