@@ -16,10 +16,14 @@ use crate::{
 
 /// Tests that take more than five seconds, most of them statistics: left out here, run by `cargo xtask test`.
 const LONG: &[&str] = &[
+    "a_moved_store_goes_on_where_it_was",
     "a_simulated_joint_learner_has_the_regret_of_the_deployed_one",
     "attacks_on_gaussian_sums_and_the_joint_learner_prove_most_of_the_certified_epsilon",
     "every_mistake_is_detected_and_every_correct_variant_passes",
     "flipped_bytes_are_found_or_are_not_in_use",
+    "ids_and_counts_are_merged_behind_and_the_journal_stays_short",
+    "postgres_does_what_the_model_does",
+    "redb_does_what_the_model_does",
     "releases_and_growth_are_measured_in_a_database_too",
     "steps_have_the_law_of_the_plain_rounds",
     "sums_that_forget_give_most_of_what_is_certified_away",
