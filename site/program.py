@@ -47,7 +47,7 @@ def remedy(refusal, name):
         return found[1]
     # A count of entries is no value of the key.
     asked = re.search(rf"\b{name}: (?:got (?!\d+ entries)[^;]+|missing); (?:[^;]*; )?expected ((?:an? |the |at least \d|finite |radians |\d)[^:;=]*)(?:[:;]|$)", refusal.strip())
-    # What a value of another type is refused with is no range.
+    # The refusal of a value of another type states no range.
     return asked[1] if asked and asked[1] not in TYPES else None
 
 

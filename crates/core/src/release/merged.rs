@@ -63,7 +63,7 @@ pub struct Merging {
     tables: Arc<OnceLock<Tables>>,
     /// A browser downloads no merged sums: a field without a value, so that the compiler leaves out what would be done with them.
     #[cfg(little)]
-    #[allow(dead_code)]
+    #[allow(dead_code, reason = "it is never read: no value of its type exists")]
     none: std::convert::Infallible,
 }
 
